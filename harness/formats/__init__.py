@@ -1,0 +1,1 @@
+"""Tasks from files. A new format is one module here; each ends in the same `Task`."""

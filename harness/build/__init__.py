@@ -1,0 +1,1 @@
+"""Making a task: from the documents people have to a sample with graded queries."""

@@ -1,0 +1,68 @@
+"""What a number of queries can tell: the smallest difference it detects, and how many a difference needs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+MOST_QUERIES = 10_000_000
+
+
+def detection_power(effect: float, n: int, alpha: float = 0.05) -> float:
+    """The chance that a two-sided paired t-test on n queries finds a true effect of this many standard deviations."""
+    from scipy import stats
+
+    if n < 2:
+        return 0.0
+    bar = float(stats.t.isf(alpha / 2, n - 1))
+    shift = abs(effect) * math.sqrt(n)
+    if n > 100_000 or shift > 35:  # the noncentral t is numerically fragile there, and normal to all digits we show
+        return float(stats.norm.sf(bar - shift) + stats.norm.cdf(-bar - shift))
+    return float(stats.nct.sf(bar, n - 1, shift) + stats.nct.cdf(-bar, n - 1, shift))
+
+
+def smallest_detectable(sd_of_differences: float, n: int, power: float = 0.8, alpha: float = 0.05) -> float:
+    """The smallest true difference that n queries detect with this power; infinite for a single query."""
+    from scipy.optimize import brentq
+
+    if n < 2:
+        return math.inf
+    if sd_of_differences == 0:
+        return 0.0
+    high = 1.0
+    while detection_power(high, n, alpha) < power:
+        high *= 2
+    effect = brentq(lambda effect: detection_power(effect, n, alpha) - power, 0.0, high, xtol=1e-12)
+    return float(effect) * sd_of_differences
+
+
+def queries_needed(difference: float, sd: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
+    """How many queries a true difference needs to be found with this power; None where no number would do."""
+    if difference == 0:
+        return None
+    if sd == 0:
+        return 2
+    effect = abs(difference) / sd
+    low, high = 1, 2
+    while detection_power(effect, high, alpha) < power:
+        low, high = high, 2 * high
+        if high > MOST_QUERIES:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if detection_power(effect, middle, alpha) < power:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def more_queries_needed(differences: ArrayLike, power: float = 0.8, alpha: float = 0.05) -> int | None:
+    """How many queries beyond these would separate the two, if they differ by as much as they do now."""
+    d = np.asarray(differences, dtype=np.float64)
+    if len(d) < 2:
+        return None
+    needed = queries_needed(float(d.mean()), float(d.std(ddof=1)), power, alpha)
+    return None if needed is None else max(0, needed - len(d))

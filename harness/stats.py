@@ -1,0 +1,248 @@
+"""Scores × Scores → differences, intervals and p-values, always paired by query, always seeded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from statistics import NormalDist
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+SEED = 42
+FLIPS = 100_000
+RESAMPLES = 10_000
+EXACT_UP_TO = 20
+NOISE = 1e-12  # differences below this are rounding of equal scores, not wins
+
+Values = NDArray[np.float64]
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """Two contenders on the same queries: `difference` is a's mean minus b's, with its interval."""
+
+    a: str
+    b: str
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    t_p: float
+    wilcoxon_p: float
+    effect: float
+    wins: int
+    ties: int
+    losses: int
+
+
+def compare(
+    scores: Mapping[str, ArrayLike],
+    *,
+    level: float = 0.95,
+    flips: int = FLIPS,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> list[Pair]:
+    """Every pair of contenders, in the order they are given; Holm's correction is over all these pairs."""
+    table = _table(list(scores.values()))
+    names, indices = list(scores), list(combinations(range(len(scores)), 2))
+    if not indices:
+        return []
+    differences = np.stack([differences_of(table[:, i], table[:, j]) for i, j in indices], axis=1)
+    p = sign_flip_tests(differences, flips=flips, seed=seed)
+    low, high = bca_intervals(differences, level=level, resamples=resamples, seed=seed)
+    adjusted = holm(p)
+    pairs = []
+    for at, (i, j) in enumerate(indices):
+        d = differences[:, at]
+        wins, ties, losses = wins_ties_losses(d)
+        pairs.append(
+            Pair(
+                a=names[i], b=names[j], difference=float(d.mean()), low=float(low[at]), high=float(high[at]),
+                p=float(p[at]), p_holm=float(adjusted[at]), t_p=paired_t(d), wilcoxon_p=wilcoxon(d),
+                effect=effect_size(d), wins=wins, ties=ties, losses=losses,
+            )
+        )  # fmt: skip
+    return pairs
+
+
+def tie_group(scores: Mapping[str, ArrayLike], pairs: Sequence[Pair], alpha: float = 0.05) -> list[str]:
+    """The best contender and those that can't be told from it, best mean first."""
+    means = {name: float(np.mean(np.asarray(values, dtype=np.float64))) for name, values in scores.items()}
+    if not means:
+        return []
+    best = max(means, key=lambda name: means[name])
+    told = {pair.b if pair.a == best else pair.a for pair in pairs if best in (pair.a, pair.b) and pair.p_holm <= alpha}
+    return sorted((name for name in means if name not in told), key=lambda name: -means[name])
+
+
+def differences_of(a: ArrayLike, b: ArrayLike) -> Values:
+    """a − b by query, with the rounding noise of equal scores taken out so that ties are ties to every test."""
+    difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
+    return np.where(np.abs(difference) <= NOISE, 0.0, difference)
+
+
+def sign_flip_test(differences: ArrayLike, *, flips: int = FLIPS, seed: int = SEED) -> float:
+    """Two-sided p of the mean under random signs: exact up to 20 non-zero differences, else seeded and +1 corrected."""
+    return float(sign_flip_tests(np.asarray(differences, dtype=np.float64)[:, None], flips=flips, seed=seed)[0])
+
+
+def sign_flip_tests(differences: Values, *, flips: int = FLIPS, seed: int = SEED) -> Values:
+    """One p for each column (queries × pairs). All columns share the flips, so a block of them is one product."""
+    observed = np.abs(differences.sum(axis=0))
+    # Sums that are equal in exact arithmetic differ by rounding: they must count as equal, or p comes out too small.
+    bar = observed - 1e-10 * np.abs(differences).sum(axis=0)
+    nonzero = np.count_nonzero(differences, axis=0)
+    p = np.ones(differences.shape[1])
+    for column in np.flatnonzero((nonzero > 0) & (nonzero <= EXACT_UP_TO)):
+        p[column] = _exact(differences[:, column], float(bar[column]))
+    sampled = np.flatnonzero(nonzero > EXACT_UP_TO)
+    if len(sampled):
+        columns, bars = np.ascontiguousarray(differences[:, sampled]), bar[sampled]
+        total = columns.sum(axis=0)
+        extreme = np.zeros(len(sampled), dtype=np.int64)
+        for chosen in _bits(len(columns), flips, seed):
+            extreme += np.count_nonzero(np.abs(total - 2 * (chosen @ columns)) >= bars, axis=0)
+        p[sampled] = (extreme + 1) / (flips + 1)
+    return p
+
+
+def _exact(differences: Values, bar: float) -> float:
+    """Doubling gives all sums without a matrix of signs; the last sign is fixed, since p is symmetric."""
+    kept = differences[differences != 0]
+    sums = kept[:1]
+    for difference in kept[1:]:
+        sums = np.concatenate((sums + difference, sums - difference))
+    return np.count_nonzero(np.abs(sums) >= bar) / len(sums)
+
+
+def _bits(width: int, flips: int, seed: int, block: int = 2048) -> Iterator[NDArray[np.float64]]:
+    """Blocks of 0/1 rows, the same for every call with the same width and seed."""
+    rng = np.random.default_rng(seed)
+    for start in range(0, flips, block):
+        rows = min(block, flips - start)
+        packed = rng.integers(0, 256, size=(rows, (width + 7) // 8), dtype=np.uint8)
+        yield np.unpackbits(packed, axis=1, count=width).astype(np.float64)
+
+
+def paired_t(differences: ArrayLike) -> float:
+    """Two-sided p of Student's paired test; 1 where there is no difference or only one query."""
+    from scipy.special import stdtr
+
+    d = np.asarray(differences, dtype=np.float64)
+    mean, sd = float(d.mean()), _sd(d)
+    if len(d) < 2 or mean == 0:
+        return 1.0
+    return 0.0 if sd == 0 else float(2 * stdtr(len(d) - 1, -abs(mean) / sd * math.sqrt(len(d))))
+
+
+def wilcoxon(differences: ArrayLike) -> float:
+    """Two-sided p of Wilcoxon's signed-rank test, zeros left out; 1 where nothing differs."""
+    from scipy import stats
+
+    d = np.round(np.asarray(differences, dtype=np.float64), 12)  # rounding must not split tied ranks
+    d = d[d != 0]
+    return float(stats.wilcoxon(d).pvalue) if len(d) else 1.0
+
+
+def holm(pvalues: ArrayLike) -> Values:
+    """Holm's step-down correction: never smaller than the p it corrects, never above 1."""
+    p = np.asarray(pvalues, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
+    return adjusted
+
+
+def effect_size(differences: ArrayLike) -> float:
+    """Cohen's d_z: the mean difference in its standard deviations; infinite where every query differs alike."""
+    d = np.asarray(differences, dtype=np.float64)
+    mean, sd = float(d.mean()), _sd(d)
+    if mean == 0:
+        return 0.0
+    return mean / sd if sd > 0 else math.copysign(math.inf, mean)
+
+
+def wins_ties_losses(differences: ArrayLike) -> tuple[int, int, int]:
+    """On how many queries the first contender is better, equal, worse."""
+    d = np.asarray(differences, dtype=np.float64)
+    wins, losses = int(np.count_nonzero(d > NOISE)), int(np.count_nonzero(d < -NOISE))
+    return wins, len(d) - wins - losses, losses
+
+
+def bca_interval(
+    values: ArrayLike, level: float = 0.95, *, resamples: int = RESAMPLES, seed: int = SEED
+) -> tuple[float, float]:
+    """Bias-corrected and accelerated bootstrap interval of the mean; unknown (NaN) for a single query."""
+    low, high = bca_intervals(
+        np.asarray(values, dtype=np.float64)[:, None], level=level, resamples=resamples, seed=seed
+    )
+    return float(low[0]), float(high[0])
+
+
+def bca_intervals(
+    values: Values, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = SEED
+) -> tuple[Values, Values]:
+    """Intervals of each column's mean (queries × columns); all columns share the resamples."""
+    n, columns = values.shape
+    if n < 2:
+        return np.full(columns, np.nan), np.full(columns, np.nan)
+    means = values.mean(axis=0)
+    centred = values - means
+    resampled = np.concatenate([counts @ centred for counts in _resamples(n, resamples, seed)]) / n
+    low, high = means.copy(), means.copy()
+    spread = (centred**2).sum(axis=0)
+    for column in np.flatnonzero(spread > n * NOISE**2):
+        drawn = np.sort(resampled[:, column])
+        acceleration = (centred[:, column] ** 3).sum() / (6 * spread[column] ** 1.5)
+        first, last = _bca_levels(drawn, float(acceleration), level)
+        low[column] += np.quantile(drawn, first)
+        high[column] += np.quantile(drawn, last)
+    return low, high
+
+
+def _bca_levels(drawn: Values, acceleration: float, level: float) -> tuple[float, float]:
+    """Which quantiles of the resampled means to take, so that bias and skew are corrected (Efron 1987)."""
+    normal = NormalDist()
+    below = (np.searchsorted(drawn, 0.0, "left") + np.searchsorted(drawn, 0.0, "right")) / 2 / len(drawn)
+    bias = normal.inv_cdf(min(max(float(below), 0.5 / len(drawn)), 1 - 0.5 / len(drawn)))
+    levels = []
+    for tail in ((1 - level) / 2, (1 + level) / 2):
+        moved = bias + normal.inv_cdf(tail)
+        levels.append(normal.cdf(bias + moved / (1 - acceleration * moved)))
+    return levels[0], levels[1]
+
+
+def _resamples(n: int, resamples: int, seed: int, block: int = 1000) -> Iterator[Values]:
+    """Blocks of how often each query was drawn: a product with the values then gives the sums of the resamples."""
+    rng = np.random.default_rng(seed)
+    for start in range(0, resamples, block):
+        rows = min(block, resamples - start)
+        drawn = rng.integers(0, n, size=(rows, n)) + n * np.arange(rows)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+
+
+def kendall_tau(a: ArrayLike, b: ArrayLike) -> float:
+    """Agreement (tau-b) of two scorings of the same contenders, in the same order; NaN where one is all ties."""
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    upper = np.triu_indices(len(x), 1)
+    dx, dy = (np.sign(np.subtract.outer(v, v)[upper]) for v in (x, y))
+    untied = np.count_nonzero(dx) * np.count_nonzero(dy)
+    return float((dx * dy).sum() / math.sqrt(untied)) if untied else math.nan
+
+
+def _table(values: Sequence[ArrayLike]) -> Values:
+    arrays = [np.asarray(column, dtype=np.float64) for column in values]
+    if len({array.shape for array in arrays}) > 1 or any(array.ndim != 1 for array in arrays):
+        raise ValueError("contenders must have one score for each of the same queries")
+    return np.stack(arrays, axis=1) if arrays else np.empty((0, 0))
+
+
+def _sd(values: Values) -> float:
+    """The sample's standard deviation, exactly 0 where only rounding separates the values."""
+    if len(values) < 2 or np.ptp(values) <= NOISE:
+        return 0.0
+    return float(values.std(ddof=1))

@@ -1,7 +1,7 @@
 """Vectors on disk: paid for once, kept batch by batch, safe against a kill and against a second process.
 
 A space (everything that shapes a vector but its text) is a folder of append-only segments. Each process writes a
-segment of its own, one checksummed record a batch, so nothing needs a lock and a torn or damaged record costs only itself.
+segment of its own, one checksummed record a batch: nothing needs a lock, and a torn or damaged record costs itself only.
 """
 
 from __future__ import annotations

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
+from math import isnan
+from struct import pack
 from typing import Any, Literal
 
 import numpy as np
@@ -45,10 +48,11 @@ def join(
     for query in query_ids:
         ids = rankings[query].ids if query in rankings else ()
         if len(set(ids)) < len(ids):
-            raise InputError(f"query {query!r}: {_first_twice(ids)!r} stands twice in one ranking")
+            twice = next(item for item, count in Counter(ids).items() if count > 1)
+            raise InputError(f"query {query!r}: {twice!r} stands twice in one ranking")
         kept.append(ids[:depth])
     returned = np.array([len(ids) for ids in kept], dtype=np.int32)
-    grades = _blank(returned, int(returned.max(initial=0)))
+    grades = _blank(returned)
     for row, (query, ids) in enumerate(zip(query_ids, kept, strict=True)):
         if judged := judgments.get(query):
             grades[row, : len(ids)] = np.fromiter(map(judged.get, ids, repeat(UNJUDGED)), np.int32, len(ids))
@@ -67,30 +71,36 @@ def join_scores(
     `ties="trec"` orders as trec_eval does: scores in single precision, equal ones by descending id.
     """
     answers = [run.get(query, {}) for query in query_ids]
-    returned = np.array([len(scores) for scores in answers], dtype=np.int32)
-    if depth is not None:
-        np.minimum(returned, depth, out=returned)
-    grades = _blank(returned, int(returned.max(initial=0)))
-    width = grades.shape[1]
-    dtype = np.float32 if ties == "trec" else np.float64
-    for row, (query, scores) in enumerate(zip(query_ids, answers, strict=True)):
-        values = np.fromiter(scores.values(), dtype, len(scores))
-        values.sort()
-        if len(values) and np.isnan(values[-1]):
-            raise InputError(f"query {query!r}: a score is NaN")
-        found = [(doc, scores[doc], grade) for doc, grade in judgments.get(query, {}).items() if doc in scores]
-        if not found:
+    judged = [judgments.get(query, {}) for query in query_ids]
+    sizes = np.array([len(scores) for scores in answers], dtype=np.int32)
+    counts, flat = _flat(judged)
+    precision = np.dtype(np.float32 if ties == "trec" else np.float64)
+    wanted = np.full(len(flat), np.nan, dtype=precision)
+    below, upto = np.zeros((2, len(flat)), dtype=np.int64)
+    end = 0
+    for query, scores, graded in zip(query_ids, answers, judged, strict=True):
+        start, end = end, end + len(graded)
+        if not scores:
             continue
-        wanted = np.array([score for _, score, _ in found], dtype=dtype)
-        after = np.searchsorted(values, wanted, side="right")
-        places = len(values) - after
-        tied = np.flatnonzero((after > 1) & (values[after - 2] == wanted))
-        for at in tied:
-            if places[at] < width:
-                places[at] += _tied_before(found[at][0], wanted[at], scores, dtype, ties)
-        inside = places < width
-        grades[row, places[inside]] = np.array([grade for _, _, grade in found], dtype=np.int32)[inside]
-    return RankedGrades(grades, returned, ideal_grades(judgments, query_ids), depth)
+        values = np.sort(_values(scores, precision))
+        if values[-1] != values[-1]:
+            raise InputError(f"query {query!r}: the score of {next(d for d in scores if isnan(scores[d]))!r} is NaN")
+        mine = np.fromiter(map(scores.get, graded, repeat(np.nan)), np.float64, len(graded)).astype(precision)
+        wanted[start:end] = mine
+        below[start:end] = values.searchsorted(mine, "left")
+        upto[start:end] = values.searchsorted(mine, "right")
+    returned = sizes if depth is None else np.minimum(sizes, np.int32(depth))
+    grades = _blank(returned)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    places = sizes[rows] - upto
+    inside = ~np.isnan(wanted) & (places < grades.shape[1])
+    for at in np.flatnonzero(inside & (upto - below > 1)).tolist():
+        row = int(rows[at])
+        document = list(judged[row])[at - int(counts[:row].sum())]
+        places[at] += _tied_before(document, wanted[at], answers[row], ties)
+    inside &= places < grades.shape[1]
+    grades[rows[inside], places[inside]] = flat[inside]
+    return RankedGrades(grades, returned, _ideal(counts, flat), depth)
 
 
 def join_arrays(
@@ -102,34 +112,37 @@ def join_arrays(
 ) -> RankedGrades:
     """Joins document indices (queries × places, −1 where a ranking has ended) to (query, document, grade) triples."""
     documents = documents[:, :depth]
-    n_queries = len(documents)
+    _refuse_repeated(documents)
     returned = np.count_nonzero(documents >= 0, axis=1).astype(np.int32)
-    if _rows_repeat(documents):
-        raise InputError("a document stands twice in one ranking")
     size = 1 + max(int(documents.max(initial=-1)), int(judged_document.max(initial=-1)))
-    order = np.argsort(judged_query, kind="stable")
+    keys = judged_query.astype(np.int64) * size + judged_document
+    order = np.argsort(keys)
+    if (np.diff(keys[order]) == 0).any():
+        raise InputError("a document is judged twice for one query")
     judged_document, judged_grade = judged_document[order], judged_grade[order]
-    counts = np.bincount(judged_query, minlength=n_queries)
-    # The last cell is the one that index −1 reads, so padding needs no case of its own.
-    table = np.full(size + 1, UNJUDGED, dtype=np.int32)
-    table[-1] = NO_DOCUMENT
+    counts = np.bincount(judged_query, minlength=len(documents))
+    # One cell a document, filled for one query at a time. Index −1 reads the last cell, so padding is no special case.
+    cells = np.full(size + 1, UNJUDGED, dtype=np.int32)
+    cells[-1] = NO_DOCUMENT
     grades = np.empty(documents.shape, dtype=np.int32)
     end = 0
     for row, count in enumerate(counts.tolist()):
         start, end = end, end + count
-        judged = judged_document[start:end]
-        table[judged] = judged_grade[start:end]
-        np.take(table, documents[row], out=grades[row], mode="wrap")
-        table[judged] = UNJUDGED
+        cells[judged_document[start:end]] = judged_grade[start:end]
+        cells.take(documents[row], out=grades[row], mode="wrap")
+        cells[judged_document[start:end]] = UNJUDGED
     return RankedGrades(grades, returned, _ideal(counts, judged_grade), depth)
 
 
 def ideal_grades(judgments: Grades, query_ids: Sequence[str]) -> Ints:
     """Every judged grade of each query, best first: what NDCG's ideal and the number of relevant are taken from."""
-    judged = [judgments.get(query, {}) for query in query_ids]
+    return _ideal(*_flat([judgments.get(query, {}) for query in query_ids]))
+
+
+def _flat(judged: Sequence[Mapping[str, int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many grades each query has, and all of them in one array."""
     counts = np.array([len(grades) for grades in judged], dtype=np.int64)
-    flat = np.fromiter(chain.from_iterable(grades.values() for grades in judged), np.int64, int(counts.sum()))
-    return _ideal(counts, flat)
+    return counts, np.fromiter(chain.from_iterable(g.values() for g in judged), np.int64, int(counts.sum()))
 
 
 def _ideal(counts: NDArray[np.int64], flat: NDArray[np.integer[Any]]) -> Ints:
@@ -143,24 +156,29 @@ def _ideal(counts: NDArray[np.int64], flat: NDArray[np.integer[Any]]) -> Ints:
     return np.ascontiguousarray(ideal[:, ::-1])
 
 
-def _blank(returned: Ints, width: int) -> Ints:
-    grades = np.full((len(returned), width), UNJUDGED, dtype=np.int32)
-    grades[np.arange(width) >= returned[:, None]] = NO_DOCUMENT
-    return grades
+def _blank(returned: Ints) -> Ints:
+    """As many unjudged places as documents came back."""
+    width = int(returned.max(initial=0))
+    return np.where(np.arange(width) < returned[:, None], np.int32(UNJUDGED), np.int32(NO_DOCUMENT))
 
 
-def _tied_before(document: str, score: Any, scores: Mapping[str, float], dtype: Any, ties: Ties) -> int:
-    equal = [other for other, value in scores.items() if dtype(value) == score]
+def _values(scores: Mapping[str, float], precision: np.dtype[Any]) -> NDArray[Any]:
+    """Packed by struct, which takes two thirds of the time that numpy takes to read Python's floats."""
+    return np.frombuffer(pack(f"{len(scores)}d", *scores.values())).astype(precision, copy=False)
+
+
+def _tied_before(document: str, score: Any, scores: Mapping[str, float], ties: Ties) -> int:
+    """How many documents of the same score come first by id."""
+    names = list(scores)
+    equal = [names[at] for at in np.flatnonzero(_values(scores, score.dtype) == score).tolist()]
     if ties == "trec":
         return sum(other > document for other in equal)
     return sum(other < document for other in equal)
 
 
-def _rows_repeat(documents: NDArray[np.integer[Any]]) -> bool:
+def _refuse_repeated(documents: NDArray[np.integer[Any]]) -> None:
     ranked = np.sort(documents, axis=1)
-    return bool(((ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] >= 0)).any())
-
-
-def _first_twice(ids: Sequence[str]) -> str:
-    seen: set[str] = set()
-    return next(item for item in ids if item in seen or seen.add(item))  # type: ignore[func-returns-value]
+    repeated = np.argwhere((ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] >= 0))
+    if len(repeated):
+        row, column = repeated[0]
+        raise InputError(f"row {row}: document {ranked[row, column]} stands twice in one ranking")

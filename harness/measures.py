@@ -34,6 +34,7 @@ FAMILIES = {
 }
 ALIASES = {"ap": "map", "hit": "acc"}
 _CHOICES = {"gain": ("linear", "exp"), "over": ("relevant", "found")}
+_BLANKS = re.compile(r"\s*([(),=@])\s*")
 _SPELLING = re.compile(r"(?P<name>\w+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^@]+))?", re.ASCII)
 
 
@@ -76,7 +77,7 @@ class Measure:
     @classmethod
     def parse(cls, text: str) -> Measure:
         """Reads one spelling; whatever it can't read it refuses with the remedy, never guesses."""
-        match = _SPELLING.fullmatch("".join(text.split()).lower())
+        match = _SPELLING.fullmatch(_BLANKS.sub(r"\1", text.strip()).lower())
         if match is None:
             raise InputError(f"{text!r} is not a measure", remedy="write it as name(option=value)@k, e.g. 'ndcg@10'")
         name = ALIASES.get(match["name"], match["name"])
@@ -148,6 +149,6 @@ def _options(text: str, name: str, written: str) -> dict[str, str]:
 
 
 def _number(text: str, what: str, written: str) -> int:
-    if not (written.isascii() and written.isdigit()):
+    if not (written.isascii() and written.isdigit() and len(written) < 10):
         raise InputError(f"{text!r}: {what} {written!r} is not a whole number", remedy="give a whole number from 1 on")
     return int(written)

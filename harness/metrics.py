@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harness.grades import NO_DOCUMENT, UNJUDGED, Grades, Ints, RankedGrades, ideal_grades, join, join_arrays, join_scores
-from harness.measures import Measure, deepest
+from harness.grades import (
+    NO_DOCUMENT,
+    UNJUDGED,
+    Grades,
+    Ints,
+    RankedGrades,
+    ideal_grades,
+    join,
+    join_arrays,
+    join_scores,
+)
+from harness.measures import Gain, Measure, deepest
 from providers.errors import InputError
 
 __all__ = [
@@ -64,11 +74,11 @@ class _Places:
     """The judged documents of every ranking as (row, rank, grade); the rest of the ranking adds nothing."""
 
     def __init__(self, grades: Ints, cuts: Sequence[int]) -> None:
-        self.rows, columns = np.nonzero(grades >= 0)
+        self.rows, columns = np.nonzero(grades[:, : cuts[-1]] >= 0)
         self.ranks, self.grades = columns + 1, grades[self.rows, columns]
         self.shape = (len(grades), len(cuts))
         self.cell = self.rows * (len(cuts) + 1) + np.searchsorted(cuts, self.ranks)
-        self._dcg: dict[str, Values] = {}
+        self._dcg: dict[Gain, Values] = {}
 
     def cumulated(self, weights: NDArray[Any] | None = None, keep: NDArray[np.bool_] | None = None) -> Values:
         """The sum of the weights above each cut-off: one pass for all cut-offs, then one sum over the bands."""
@@ -77,11 +87,10 @@ class _Places:
         bands = np.bincount(cell, weights, minlength=queries * (cuts + 1)).reshape(queries, cuts + 1)
         return np.cumsum(bands[:, :-1], axis=1, dtype=np.float64)
 
-    def dcg(self, gain: str) -> Values:
+    def dcg(self, gain: Gain) -> Values:
         """Discounted by log2(rank + 1), so rank 2 is discounted too."""
         if gain not in self._dcg:
-            gains = self.grades if gain == "linear" else np.exp2(self.grades) - 1
-            self._dcg[gain] = self.cumulated(gains / np.log2(self.ranks + 1))
+            self._dcg[gain] = self.cumulated(_gains(self.grades, gain) / np.log2(self.ranks + 1))
         return self._dcg[gain]
 
     @cached_property
@@ -146,37 +155,40 @@ def random_expectation(
 
 
 def _expected(measure: Measure, ideal: Ints, n: int, rel: int) -> Values:
-    relevant = np.count_nonzero(ideal >= rel, axis=1)
+    relevant = np.count_nonzero(ideal >= rel, axis=1).astype(np.float64)
     k = measure.k or n
     places = min(k, n)
-    ranks = np.arange(1, places + 1)
+    hits = relevant * places / n
+    value: NDArray[Any]
     match measure.name:
         case "p":
-            return places * relevant / n / k
+            value = hits / k
         case "recall":
-            return np.where(relevant > 0, places / n, 0.0)
+            value = _ratio(hits, relevant)
         case "f1":  # linear in the number of hits, so the expected hits are enough
-            return 2 * places * relevant / n / (k + relevant)
+            value = 2 * hits / (k + relevant)
         case "rprec":
-            return relevant / n
+            value = relevant / n
         case "judged":
-            return np.count_nonzero(ideal >= 0, axis=1) / n
+            value = np.count_nonzero(ideal >= 0, axis=1) / n
         case "ndcg":
-            best = _Places(ideal, [k]).dcg(measure.gain)[:, 0]
-            grades = np.maximum(ideal, 0)
-            gains = grades.sum(axis=1) if measure.gain == "linear" else (np.exp2(grades) - 1).sum(axis=1)
-            return _ratio(gains / n * (1 / np.log2(ranks + 1)).sum(), best)
+            mean_gain = _gains(np.maximum(ideal, 0), measure.gain).sum(axis=1) / n
+            discounts = (1 / np.log2(np.arange(2, places + 2))).sum()
+            value = _ratio(mean_gain * discounts, _Places(ideal, [k]).dcg(measure.gain)[:, 0])
         case "map" if measure.over == "relevant":
-            return np.where(relevant > 0, _average_precision(places, n, relevant), 0.0)
-        case "map":  # given h hits, the top is a corpus of its own with h relevant; the mean of that is linear in h
-            some = _per_count(relevant, lambda r: 1 - _misses(r, n, places)[-1])
-            alone = _average_precision(places, places, np.ones(1))[0]
-            slope = _average_precision(places, places, np.full(1, 2.0))[0] - alone
-            return some * alone + (places * relevant / n - some) * slope
+            value = np.where(relevant > 0, _average_precision(places, n, relevant), 0.0)
+        case "map":  # given h hits, the top is a corpus of its own with h relevant, and its mean is linear in h
+            some = _per_count(relevant, lambda count: 1 - _misses(count, n, places)[-1])
+            alone, two = _average_precision(places, places, np.array([1.0, 2.0]))
+            value = some * alone + (hits - some) * (two - alone)
         case "mrr":
-            return _per_count(relevant, lambda r: float((-np.diff(_misses(r, n, places)) / ranks).sum()))
+            ranks = np.arange(1, places + 1)
+            value = _per_count(relevant, lambda count: (-np.diff(_misses(count, n, places)) / ranks).sum())
+        case "acc":
+            value = _per_count(relevant, lambda count: 1 - _misses(count, n, places)[-1])
         case _:
-            return _per_count(relevant, lambda r: 1 - _misses(r, n, places)[-1])
+            raise AssertionError(measure.name)
+    return np.asarray(value, dtype=np.float64)
 
 
 def _average_precision(places: int, n: int, relevant: NDArray[Any]) -> Values:
@@ -186,16 +198,16 @@ def _average_precision(places: int, n: int, relevant: NDArray[Any]) -> Values:
     return np.asarray((harmonic + before * (places - harmonic)) / n, dtype=np.float64)
 
 
-def _misses(relevant: int, n: int, places: int) -> Values:
+def _misses(relevant: float, n: int, places: int) -> Values:
     """The probability that the first 0, 1, … places hold none of the relevant documents."""
     drawn = np.arange(places)
-    return np.concatenate(([1.0], np.cumprod(np.maximum(n - relevant - drawn, 0) / (n - drawn))))
+    return np.concatenate((np.ones(1), np.cumprod(np.maximum(n - relevant - drawn, 0) / (n - drawn))))
 
 
-def _per_count(relevant: NDArray[np.intp], value: Any) -> Values:
+def _per_count(relevant: Values, value: Callable[[float], float]) -> Values:
     """Works a value out once for each number of relevant documents: there are few of them and many queries."""
     counts, back = np.unique(relevant, return_inverse=True)
-    return np.array([value(int(count)) for count in counts], dtype=np.float64)[back]
+    return np.array([value(float(count)) for count in counts], dtype=np.float64)[back]
 
 
 def _check_size(ideal: Ints, n_documents: int) -> None:
@@ -203,9 +215,15 @@ def _check_size(ideal: Ints, n_documents: int) -> None:
         raise InputError(f"{ideal.shape[1]} documents are judged for one query, but the corpus has {n_documents}")
 
 
+def _gains(grades: NDArray[Any], gain: Gain) -> Values:
+    return grades.astype(np.float64) if gain == "linear" else np.exp2(grades.astype(np.float64)) - 1
+
+
 def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> Values:
     """0 where there is nothing to divide by: a query without relevant documents scores 0, as in trec_eval."""
-    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+    ratio = np.zeros(len(part))
+    np.divide(part, whole, out=ratio, where=whole > 0)
+    return ratio
 
 
 def weighted_f1(confusion: ArrayLike) -> float:

@@ -12,30 +12,26 @@ MOST_QUERIES = 10_000_000
 
 def detection_power(effect: float, n: int, alpha: float = 0.05) -> float:
     """The chance that a two-sided paired t-test on n queries finds a true effect of this many standard deviations."""
-    from scipy import stats
+    from scipy.special import nctdtr, stdtrit
 
     if n < 2:
         return 0.0
-    bar = float(stats.t.isf(alpha / 2, n - 1))
-    shift = abs(effect) * math.sqrt(n)
-    if n > 100_000 or shift > 35:  # the noncentral t is numerically fragile there, and normal to all digits we show
-        return float(stats.norm.sf(bar - shift) + stats.norm.cdf(-bar - shift))
-    return float(stats.nct.sf(bar, n - 1, shift) + stats.nct.cdf(-bar, n - 1, shift))
+    bar, shift = float(stdtrit(n - 1, 1 - alpha / 2)), abs(effect) * math.sqrt(n)
+    wrong_side = float(np.nan_to_num(nctdtr(n - 1, shift, -bar)))  # NaN where it is too small for a float
+    return float(1 - nctdtr(n - 1, shift, bar)) + wrong_side
 
 
 def smallest_detectable(sd_of_differences: float, n: int, power: float = 0.8, alpha: float = 0.05) -> float:
     """The smallest true difference that n queries detect with this power; infinite for a single query."""
-    from scipy.optimize import brentq
-
     if n < 2:
         return math.inf
-    if sd_of_differences == 0:
-        return 0.0
-    high = 1.0
+    low, high = 0.0, 1.0
     while detection_power(high, n, alpha) < power:
-        high *= 2
-    effect = brentq(lambda effect: detection_power(effect, n, alpha) - power, 0.0, high, xtol=1e-12)
-    return float(effect) * sd_of_differences
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if detection_power(middle, n, alpha) < power else (low, middle)
+    return high * sd_of_differences
 
 
 def queries_needed(difference: float, sd: float, power: float = 0.8, alpha: float = 0.05) -> int | None:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -64,7 +64,10 @@ class EmbeddingBatch:
 
 
 class Provider(ABC):
-    """Text → vectors. One subclass a file; heavy libraries are imported inside its methods."""
+    """Text → vectors. One subclass a file; heavy libraries are imported inside its methods.
+
+    `local` says that calls are free and stay on this machine; `by_id`, that it wants ids in place of texts.
+    """
 
     name: ClassVar[str]
     default_model: ClassVar[str]
@@ -72,11 +75,12 @@ class Provider(ABC):
     extra: ClassVar[str | None] = None
     modules: ClassVar[tuple[str, ...]] = ()
     keys: ClassVar[tuple[str, ...]] = ()
+    by_id: ClassVar[bool] = False
 
     card: ModelCard
 
     @classmethod
-    def missing(cls) -> str | None:
+    def missing(cls, **options: Any) -> str | None:  # noqa: ARG003 - some need to know what the line-up says
         """What keeps this provider from running here, in words; None when nothing does. Makes no call."""
         if reason := missing_modules(cls.modules, cls.extra):
             return reason
@@ -102,6 +106,9 @@ class Provider(ABC):
     @abstractmethod
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
         """One call: as many vectors as texts, in their order. Raises CallFailed or EmbeddingFailed."""
+
+    def ready(self) -> None:  # noqa: B027 - only a provider with a server of the user's own has anything to check
+        """Raises Unavailable with the remedy when a server or a model that should be there is not."""
 
     def close(self) -> None:  # noqa: B027 - most adapters hold nothing
         """Lets go of sessions and files."""

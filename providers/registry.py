@@ -49,7 +49,7 @@ class Registry(Generic[T]):
                 return cast(type[T], point.load())
         raise InputError(f"unknown {self.kind} {name!r}", remedy=nearest(name, self.names()))
 
-    def create(self, name: str, **options: Any) -> T:
+    def create(self, name: str, /, **options: Any) -> T:
         """An adapter with its options; an option it does not take is an input error, a missing library a clear one."""
         adapter = self.get(name)
         self.check_options(name, options)

@@ -115,7 +115,9 @@ def select(pool: Sequence[Article], n: int = 25, seed: int = 42, *, date: dateti
     return ArticleFile(metadata=metadata, articles=drawn)
 
 
-def read_pool(path: Path, columns: Mapping[str, str] | None = None, tables: tuple[str, str] | None = None) -> list[Article]:
+def read_pool(
+    path: Path, columns: Mapping[str, str] | None = None, tables: tuple[str, str] | None = None
+) -> list[Article]:
     """A pool from JSON or from a SQLite database, told apart by the file's first bytes."""
     try:
         with path.open("rb") as file:

@@ -1,1 +1,58 @@
-"""Tasks from files. A new format is one module here; each ends in the same `Task`."""
+"""Tasks from files. A new format is one module here and one line below (third parties: `bakeoff.formats`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from providers.errors import InputError
+from providers.registry import Registry
+
+if TYPE_CHECKING:
+    from harness.task import Task
+
+
+class Format(Protocol):
+    """Reads a task; each format's own options are its keyword arguments, paths relative to `base`."""
+
+    def __call__(self, name: str, base: Path, **options: Any) -> Task:
+        """The task in these files."""
+
+
+FORMATS: Registry[Task] = Registry(
+    "format",
+    "bakeoff.formats",
+    {
+        "native": "harness.formats.native:load",
+    },
+)
+
+
+def load_task(source: str | Mapping[str, Any], base: Path) -> Task:
+    """A task by a built-in name, by the path of a task.toml, or described in place."""
+    from harness.files import read_toml
+    from harness.shipped import task_file
+
+    if not isinstance(source, str):
+        return _load(str(source.get("name", "task")), source, base, None)
+    path = base / source if source.endswith(".toml") else task_file(source)
+    return _load(path.parent.name, read_toml(path, dict[str, Any]), path.parent, path)
+
+
+def _load(name: str, description: Mapping[str, Any], base: Path, file: Path | None) -> Task:
+    options = {key: value for key, value in description.items() if key not in ("format", "name", "targets")}
+    format_name = description.get("format")
+    if not isinstance(format_name, str):
+        raise InputError("a task needs a format", file=file, place="format", remedy=f"one of: {FORMATS.names()}")
+    try:
+        targets = msgspec.convert(description.get("targets", {}), dict[str, float])
+    except msgspec.ValidationError as error:
+        raise InputError(str(error), file=file, place="targets") from None
+    try:
+        task = FORMATS.create(format_name, name=str(description.get("name", name)), base=base, **options)
+    except TypeError as error:
+        raise InputError(f"format {format_name!r}: {error}", file=file, remedy="see docs/tasks.md") from None
+    return msgspec.structs.replace(task, targets=targets)

@@ -79,8 +79,13 @@ def read_articles(path: Path) -> ArticleFile:
     return content
 
 
-def read_task(name: str, articles: Path, queries: Path, ground_truth: Path, *, rel: int = 1) -> Task:
+def load(name: str, base: Path, articles: str, queries: str, ground_truth: str, rel: int = 1) -> Task:
     """The graded task in three files, checked against each other."""
+    return read_task(name, base / articles, base / queries, base / ground_truth, rel)
+
+
+def read_task(name: str, articles: Path, queries: Path, ground_truth: Path, rel: int = 1) -> Task:
+    """Each file first by itself, then against the others."""
     pages = read_articles(articles).articles
     known = {str(page.page_id) for page in pages}
     asked = read_json(queries, QueryFile).queries
@@ -114,7 +119,9 @@ def read_task(name: str, articles: Path, queries: Path, ground_truth: Path, *, r
 def _check_truth(truth: dict[str, dict[str, int]], queries: set[str], documents: set[str], file: Path) -> None:
     for query, grades in truth.items():
         if query not in queries:
-            raise InputError(f"unknown query {query!r}", file=file, place="$.grades", remedy="add it, or drop its grades")
+            raise InputError(
+                f"unknown query {query!r}", file=file, place="$.grades", remedy="add it, or drop its grades"
+            )
         for document, grade in grades.items():
             where = f"$.grades.{query}.{document}"
             if document not in documents:

@@ -56,6 +56,5 @@ class Chroma(Store):
         return Hits(answer["ids"][0], [1.0 - distance for distance in answer["distances"][0]])
 
     def close(self) -> None:
-        """Chroma keeps one system for each path; without this the next run would meet the last one's state."""
-        self._client._system.stop()
-        self._client.clear_system_cache()
+        """Stops the system that Chroma keeps for each path."""
+        self._client.close()

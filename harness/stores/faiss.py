@@ -39,7 +39,9 @@ class Faiss(Store):
     def search(self, vector: Vectors, k: int) -> Hits:
         """FAISS pads with −1 where an approximate index finds fewer than k."""
         scores, places = self._index.search(vector[None], min(k, len(self._ids)))
-        found = [(self._ids[place], score) for place, score in zip(places[0], scores[0].tolist(), strict=True) if place >= 0]
+        found = [
+            (self._ids[place], score) for place, score in zip(places[0], scores[0].tolist(), strict=True) if place >= 0
+        ]
         return Hits([item for item, _ in found], [score for _, score in found])
 
     def size_bytes(self) -> int:

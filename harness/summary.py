@@ -1,0 +1,228 @@
+"""Outcome → the files of a result: every figure that a report shows is worked out here, once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.clock import Machine, doubts, percentiles
+from harness.embed import Usage
+from harness.measures import Measure
+from harness.metrics import Scores
+from harness.results import (
+    ContenderResult,
+    Cost,
+    Detailed,
+    Latency,
+    QueryInfo,
+    QueryResult,
+    Row,
+    Summary,
+    TaskInfo,
+    Value,
+)
+from harness.runner import Entrant, Outcome
+from harness.stats import bca_intervals
+from harness.task import Task
+from harness.verdict import decide, tied_with_best
+from providers import PROVIDERS
+from providers.base import ModelCard, Role
+
+
+def summarise(outcome: Outcome) -> Summary:
+    """`metrics_summary.json`: the rows of the matrix, the verdict, and how it was measured."""
+    lineup, task = outcome.lineup, outcome.task
+    shown = tuple(dict.fromkeys([*lineup.measures, lineup.primary]))
+    by_measure = {
+        measure: {entrant.contender.label: entrant.scores[measure] for entrant in outcome.ran} for measure in shown
+    }
+    ties = {str(measure): tied_with_best(scores, lineup.seed) for measure, scores in by_measure.items()}
+    rows = [_row(entrant, task, shown, outcome.machine, ties, lineup.seed) for entrant in outcome.entrants]
+    rows += [_baseline_row(name, scores, task, shown) for name, scores in outcome.baselines.items()]
+    return Summary(
+        name=lineup.name,
+        started=outcome.started.isoformat(timespec="seconds"),
+        seconds=round(outcome.seconds, 3),
+        lineup=lineup.described(),
+        task=TaskInfo(
+            name=task.name,
+            kind=task.kind,
+            fingerprint=task.fingerprint(),
+            documents=len(task.documents),
+            chunks=outcome.pieces,
+            queries=len(task.queries),
+            rel=task.rel,
+            categories=task.categories,
+            targets=dict(task.targets),
+            without_relevant=task.without_relevant(),
+        ),
+        machine=outcome.machine,
+        matrix_measures=[str(measure) for measure in lineup.measures],
+        rows=rows,
+        verdict=decide(by_measure[lineup.primary], lineup.primary, rows, lineup.seed),
+        warnings=outcome.warnings,
+    )
+
+
+def detail(outcome: Outcome) -> Detailed:
+    """`detailed_results.json`: every query of every contender, raw samples included."""
+    task = outcome.task
+    return Detailed(
+        queries={
+            query.id: QueryInfo(text=query.text, category=query.category, grades=dict(task.judgments.get(query.id, {})))
+            for query in task.queries
+        },
+        titles={document.id: document.title for document in task.documents},
+        contenders=[
+            ContenderResult(label=entrant.contender.label, queries=_query_results(entrant, task), timing=entrant.timing)
+            for entrant in outcome.ran
+        ],
+        baselines={
+            name: {str(measure): values.tolist() for measure, values in scores.items()}
+            for name, scores in outcome.baselines.items()
+        },
+    )
+
+
+def _query_results(entrant: Entrant, task: Task) -> dict[str, QueryResult]:
+    found = {}
+    for place, query in enumerate(task.queries):
+        ranking, grades = entrant.rounds[0][query.id], task.judgments.get(query.id, {})
+        found[query.id] = QueryResult(
+            ids=list(ranking.ids),
+            scores=list(ranking.scores),
+            grades=[grades.get(document) for document in ranking.ids],
+            measures={str(measure): float(values[place]) for measure, values in entrant.scores.items()},
+        )
+    return found
+
+
+def _row(
+    entrant: Entrant,
+    task: Task,
+    shown: Sequence[Measure],
+    machine: Machine,
+    ties: Mapping[str, Mapping[str, bool]],
+    seed: int,
+) -> Row:
+    contender = entrant.contender
+    adapter = PROVIDERS.get(contender.provider) if contender.provider else None
+    row = Row(
+        label=contender.label,
+        kind="dense" if adapter else "lexical",
+        provider=contender.provider or contender.ranker,
+        model=contender.model or (adapter.default_model if adapter else contender.ranker),
+        store=contender.store,
+        local=adapter.local if adapter else True,
+        not_run=entrant.not_run,
+    )
+    if entrant.not_run is not None:
+        return row
+    row.measures = {str(m): Value(float(values.mean())) for m, values in entrant.scores.items()}
+    row.measures |= _with_intervals({measure: entrant.scores[measure] for measure in shown}, seed)
+    row.categories = _by_category(entrant.scores, task)
+    row.ties = {measure: tied[contender.label] for measure, tied in ties.items()}
+    row.targets = _targets(row, task)
+    row.latency = _latency(entrant, machine, local=row.local)
+    row.cost = _cost(entrant, len(task.documents))
+    row.dimensions, row.index_bytes = entrant.dimensions, entrant.index_bytes
+    row.build_seconds, row.stable = entrant.build_seconds, entrant.stable
+    row.warnings = _row_warnings(entrant)
+    return row
+
+
+def _baseline_row(name: str, scores: Scores, task: Task, shown: Sequence[Measure]) -> Row:
+    row = Row(label=name, kind="baseline", model=name, local=True)
+    row.measures = {str(measure): Value(float(values.mean())) for measure, values in scores.items()}
+    row.categories = _by_category({measure: scores[measure] for measure in shown}, task)
+    row.targets = _targets(row, task)
+    return row
+
+
+def _with_intervals(scores: Scores, seed: int) -> dict[str, Value]:
+    low, high = bca_intervals(np.stack(list(scores.values()), axis=1), seed=seed)
+    return {
+        str(measure): Value(float(values.mean()), _finite(low[at]), _finite(high[at]))
+        for at, (measure, values) in enumerate(scores.items())
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _by_category(scores: Scores, task: Task) -> dict[str, dict[str, float]]:
+    masks: dict[str, NDArray[np.bool_]] = {
+        category: np.array([query.category == category for query in task.queries]) for category in task.categories
+    }
+    return {
+        category: {str(measure): float(values[mask].mean()) for measure, values in scores.items()}
+        for category, mask in masks.items()
+    }
+
+
+def _targets(row: Row, task: Task) -> dict[str, bool]:
+    """A target is something to exceed."""
+    return {
+        measure: row.measures[measure].mean > target
+        for measure, target in task.targets.items()
+        if measure in row.measures
+    }
+
+
+def _latency(entrant: Entrant, machine: Machine, *, local: bool) -> Latency:
+    timing = entrant.timing
+    return Latency(
+        embed=percentiles(timing.embed_ns),
+        search=percentiles(timing.search_ns),
+        total=percentiles(timing.total_ns),
+        cold_embed_ms=timing.cold_embed_ns / 1e6 if timing.cold_embed_ns is not None else None,
+        cold_search_ms=timing.cold_search_ns / 1e6 if timing.cold_search_ns is not None else None,
+        doubts=doubts(timing, machine, local=local),
+    )
+
+
+def _cost(entrant: Entrant, documents: int) -> Cost:
+    """Nothing for what runs here; otherwise the tokens that these vectors took, now or when they were bought."""
+    if entrant.embedder is None or entrant.provider is None:
+        return Cost(usd=0.0, usd_per_million_documents=0.0)
+    card, usage = entrant.provider.card, entrant.embedder.usage
+    both = list(usage.values())
+    total = sum(each.tokens for each in both)
+    return Cost(
+        usd=_dollars(total, card, local=entrant.provider.local),
+        usd_per_million_documents=_dollars(
+            usage[Role.DOCUMENT].tokens / documents * 1e6, card, local=entrant.provider.local
+        ),
+        tokens=round(total, 1),
+        tokens_estimated=any(each.estimated for each in both),
+        requests=_total(both, "requests"),
+        retries=_total(both, "retries"),
+        cached=_total(both, "cached"),
+        truncated=_total(both, "truncated"),
+        price=f"${card.price.usd_per_million_tokens:g} a million tokens, seen {card.price.seen}" if card.price else "",
+    )
+
+
+def _dollars(tokens: float, card: ModelCard, *, local: bool) -> float | None:
+    if card.price is not None:
+        return tokens * card.price.usd_per_million_tokens / 1e6
+    return 0.0 if local else None
+
+
+def _total(usages: Sequence[Usage], what: str) -> int:
+    return sum(getattr(usage, what) for usage in usages)
+
+
+def _row_warnings(entrant: Entrant) -> list[str]:
+    found = []
+    if entrant.embedder is not None:
+        truncated = sum(usage.truncated for usage in entrant.embedder.usage.values())
+        if truncated:
+            found.append(f"{truncated} texts were longer than the model's context and were cut")
+    short = sum(not ranking.ids for ranking in entrant.rounds[0].values())
+    if short:
+        found.append(f"{short} queries got no answer at all")
+    return found

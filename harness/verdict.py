@@ -1,0 +1,103 @@
+"""Who wins, who ties, and what can't be told: sentences made from figures, never the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.measures import Measure
+from harness.power import more_queries_needed, smallest_detectable
+from harness.results import Row, Verdict
+from harness.stats import Pair, compare, differences_of, holm, sign_flip_tests, tie_group
+
+Values = NDArray[np.float64]
+ALPHA = 0.05
+
+
+def decide(scores: Mapping[str, Values], measure: Measure, rows: Sequence[Row], seed: int) -> Verdict:
+    """The verdict on one measure, over the contenders that ran."""
+    pairs = compare(scores, seed=seed)
+    group = tie_group(scores, pairs, ALPHA)
+    best = group[0] if group else None
+    detectable = _detectable(scores, best)
+    sentences = _sentences(scores, measure, pairs, group, detectable, {row.label: row for row in rows})
+    return Verdict(
+        measure=str(measure),
+        best=best,
+        tie_group=group,
+        pairs=pairs,
+        smallest_detectable=detectable,
+        sentences=sentences,
+    )
+
+
+def tied_with_best(scores: Mapping[str, Values], seed: int) -> dict[str, bool]:
+    """For each contender, whether it can't be told from the best on this measure; the best itself is True."""
+    pairs = list(combinations(scores, 2))
+    if not pairs:
+        return dict.fromkeys(scores, True)
+    best = max(scores, key=lambda label: float(scores[label].mean()))
+    differences = np.stack([differences_of(scores[a], scores[b]) for a, b in pairs], axis=1)
+    adjusted = holm(sign_flip_tests(differences, seed=seed))
+    told = {label for pair, p in zip(pairs, adjusted, strict=True) if best in pair and p <= ALPHA for label in pair}
+    return {label: label == best or label not in told for label in scores}
+
+
+def _detectable(scores: Mapping[str, Values], best: str | None) -> float | None:
+    """From the median spread of the others' differences to the best: rows with the same ranking tell nothing."""
+    if best is None:
+        return None
+    spreads = [
+        float(np.std(scores[best] - other, ddof=1))
+        for label, other in scores.items()
+        if label != best and len(other) > 1
+    ]
+    spreads = [spread for spread in spreads if spread > 0]
+    n = len(scores[best])
+    return smallest_detectable(float(np.median(spreads)), n) if spreads and n > 1 else None
+
+
+def _sentences(
+    scores: Mapping[str, Values],
+    measure: Measure,
+    pairs: Sequence[Pair],
+    group: Sequence[str],
+    detectable: float | None,
+    rows: Mapping[str, Row],
+) -> list[str]:
+    if not group:
+        return ["No contender ran, so there is no verdict."]
+    best, n = group[0], len(scores[group[0]])
+    value = rows[best].measures[str(measure)]
+    interval = f" (95% interval {value.low:.3f} to {value.high:.3f})" if value.low is not None else ""
+    told = [f"{best} has the highest {measure.label}: {value.mean:.3f}{interval}, over {n} queries."]
+    against = {pair.b if pair.a == best else pair.a: pair for pair in pairs if best in (pair.a, pair.b)}
+    same = [label for label in group[1:] if not np.any(np.abs(scores[best] - scores[label]) > 1e-12)]
+    tied = [label for label in group[1:] if label not in same]
+    worse = [label for label in against if label not in group]
+    if same:
+        told.append(f"{_listed(same)} ranked every query with the same result.")
+    if tied:
+        told.append(f"{_listed(tied)} can't be told from it with {n} queries (Holm-adjusted p > {ALPHA}).")
+        nearest = max(tied, key=lambda label: float(scores[label].mean()))
+        more = more_queries_needed(scores[best] - scores[nearest])
+        gap = float(scores[best].mean() - scores[nearest].mean())
+        if more:
+            told.append(f"If the gap of {gap:.3f} to {nearest} is real, about {more} more queries would show it.")
+    if worse:
+        closest = min(worse, key=lambda label: abs(against[label].difference))
+        pair = against[closest]
+        told.append(
+            f"It is better than {_listed(worse)}; the smallest of these leads is {abs(pair.difference):.3f} "
+            f"over {closest} (p = {pair.p_holm:.2g})."
+        )
+    if detectable is not None:
+        told.append(f"With {n} queries, differences below about {detectable:.2f} stay invisible (80% power).")
+    return told
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
-from math import isnan
-from struct import pack
+from itertools import chain, islice, repeat
+from math import nan
+from struct import pack_into
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from providers.errors import InputError
 
 UNJUDGED = -1
 NO_DOCUMENT = -2
+BLOCK = 256  # queries whose scores are held at once: few enough for the cache
 
 Ints = NDArray[np.int32]
 Ties = Literal["id_ascending", "trec"]
@@ -72,35 +73,81 @@ def join_scores(
     """
     answers = [run.get(query, {}) for query in query_ids]
     judged = [judgments.get(query, {}) for query in query_ids]
-    sizes = np.array([len(scores) for scores in answers], dtype=np.int32)
-    counts, flat = _flat(judged)
-    precision = np.dtype(np.float32 if ties == "trec" else np.float64)
-    wanted = np.full(len(flat), np.nan, dtype=precision)
-    below, upto = np.zeros((2, len(flat)), dtype=np.int64)
-    end = 0
-    for query, scores, graded in zip(query_ids, answers, judged, strict=True):
-        start, end = end, end + len(graded)
-        if not scores:
-            continue
-        values = np.sort(_values(scores, precision))
-        if values[-1] != values[-1]:
-            raise InputError(f"query {query!r}: the score of {next(d for d in scores if isnan(scores[d]))!r} is NaN")
-        mine = np.fromiter(map(scores.get, graded, repeat(np.nan)), np.float64, len(graded)).astype(precision)
-        wanted[start:end] = mine
-        below[start:end] = values.searchsorted(mine, "left")
-        upto[start:end] = values.searchsorted(mine, "right")
-    returned = sizes if depth is None else np.minimum(sizes, np.int32(depth))
+    returned = np.array([len(scores) for scores in answers], dtype=np.int32)
+    if depth is not None:
+        np.minimum(returned, depth, out=returned)
     grades = _blank(returned)
-    rows = np.repeat(np.arange(len(counts)), counts)
-    places = sizes[rows] - upto
-    inside = ~np.isnan(wanted) & (places < grades.shape[1])
-    for at in np.flatnonzero(inside & (upto - below > 1)).tolist():
-        row = int(rows[at])
-        document = list(judged[row])[at - int(counts[:row].sum())]
-        places[at] += _tied_before(document, wanted[at], answers[row], ties)
-    inside &= places < grades.shape[1]
-    grades[rows[inside], places[inside]] = flat[inside]
-    return RankedGrades(grades, returned, _ideal(counts, flat), depth)
+    for first in range(0, len(answers), BLOCK):
+        rows = slice(first, first + BLOCK)
+        values, mine = _read(answers[rows], judged[rows], query_ids[rows])
+        if ties == "trec":
+            values, mine = values.astype(np.float32), mine.astype(np.float32)
+        _fill(grades[rows], values, mine, answers[rows], judged[rows], ties)
+    return RankedGrades(grades, returned, ideal_grades(judgments, query_ids), depth)
+
+
+def _read(
+    answers: Sequence[Mapping[str, float]], judged: Sequence[Mapping[str, int]], query_ids: Sequence[str]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """All scores, a row a query, padded with −∞; and the judged documents' scores end to end, NaN where not found."""
+    width = max(map(len, answers))
+    values, found = np.full((len(answers), width), -np.inf), []
+    for row, (scores, grades) in enumerate(zip(answers, judged, strict=True)):
+        if scores:  # struct reads Python's floats in half of numpy's time
+            pack_into(f"{len(scores)}d", values, row * width * values.itemsize, *scores.values())
+        found.extend(map(scores.get, grades, repeat(nan)))
+    if np.isnan(values).any():
+        row, column = np.argwhere(np.isnan(values))[0]
+        document = next(islice(answers[row], int(column), None))
+        raise InputError(f"query {query_ids[row]!r}: the score of {document!r} is NaN")
+    return values, np.array(found, dtype=np.float64)
+
+
+def _fill(
+    grades: Ints,
+    values: NDArray[Any],
+    mine: NDArray[Any],
+    answers: Sequence[Mapping[str, float]],
+    judged: Sequence[Mapping[str, int]],
+    ties: Ties,
+) -> None:
+    """Writes the judged documents' grades at their places: as many places down as there are better scores."""
+    depth = grades.shape[1]
+    if not depth:
+        return
+    kept = np.partition(values, -depth, axis=1)[:, -depth:] if depth < values.shape[1] else values
+    top = np.sort(kept, axis=1)
+    owner = np.repeat(np.arange(len(judged)), [len(graded) for graded in judged])
+    inside = np.flatnonzero(mine >= top[owner, 0])
+    places, ends = np.empty((2, len(inside)), dtype=np.int64)
+    start = 0
+    for row, stop in enumerate(np.cumsum(np.bincount(owner[inside], minlength=len(judged))).tolist()):
+        if start < stop:
+            wanted = mine[inside[start:stop]]
+            places[start:stop] = depth - top[row].searchsorted(wanted, "right")
+            ends[start:stop] = depth - top[row].searchsorted(wanted, "left")
+            start = stop
+    rows = owner[inside]
+    # The worst score that made it may have equals that did not.
+    tied = (ends - places > 1) | (mine[inside] == top[rows, 0])
+    groups: dict[tuple[int, int], list[str]] = {}
+    for at in np.flatnonzero(tied).tolist():
+        row, place = int(rows[at]), int(places[at])
+        if (row, place) not in groups:
+            equal = values[row, : len(answers[row])] == mine[inside[at]]
+            groups[row, place] = sorted(_where(answers[row], equal), reverse=ties == "trec")
+        document = next(islice(judged[row], int(inside[at] - np.searchsorted(owner, row)), None))
+        places[at] += groups[row, place].index(document)
+    given = np.fromiter(chain.from_iterable(graded.values() for graded in judged), np.int32, len(mine))
+    fits = places < depth
+    grades[rows[fits], places[fits]] = given[inside[fits]]
+
+
+def _where(scores: Mapping[str, float], chosen: NDArray[np.bool_]) -> list[str]:
+    """The chosen ids. It stops at the last of them, since merely touching an id costs a cache miss."""
+    indices = np.flatnonzero(chosen).tolist()
+    names = list(islice(scores, indices[-1] + 1))
+    return [names[index] for index in indices]
 
 
 def join_arrays(
@@ -160,20 +207,6 @@ def _blank(returned: Ints) -> Ints:
     """As many unjudged places as documents came back."""
     width = int(returned.max(initial=0))
     return np.where(np.arange(width) < returned[:, None], np.int32(UNJUDGED), np.int32(NO_DOCUMENT))
-
-
-def _values(scores: Mapping[str, float], precision: np.dtype[Any]) -> NDArray[Any]:
-    """Packed by struct, which takes two thirds of the time that numpy takes to read Python's floats."""
-    return np.frombuffer(pack(f"{len(scores)}d", *scores.values())).astype(precision, copy=False)
-
-
-def _tied_before(document: str, score: Any, scores: Mapping[str, float], ties: Ties) -> int:
-    """How many documents of the same score come first by id."""
-    names = list(scores)
-    equal = [names[at] for at in np.flatnonzero(_values(scores, score.dtype) == score).tolist()]
-    if ties == "trec":
-        return sum(other > document for other in equal)
-    return sum(other < document for other in equal)
 
 
 def _refuse_repeated(documents: NDArray[np.integer[Any]]) -> None:

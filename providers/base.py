@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,7 +73,6 @@ class Provider(ABC):
     local: ClassVar[bool] = False
     extra: ClassVar[str | None] = None
     modules: ClassVar[tuple[str, ...]] = ()
-    keys: ClassVar[tuple[str, ...]] = ()
     by_id: ClassVar[bool] = False
 
     card: ModelCard
@@ -82,11 +80,7 @@ class Provider(ABC):
     @classmethod
     def missing(cls, **options: Any) -> str | None:  # noqa: ARG003 - some need to know what the line-up says
         """What keeps this provider from running here, in words; None when nothing does. Makes no call."""
-        if reason := missing_modules(cls.modules, cls.extra):
-            return reason
-        if cls.keys and not any(os.environ.get(key) for key in cls.keys):
-            return f"{' or '.join(cls.keys)} is not set"
-        return None
+        return missing_modules(cls.modules, cls.extra)
 
     @property
     def model(self) -> str:

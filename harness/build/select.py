@@ -26,7 +26,8 @@ METHOD = "stratified random over state × content type, summaries required"
 CONTENT_TYPES: Mapping[str, str] = {
     "event": r"\b(oil spill|earthquake|wildfire|disaster|massacre|battle|election|in (18|19|20)\d\d)\b",
     "historical site": r"histor|national register|ghost town|former (populated|settlement)|mission",
-    "administrative region": r"\bcount(y|ies)\b,? (in )?(utah|california)$|district$|court|mayors|government|legislat",
+    "administrative region": r"^(?!.* in ).* county, (utah|california)$|^(utah|california) counties|"
+    r"district$|court|mayors|government|legislat",
     "neighborhood": r"neighbou?rhood|, san francisco$|, san diego$",
     "natural feature": r"mountain|canyon|peninsula|river|lake|valley|landform",
     "landmark": r"park|bridge|librar|school|museum|building|road|parkway",

@@ -1,0 +1,170 @@
+"""Measures against pytrec_eval and ranx: same data, same process, in turns, values checked equal, targets enforced.
+
+    python bench/metrics.py [--queries 10000] [--depth 1000] [--rounds 5]
+
+Needs pytrec-eval-terrier and ranx. Exits 1 if a target is missed or a value differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness.measures import Measure
+from harness.metrics import Scores, deepest, evaluate, join_arrays, join_scores
+
+CUTS = (1, 3, 5, 10, 100)
+NAMES = ("p", "recall", "f1", "ndcg", "map", "mrr")
+MEASURES = [Measure(name, k=k) for name in NAMES for k in CUTS]
+DEPTH = deepest(MEASURES)
+CORPUS, JUDGED = 100_000, 20
+RANX = {"p": "precision"}
+
+Dicts = dict[str, dict[str, Any]]
+
+
+class Data:
+    """Random rankings with twenty judged documents a query, half of them retrieved, as arrays and as dicts."""
+
+    def __init__(self, queries: int, depth: int) -> None:
+        rng = np.random.default_rng(42)
+        self.query_ids = [f"q{query}" for query in range(queries)]
+        names = np.array([f"doc{document}" for document in range(CORPUS)], dtype=object)
+        self.documents = np.empty((queries, depth), dtype=np.int32)
+        judged = np.empty((queries, JUDGED), dtype=np.int32)
+        for row in range(queries):
+            drawn = rng.choice(CORPUS, depth + JUDGED // 2, replace=False)
+            self.documents[row] = drawn[:depth]
+            judged[row] = np.concatenate((rng.choice(drawn[:depth], JUDGED // 2, replace=False), drawn[depth:]))
+        self.judged_query = np.repeat(np.arange(queries, dtype=np.int32), JUDGED)
+        self.judged_document = judged.ravel()
+        self.judged_grade = rng.integers(0, 4, size=queries * JUDGED).astype(np.int32)
+        # Falling steps that single precision can tell apart: tools that break ties differently still agree.
+        scores = (depth - np.arange(depth) + rng.uniform(0, 0.5, size=(queries, depth))) / depth
+        self.run: Dicts
+        self.run = {
+            query: dict(zip(names[row], values.tolist(), strict=True))
+            for query, row, values in zip(self.query_ids, self.documents, scores, strict=True)
+        }
+        self.tied: Dicts = {
+            query: dict(zip(names[row], values.round(2).tolist(), strict=True))
+            for query, row, values in zip(self.query_ids, self.documents, scores, strict=True)
+        }
+        grades = self.judged_grade.reshape(queries, JUDGED)
+        self.judgments: Dicts = {
+            query: dict(zip(names[row], values.tolist(), strict=True))
+            for query, row, values in zip(self.query_ids, judged, grades, strict=True)
+        }
+
+
+def from_pytrec(answer: Dicts, query_ids: list[str]) -> Scores:
+    """Its values under our names; F1 and MRR@k, which it lacks, follow from what it gives."""
+
+    def column(name: str) -> NDArray[np.float64]:
+        return np.array([answer[query][name] for query in query_ids])
+
+    scores: Scores = {}
+    for k in CUTS:
+        p, recall = column(f"P_{k}"), column(f"recall_{k}")
+        rank = 1 / np.maximum(column("recip_rank"), 1e-9)
+        both = np.where(p + recall > 0, p + recall, 1.0)
+        values = (p, recall, 2 * p * recall / both, column(f"ndcg_cut_{k}"), column(f"map_cut_{k}"))
+        mrr = np.where(np.round(rank) <= k, column("recip_rank"), 0.0)
+        scores |= dict(zip((Measure(name, k=k) for name in NAMES), (*values, mrr), strict=True))
+    return scores
+
+
+def gap(a: Scores, b: Scores) -> float:
+    return max(float(np.abs(a[measure] - b[measure]).max()) for measure in MEASURES)
+
+
+def in_turns(jobs: dict[str, Callable[[], Any]], rounds: int) -> tuple[dict[str, float], dict[str, Any]]:
+    """The fastest of several rounds of each job; turns, so that a busy spell of the machine hits all alike."""
+    best, answers = dict.fromkeys(jobs, float("inf")), {}
+    for _ in range(rounds):
+        for name, job in jobs.items():
+            gc.collect()
+            start = time.perf_counter()
+            answers[name] = job()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return best, answers
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--queries", type=int, default=10_000)
+    parser.add_argument("--depth", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    import pytrec_eval
+    import ranx
+
+    print(f"{options.queries} queries × {options.depth} deep; {', '.join(NAMES)} at {', '.join(map(str, CUTS))}")
+    data = Data(options.queries, options.depth)
+    print("building the peers' objects (not timed; ranx takes its time) …", flush=True)
+    cuts = ",".join(map(str, CUTS))
+    wanted = {f"P.{cuts}", f"recall.{cuts}", f"ndcg_cut.{cuts}", f"map_cut.{cuts}", "recip_rank"}
+    pytrec = pytrec_eval.RelevanceEvaluator(data.judgments, wanted)
+    ranx_qrels, ranx_run = ranx.Qrels(data.judgments), ranx.Run(data.run)
+    ranx_names = [f"{RANX.get(measure.name, measure.name)}@{measure.k}" for measure in MEASURES]
+
+    def ours(run: Dicts) -> Scores:
+        return evaluate(join_scores(run, data.judgments, data.query_ids, DEPTH, ties="trec"), MEASURES)
+
+    def ours_from_arrays() -> Scores:
+        judged = (data.judged_query, data.judged_document, data.judged_grade)
+        return evaluate(join_arrays(data.documents, *judged, depth=DEPTH), MEASURES)
+
+    def peer_ranx() -> Any:
+        return ranx.evaluate(ranx_qrels, ranx_run, ranx_names, return_mean=False, save_results_in_run=False)
+
+    peer_ranx()  # compiles
+    gc.freeze()
+    times, answers = in_turns(
+        {
+            "pytrec_eval": lambda: pytrec.evaluate(data.run),
+            "pytrec_eval, ties": lambda: pytrec.evaluate(data.tied),
+            "ranx, warm, prebuilt": peer_ranx,
+            "bakeoff, dicts": lambda: ours(data.run),
+            "bakeoff, dicts, ties": lambda: ours(data.tied),
+            "bakeoff, arrays": ours_from_arrays,
+        },
+        options.rounds,
+    )
+    row = {query: index for index, query in enumerate(ranx_run.run.keys())}
+    order = [row[query] for query in data.query_ids]
+    ranx_scores = {m: answers["ranx, warm, prebuilt"][n][order] for m, n in zip(MEASURES, ranx_names, strict=True)}
+    reference = from_pytrec(answers["pytrec_eval"], data.query_ids)
+    tied = from_pytrec(answers["pytrec_eval, ties"], data.query_ids)
+
+    for name, seconds in times.items():
+        print(f"  {name:<22}{seconds * 1000:>10.1f} ms")
+    failed = False
+    print(f"\n  {'from':<24}{'against':<16}{'ratio':>8}{'target':>8}{'largest gap':>14}")
+    for mine, peer, target, difference in (
+        ("bakeoff, dicts", "pytrec_eval", 12, gap(answers["bakeoff, dicts"], reference)),
+        ("bakeoff, dicts, ties", "pytrec_eval, ties", 12, gap(answers["bakeoff, dicts, ties"], tied)),
+        ("bakeoff, arrays", "pytrec_eval", 25, gap(answers["bakeoff, arrays"], reference)),
+        ("bakeoff, arrays", "ranx, warm, prebuilt", 6, gap(answers["bakeoff, arrays"], ranx_scores)),
+    ):
+        ratio = times[peer] / times[mine]
+        missed = ratio < target or not difference < 1e-9
+        failed |= missed
+        print(f"  {mine:<24}{peer.split(',')[0]:<16}{ratio:>7.1f}×{target:>7}×{difference:>14.1e}", "MISSED" * missed)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

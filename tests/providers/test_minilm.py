@@ -1,0 +1,125 @@
+"""MiniLM on its real weights, against vectors that sentence-transformers made (minilm_reference.json says how)."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from providers import weights
+from providers.base import Role, checked
+from providers.errors import InputError, Unavailable
+from providers.minilm import MiniLM
+
+TEXT = "river rose overnight by four centimetres while quarterly profits of the vitamin maker fell sharply"
+
+
+@pytest.fixture(scope="module")
+def reference() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((Path(__file__).parent / "minilm_reference.json").read_text("utf-8"))
+    return content
+
+
+@pytest.fixture(scope="module")
+def provider() -> MiniLM:
+    if not weights.present("minilm"):
+        pytest.fail(f"the weights of minilm are not in {weights.folder('minilm')}; {weights.remedy('minilm')}")
+    return MiniLM()
+
+
+def test_vectors_agree_with_sentence_transformers(provider: MiniLM, reference: dict[str, Any]) -> None:
+    texts = reference["texts"]
+    batch = checked(provider.embed(texts, Role.DOCUMENT), texts, provider.card)
+    assert batch.vectors.dtype == np.float32
+    np.testing.assert_allclose(batch.vectors[:, :8], reference["first8"], atol=1e-6)
+    exact = batch.vectors.astype(np.float64)
+    np.testing.assert_allclose(exact @ exact.T, reference["similarities"], atol=1e-6)
+    # A sum of 384 roundings, each below 1e-6 and of either sign.
+    np.testing.assert_allclose(exact @ (np.arange(1, 385) / 384), reference["ramp"], atol=1e-5)
+
+
+def test_the_reference_is_of_these_weights(provider: MiniLM, reference: dict[str, Any]) -> None:
+    sha = reference["provenance"]["weights_sha256"]
+    assert sha == weights.known("minilm").files["model.safetensors"]
+    assert provider.identity(Role.QUERY)["revision"] == sha[:12]
+
+
+def test_tokens_and_truncation_are_counted(provider: MiniLM, reference: dict[str, Any]) -> None:
+    for text, tokens, all_tokens in zip(reference["texts"], reference["tokens"], reference["all_tokens"], strict=True):
+        batch = provider.embed([text], Role.QUERY)
+        assert (batch.tokens, batch.truncated) == (tokens, int(all_tokens > 256))
+    batch = provider.embed(reference["texts"], Role.QUERY)
+    assert (batch.tokens, batch.truncated) == (sum(reference["tokens"]), 2)
+
+
+def test_a_vector_does_not_depend_on_its_batch(provider: MiniLM) -> None:
+    rng = random.Random(42)
+    texts = [" ".join(rng.choices(TEXT.split(), k=rng.choice([0, 1, 2, 5, 12, 40, 90, 250, 400]))) for _ in range(48)]
+    alone = np.concatenate([provider.embed([text], Role.DOCUMENT).vectors for text in texts])
+    order = rng.sample(range(len(texts)), len(texts))
+    for rows in (range(len(texts)), order, order[:7]):
+        together = provider.embed([texts[row] for row in rows], Role.DOCUMENT).vectors
+        np.testing.assert_allclose(together, alone[list(rows)], atol=1e-6)
+
+
+def test_the_number_of_threads_changes_nothing(provider: MiniLM, reference: dict[str, Any]) -> None:
+    texts = reference["texts"]
+    one = MiniLM(threads=1).embed(texts, Role.QUERY).vectors
+    np.testing.assert_allclose(one, provider.embed(texts, Role.QUERY).vectors, atol=1e-6)
+
+
+def test_no_text_gives_no_vector(provider: MiniLM) -> None:
+    batch = provider.embed([], Role.QUERY)
+    assert batch.vectors.shape == (0, 384)
+    assert (batch.tokens, batch.truncated) == (0, 0)
+
+
+def test_it_can_be_used_again_after_close(provider: MiniLM) -> None:
+    before = provider.embed(["river"], Role.QUERY).vectors
+    provider.close()
+    np.testing.assert_array_equal(provider.embed(["river"], Role.QUERY).vectors, before)
+
+
+def test_the_graph_is_written_once(provider: MiniLM) -> None:
+    provider.embed(["river"], Role.QUERY)
+    folder = weights.folder("minilm")
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    MiniLM().embed(["river"], Role.QUERY)
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+    assert [path.suffix for path in folder.glob("graph-*")] == [".onnx"]
+
+
+def test_without_weights_it_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path))
+    assert MiniLM.missing() == "run: bakeoff models pull minilm"
+    with pytest.raises(Unavailable, match="run: bakeoff models pull minilm"):
+        MiniLM().embed(["river"], Role.QUERY)
+
+
+def test_damaged_weights_are_not_made_into_a_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = (weights.locate("minilm") / "tokenizer.json").read_bytes()
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path))
+    folder = weights.folder("minilm")
+    folder.mkdir(parents=True)
+    (folder / "tokenizer.json").write_bytes(tokenizer)
+    (folder / "model.safetensors").write_bytes(b"cut off")
+    with pytest.raises(Unavailable, match="damaged"):
+        MiniLM().embed(["river"], Role.QUERY)
+    assert not list(folder.glob("graph-*"))
+
+
+@pytest.mark.usefixtures("provider")
+def test_with_weights_nothing_is_missing() -> None:
+    assert MiniLM.missing() is None
+
+
+def test_wrong_options_are_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        MiniLM(model="all-MiniLM-L12-v2")
+    assert "all-MiniLM-L6-v2" in caught.value.remedy
+    with pytest.raises(InputError, match="threads is 0"):
+        MiniLM(threads=0)

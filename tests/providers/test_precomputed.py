@@ -1,0 +1,178 @@
+"""Vectors by id, from every kind of file, and what is said of files that do not fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from providers import PROVIDERS
+from providers.base import Role
+from providers.errors import EmbeddingFailed, InputError
+from providers.precomputed import Precomputed
+
+IDS = ["d1", "d2", "d3"]
+VECTORS = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
+
+
+def npy(folder: Path) -> dict[str, Any]:
+    np.save(folder / "v.npy", VECTORS)
+    (folder / "v.ids.txt").write_text("d1\nd2\nd3\n", encoding="utf-8")
+    return {"path": str(folder / "v.npy")}
+
+
+def npy_json(folder: Path) -> dict[str, Any]:
+    np.save(folder / "v.npy", VECTORS)
+    (folder / "names.json").write_text(json.dumps(IDS), encoding="utf-8")
+    return {"path": str(folder / "v.npy"), "ids": str(folder / "names.json")}
+
+
+def npy_npy(folder: Path) -> dict[str, Any]:
+    np.save(folder / "v.npy", VECTORS.astype(np.float64))
+    np.save(folder / "v.ids.npy", np.array(IDS))
+    return {"path": str(folder / "v.npy")}
+
+
+def npz(folder: Path) -> dict[str, Any]:
+    np.savez(folder / "v.npz", ids=np.array(IDS), vectors=VECTORS.astype(np.float16))
+    return {"path": str(folder / "v.npz")}
+
+
+def parquet(folder: Path) -> dict[str, Any]:
+    pq.write_table(pa.table({"id": IDS, "vector": VECTORS.tolist()}), folder / "v.parquet", row_group_size=2)
+    return {"path": str(folder / "v.parquet")}
+
+
+def parquet_fixed(folder: Path) -> dict[str, Any]:
+    column = pa.FixedSizeListArray.from_arrays(pa.array(VECTORS.ravel()), 4)
+    pq.write_table(pa.table({"docid": IDS, "emb": column, "text": IDS}), folder / "v.parquet")
+    return {"path": str(folder / "v.parquet"), "id_column": "docid", "vector_column": "emb"}
+
+
+@pytest.mark.parametrize("write", [npy, npy_json, npy_npy, npz, parquet, parquet_fixed])
+def test_every_kind_of_file_gives_the_vectors_of_the_ids(
+    tmp_path: Path, write: Callable[[Path], dict[str, Any]]
+) -> None:
+    provider = PROVIDERS.create("precomputed", **write(tmp_path))
+    provider.ready()
+    batch = provider.embed(["d3", "d1", "d3"], Role.DOCUMENT)
+    assert batch.vectors.dtype == np.float32
+    np.testing.assert_array_equal(batch.vectors, VECTORS[[2, 0, 2]])
+    np.testing.assert_array_equal(provider.embed(["d2"], Role.QUERY).vectors, VECTORS[[1]])
+    assert provider.embed([], Role.QUERY).vectors.shape == (0, 4)
+    assert (provider.by_id, provider.local, provider.model) == (True, True, "v")
+
+
+def test_documents_and_queries_may_have_a_file_each(tmp_path: Path) -> None:
+    np.savez(tmp_path / "d.npz", ids=np.array([1, 2]), vectors=VECTORS[:2])
+    np.savez(tmp_path / "q.npz", ids=np.array(["1"]), vectors=VECTORS[2:])
+    provider = Precomputed(documents=str(tmp_path / "d.npz"), queries=str(tmp_path / "q.npz"), model="mine")
+    provider.ready()
+    np.testing.assert_array_equal(provider.embed(["1"], Role.DOCUMENT).vectors, VECTORS[:1])
+    np.testing.assert_array_equal(provider.embed(["1"], Role.QUERY).vectors, VECTORS[2:])
+    assert provider.identity(Role.QUERY) != provider.identity(Role.DOCUMENT)
+    assert provider.model == "mine"
+
+
+def test_an_unknown_id_is_named(tmp_path: Path) -> None:
+    provider = Precomputed(**npz(tmp_path))
+    with pytest.raises(EmbeddingFailed, match=r"no vector for query 'x7' and 1 more in v\.npz"):
+        provider.embed(["d1", "x7", "x8"], Role.QUERY)
+
+
+def test_identity_follows_the_content(tmp_path: Path) -> None:
+    options = npz(tmp_path)
+    before = Precomputed(**options).identity(Role.DOCUMENT)
+    assert Precomputed(**options).identity(Role.DOCUMENT) == before
+    np.savez(tmp_path / "v.npz", ids=np.array(IDS), vectors=VECTORS + 1)
+    assert Precomputed(**options).identity(Role.DOCUMENT) != before
+
+
+def test_dimensions_that_differ_are_found_before_the_run(tmp_path: Path) -> None:
+    np.savez(tmp_path / "d.npz", ids=np.array(["a"]), vectors=VECTORS[:1])
+    np.savez(tmp_path / "q.npz", ids=np.array(["a"]), vectors=VECTORS[:1, :2])
+    with pytest.raises(InputError, match="documents have 4 dimensions, queries 2"):
+        Precomputed(documents=str(tmp_path / "d.npz"), queries=str(tmp_path / "q.npz")).ready()
+
+
+def test_promised_dimensions_are_kept(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingFailed, match="4 dimensions, expected 8"):
+        Precomputed(**npz(tmp_path), dimensions=8).embed(["d1"], Role.QUERY)
+
+
+def test_bad_numbers_are_refused_by_id(tmp_path: Path) -> None:
+    vectors = VECTORS.copy()
+    vectors[1, 0] = np.nan
+    np.savez(tmp_path / "v.npz", ids=np.array(IDS), vectors=vectors)
+    with pytest.raises(EmbeddingFailed, match="'d2'"):
+        Precomputed(path=str(tmp_path / "v.npz")).embed(IDS, Role.DOCUMENT)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"ids": np.array(["a"]), "vectors": VECTORS}, "1 ids for 3 vectors"),
+        ({"ids": np.array(["a", "b", "a"]), "vectors": VECTORS}, "id 'a' stands there twice"),
+        ({"ids": np.array(IDS), "vectors": VECTORS[0, :3]}, "not rows of numbers"),
+        ({"ids": np.array(IDS), "vectors": np.array([["x"], ["y"], ["z"]])}, "not rows of numbers"),
+        ({"names": np.array(IDS), "vectors": VECTORS}, "unreadable"),
+        ({"ids": np.array(IDS, dtype=object), "vectors": VECTORS}, "unreadable"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_input_errors(tmp_path: Path, arrays: dict[str, Any], words: str) -> None:
+    np.savez(tmp_path / "v.npz", **arrays)
+    with pytest.raises(InputError, match=words) as caught:
+        Precomputed(path=str(tmp_path / "v.npz")).ready()
+    assert "v.npz" in str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".parquet"])
+@pytest.mark.parametrize("keep", [0, 7, 60])
+def test_a_file_that_breaks_off_is_an_input_error(tmp_path: Path, suffix: str, keep: int) -> None:
+    options = {".npy": npy, ".npz": npz, ".parquet": parquet}[suffix](tmp_path)
+    file = Path(options["path"])
+    file.write_bytes(file.read_bytes()[:keep])
+    with pytest.raises(InputError, match="unreadable"):
+        Precomputed(**options).ready()
+
+
+def test_parquet_errors_name_the_column(tmp_path: Path) -> None:
+    file = tmp_path / "v.parquet"
+    pq.write_table(pa.table({"id": IDS, "emb": VECTORS.tolist()}), file)
+    with pytest.raises(InputError, match="no column 'vector'") as caught:
+        Precomputed(path=str(file)).ready()
+    assert "id, emb" in caught.value.remedy
+    for column in ([[1.0], [1.0, 2.0], [3.0]], [[1.0], None, [2.0]], [[1.0, 2.0], [1.0], [1.0, 2.0, 3.0]]):
+        pq.write_table(pa.table({"id": IDS, "vector": pa.array(column)}), file)
+        with pytest.raises(InputError, match="unequal length"):
+            Precomputed(path=str(file)).ready()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "either path, or documents and queries"),
+        ({"documents": "d.npz"}, "either path, or documents and queries"),
+        ({"path": "a.npz", "queries": "q.npz"}, "either path, or documents and queries"),
+        ({"path": "absent.npz"}, "no such file"),
+        ({"path": "vectors.csv"}, "come from .npy, .npz or .parquet"),
+    ],
+)
+def test_wrong_options_are_input_errors(options: dict[str, str], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Precomputed(**options)  # type: ignore[arg-type]
+
+
+def test_a_npy_without_ids_says_which_file_is_wanted(tmp_path: Path) -> None:
+    np.save(tmp_path / "v.npy", VECTORS)
+    with pytest.raises(InputError) as caught:
+        Precomputed(path=str(tmp_path / "v.npy"))
+    assert "v.ids.txt" in caught.value.remedy
+    with pytest.raises(InputError, match="brings its own ids"):
+        Precomputed(**npz(tmp_path), ids="x.txt")

@@ -1,0 +1,121 @@
+"""A tiny model of our own, made and saved by the test: no hub, no download."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from providers.base import Role
+from providers.errors import Unavailable
+from providers.sentence_transformers import SentenceTransformers
+
+library: Any = pytest.importorskip("sentence_transformers")
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "cat", "dog", "the", "sat", "query", "passage", ":", "ask"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT of one layer with random weights, eight dimensions and a context of twelve tokens."""
+    transformers: Any = import_module("transformers")
+    import_module("torch").manual_seed(7)
+    parts, whole = tmp_path_factory.mktemp("parts"), tmp_path_factory.mktemp("tiny")
+    (parts / "vocab.txt").write_text("\n".join(WORDS), encoding="utf-8")
+    tokenizer = transformers.BertTokenizerFast(str(parts / "vocab.txt"), model_max_length=12)
+    config = transformers.BertConfig(
+        vocab_size=len(WORDS),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=32,
+    )
+    transformers.BertModel(config).save_pretrained(parts)
+    tokenizer.save_pretrained(parts)
+    model = library.SentenceTransformer(str(parts), device="cpu")  # adds the mean of the tokens
+    model.max_seq_length = 12
+    model.save(str(whole))
+    return whole
+
+
+def reference(folder: Path, texts: list[str]) -> Any:
+    return library.SentenceTransformer(str(folder), device="cpu").encode(texts, show_progress_bar=False)
+
+
+def test_a_folder_is_embedded_as_the_library_does(folder: Path) -> None:
+    provider = SentenceTransformers(model=str(folder), device="cpu")
+    provider.ready()
+    texts = ["the cat sat", "the dog", "ask"]
+    batch = provider.embed(texts, Role.DOCUMENT)
+    assert batch.vectors.dtype == np.float32
+    np.testing.assert_allclose(batch.vectors, reference(folder, texts), atol=1e-6)
+    assert (provider.local, batch.truncated) == (True, 0)
+
+
+def test_prompts_of_the_line_up_stand_before_the_texts(folder: Path) -> None:
+    provider = SentenceTransformers(model=str(folder), query_prompt="query : ", document_prompt="passage : ")
+    np.testing.assert_allclose(
+        provider.embed(["the cat"], Role.QUERY).vectors, reference(folder, ["query : the cat"]), atol=1e-6
+    )
+    np.testing.assert_allclose(
+        provider.embed(["the cat"], Role.DOCUMENT).vectors, reference(folder, ["passage : the cat"]), atol=1e-6
+    )
+
+
+def test_the_models_own_prompts_are_used(folder: Path, tmp_path: Path) -> None:
+    model = library.SentenceTransformer(str(folder), device="cpu", prompts={"query": "ask : ", "document": ""})
+    model.save(str(tmp_path / "prompted"))
+    provider = SentenceTransformers(model=str(tmp_path / "prompted"))
+    np.testing.assert_allclose(
+        provider.embed(["the cat"], Role.QUERY).vectors, reference(folder, ["ask : the cat"]), atol=1e-6
+    )
+    np.testing.assert_allclose(
+        provider.embed(["the cat"], Role.DOCUMENT).vectors, reference(folder, ["the cat"]), atol=1e-6
+    )
+
+
+def test_a_family_brings_its_prompts_where_the_model_has_none(folder: Path, tmp_path: Path) -> None:
+    named = tmp_path / "my-e5-small"
+    library.SentenceTransformer(str(folder), device="cpu").save(str(named))
+    provider = SentenceTransformers(model=str(named))
+    expected = reference(folder, ["query: the cat"])
+    np.testing.assert_allclose(provider.embed(["the cat"], Role.QUERY).vectors, expected, atol=1e-6)
+
+
+def test_long_texts_are_counted(folder: Path) -> None:
+    provider = SentenceTransformers(model=str(folder))
+    assert provider.embed(["the cat", "the cat sat " * 9, "dog " * 10, "dog " * 11], Role.DOCUMENT).truncated == 2
+    shorter = SentenceTransformers(model=str(folder), context=6)
+    assert shorter.embed(["dog " * 4, "dog " * 5], Role.DOCUMENT).truncated == 1
+    assert shorter.identity(Role.DOCUMENT) != provider.identity(Role.DOCUMENT)
+
+
+def test_dimensions_are_cut(folder: Path) -> None:
+    vectors = SentenceTransformers(model=str(folder), dimensions=4).embed(["the cat"], Role.DOCUMENT).vectors
+    np.testing.assert_allclose(vectors, reference(folder, ["the cat"])[:, :4], atol=1e-6)
+
+
+def test_identity_is_the_same_before_and_after_loading(folder: Path) -> None:
+    provider = SentenceTransformers(model=str(folder))
+    before = provider.identity(Role.QUERY)
+    provider.embed(["cat"], Role.QUERY)
+    assert provider.identity(Role.QUERY) == before
+    assert before != provider.identity(Role.DOCUMENT)
+    assert before != SentenceTransformers(model=str(folder), revision="abc").identity(Role.QUERY)
+
+
+def test_a_model_that_is_nowhere_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(Unavailable, match="can't be loaded"):
+        SentenceTransformers(model=str(tmp_path / "absent")).ready()
+
+
+def test_without_the_library_the_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    assert SentenceTransformers.missing() == "install bakeoff[sentence-transformers]"
+    with pytest.raises(Unavailable, match="install bakeoff"):
+        SentenceTransformers(model="x").embed(["a"], Role.QUERY)

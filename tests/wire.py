@@ -1,0 +1,261 @@
+"""One server on 127.0.0.1 that speaks every provider's protocol, so that the real SDKs can be driven without a key.
+
+with WireServer() as wire:
+    wire.faults.append(Fault(status=429, headers={"Retry-After": "2"}))
+    OpenAI(base_url=wire.base("openai")).embed(["a text"], Role.DOCUMENT)
+    assert wire.requests[0].texts == ["a text"]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import SHUT_RDWR
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from tests.dialects import DIALECTS, Asked, Dialect, Refused, find_dialect
+
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+MODELS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "voyage-4": 1024,
+    "voyage-4-lite": 1024,
+    "voyage-4-large": 1024,
+    "gemini-embedding-001": 3072,
+    "gemini-embedding-2": 3072,
+    "nomic-embed-text": 768,
+    "mxbai-embed-large": 1024,
+    "embed-v4.0": 1536,
+}
+OTHER_DIMENSIONS = 8
+Kind = Literal[
+    "status",
+    "drop",
+    "broken",
+    "slow",
+    "truncated",
+    "html",
+    "wrong_shape",
+    "null",
+    "too_few",
+    "nan",
+    "zero",
+    "dimension",
+]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong with one request; `None` in the queue lets one request pass.
+
+    drop: closed with no answer; broken: closed within the body; slow: answers after `seconds`; truncated: JSON that
+    breaks off; html: a page with status 200; wrong_shape and null: JSON with nothing in it; too_few: one vector less.
+    """
+
+    kind: Kind = "status"
+    status: int = 500
+    headers: Mapping[str, str] = field(default_factory=dict)
+    message: str = "a fault of the test server"
+    code: str | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One request as it came in: `headers` by lower-case name, and the parts that every protocol has."""
+
+    provider: str
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: Any
+    model: str = ""
+    texts: list[str] = field(default_factory=list)
+    task: str | None = None
+    dimensions: int | None = None
+
+
+class WireServer:
+    """Deterministic vectors, documented limits, recorded requests, and faults by script."""
+
+    def __init__(self) -> None:
+        self.requests: list[Recorded] = []
+        self.faults: deque[Fault | None] = deque()
+        self.models = dict(MODELS)
+        self.pulled = ["nomic-embed-text:latest", "mxbai-embed-large:latest"]
+        self.peak = 0
+        self.stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._in_flight = 0
+
+    def __enter__(self) -> Self:
+        handler = type("Handler", (_Handler,), {"wire": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stopping.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def url(self) -> str:
+        """The root, where ollama, Gemini and cohere are served."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def base(self, provider: str) -> str:
+        """The address to give to that provider's adapter."""
+        return self.url + {"openai": "/openai/v1", "voyage": "/voyage/v1"}.get(provider, "")
+
+    def embeddings(self) -> list[Recorded]:
+        """The requests that asked for vectors: what a provider would have charged for."""
+        return [request for request in self.requests if request.texts]
+
+    def vectors(self, asked: Asked) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """A vector for each text, from a hash of the model, the task and the text; a shorter one is its beginning."""
+        full = self.models.get(asked.model.partition(":")[0], OTHER_DIMENSIONS)
+        rows = []
+        for text in asked.texts:
+            digest = hashlib.sha256(f"{asked.model}\0{asked.task}\0{text}".encode()).digest()
+            row = np.random.default_rng(int.from_bytes(digest[:8], "big")).standard_normal(max(full, 2048))
+            rows.append(row[: asked.dimensions or full] / np.linalg.norm(row[:full]))
+        return np.array(rows, dtype=np.float32)
+
+    def vectors_of(self, model: str, task: str | None, *texts: str) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """What this server answers for these texts, in full length."""
+        return self.vectors(Asked(model, list(texts), task))
+
+    def next_fault(self) -> Fault | None:
+        """Each request for vectors takes the next of the queue, also when several come at once."""
+        with self._lock:
+            return self.faults.popleft() if self.faults else None
+
+    def entered(self, by: int) -> None:
+        """Counts requests under way, for tests of concurrency."""
+        with self._lock:
+            self._in_flight += by
+            self.peak = max(self.peak, self._in_flight)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    wire: WireServer
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # with wbufsize, saves 40 ms a request
+    wbufsize = -1
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Quiet: the requests are recorded."""
+
+    def do_GET(self) -> None:
+        self._serve("GET", None)
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        self._serve("POST", json.loads(raw) if raw else None)
+
+    def _serve(self, method: str, body: Any) -> None:
+        self.wire.entered(+1)
+        try:
+            self._route(method, self.path.partition("?")[0], body)
+        finally:
+            self.wire.entered(-1)
+
+    def _route(self, method: str, path: str, body: Any) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        name = find_dialect(method, path)
+        if name is None:
+            self.wire.requests.append(Recorded("", method, self.path, headers, body))
+            self._look_up(path, body)
+            return
+        dialect = DIALECTS[name]
+        asked = dialect.read(path, body)
+        self.wire.requests.append(
+            Recorded(name, method, self.path, headers, body, asked.model, asked.texts, asked.task, asked.dimensions)
+        )
+        fault = self.wire.next_fault()
+        try:
+            if fault is not None and fault.kind == "status":
+                raise Refused(fault.status, fault.message, fault.code)
+            if dialect.auth and not headers.get(dialect.auth):
+                raise Refused(401, "no key was sent")
+            if name == "ollama" and not {asked.model, f"{asked.model}:latest"} & set(self.wire.pulled):
+                raise Refused(404, f'model "{asked.model}" not found, try pulling it first')
+            dialect.limit(asked)
+        except Refused as refused:
+            self._send(refused.status, dialect.error(refused), fault.headers if fault else {})
+            return
+        self._answer(dialect, asked, fault)
+
+    def _answer(self, dialect: Dialect, asked: Asked, fault: Fault | None) -> None:
+        kind = fault.kind if fault else None
+        vectors = self.wire.vectors(asked)
+        if kind == "slow" and fault is not None:
+            self.wire.stopping.wait(fault.seconds)
+        elif kind == "too_few":
+            vectors = vectors[:-1]
+        elif kind == "dimension":
+            vectors = vectors[:, :-1]
+        elif kind == "nan":
+            vectors[0, 0] = np.nan
+        elif kind == "zero":
+            vectors[0] = 0
+        payload = json.dumps(dialect.write(asked, vectors)).encode()
+        if kind == "drop":
+            self._hang_up()
+        elif kind == "broken":
+            self._send_raw(200, payload[: len(payload) // 2], {}, length=len(payload))
+            self._hang_up()
+        elif kind == "truncated":
+            self._send_raw(200, payload[: len(payload) // 2], {})
+        elif kind == "html":
+            self._send_raw(200, b"<html>a gateway's page</html>", {"Content-Type": "text/html"})
+        elif kind in ("wrong_shape", "null"):
+            self._send(200, None if kind == "null" else {"unexpected": True}, {})
+        else:
+            self._send_raw(200, payload, {})
+
+    def _look_up(self, path: str, body: Any) -> None:
+        """What is asked besides vectors: versions and lists of models."""
+        if path == "/api/version":
+            self._send(200, {"version": "0.13.0"}, {})
+        elif path == "/api/tags":
+            self._send(200, {"models": [{"model": name, "name": name} for name in self.wire.pulled]}, {})
+        elif path == "/api/show" and f"{(body or {}).get('model')}".partition(":")[0] in self.wire.models:
+            self._send(200, {"details": {"family": "bert"}, "model_info": {}, "capabilities": ["embedding"]}, {})
+        elif path.endswith("/v1/models"):
+            known = [{"id": name, "object": "model", "created": 0, "owned_by": "test"} for name in self.wire.models]
+            self._send(200, {"object": "list", "data": known}, {})
+        else:
+            self._send(404, {"error": {"message": "no such route"}}, {})
+
+    def _send(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
+        self._send_raw(status, json.dumps(body).encode(), headers)
+
+    def _send_raw(self, status: int, payload: bytes, headers: Mapping[str, str], length: int | None = None) -> None:
+        try:
+            self.send_response(status)
+            for name, value in {"Content-Type": "application/json", **headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(payload) if length is None else length))
+            self.end_headers()
+            self.wfile.write(payload)
+            self.wfile.flush()
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True  # the client did not wait: that was the test
+
+    def _hang_up(self) -> None:
+        self.close_connection = True
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(SHUT_RDWR)

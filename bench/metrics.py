@@ -28,14 +28,14 @@ CUTS = (1, 3, 5, 10, 100)
 NAMES = ("p", "recall", "f1", "ndcg", "map", "mrr")
 MEASURES = [Measure(name, k=k) for name in NAMES for k in CUTS]
 DEPTH = deepest(MEASURES)
-CORPUS, JUDGED = 100_000, 20
+CORPUS, JUDGED = 100_000, 10
 RANX = {"p": "precision"}
 
 Dicts = dict[str, dict[str, Any]]
 
 
 class Data:
-    """Random rankings with twenty judged documents a query, half of them retrieved, as arrays and as dicts."""
+    """Random rankings with ten judged documents a query, half of them retrieved, as arrays and as dicts."""
 
     def __init__(self, queries: int, depth: int) -> None:
         rng = np.random.default_rng(42)

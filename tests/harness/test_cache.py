@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from harness.cache import VectorCache, space_name
 
-IDENTITY = {"provider": "p", "model": "m", "dimensions": 4, "role": "document", "prompt": ""}
+IDENTITY: dict[str, str | int | float | bool | None] = {
+    "provider": "p",
+    "model": "m",
+    "dimensions": 4,
+    "role": "document",
+    "prompt": "",
+}
 ROWS = np.arange(12, dtype=np.float32).reshape(3, 4) + 1
 
 
@@ -128,3 +134,28 @@ def test_info_lists_spaces_with_what_made_them(tmp_path: Path) -> None:
     (info,) = VectorCache(tmp_path).spaces()
     assert info.identity == IDENTITY
     assert (info.vectors, info.damaged) == (1, 0)
+
+
+def test_prune_keeps_every_sound_vector_once_and_leaves_a_live_segment_alone(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    for _ in range(2):  # the same texts twice, as two processes that did not see each other leave them
+        space = cache.space(IDENTITY)
+        space.put(["a", "bb", "c"], ROWS, tokens=8)
+        if _ == 0:
+            assert cache.prune() == 0  # still open
+        space.close()
+    (size,) = (info.size_bytes for info in cache.spaces())
+    freed = cache.prune()
+    (info,) = cache.spaces()
+    assert freed > 0
+    assert info.size_bytes == size - freed
+    vectors, tokens = cache.space(IDENTITY).get(["c", "a"])
+    np.testing.assert_array_equal(vectors, ROWS[[2, 0]])
+    assert tokens == pytest.approx(4)
+
+
+def test_clear_forgets_everything(tmp_path: Path) -> None:
+    space = VectorCache(tmp_path / "vectors").space(IDENTITY)
+    space.put(["a"], ROWS[:1], tokens=1)
+    assert VectorCache(tmp_path / "vectors").clear() > 0
+    assert list(VectorCache(tmp_path / "vectors").spaces()) == []

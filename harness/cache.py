@@ -27,6 +27,7 @@ from providers.base import Vectors
 _MAGIC = b"BKV1"
 _HEADER = struct.Struct("<4sIIII")  # magic, rows, dimensions, crc of the body, crc of this header so far
 _KEY = 16
+_IDENTITY = "identity.json"
 _RECORD = 1024  # vectors in a record that pruning writes
 Identity = Mapping[str, str | int | float | bool | None]
 
@@ -56,7 +57,7 @@ class Space:
     """The vectors of one identity. Read when opened; what is put is found at once and is on disk when put returns."""
 
     def __init__(self, folder: Path, identity: Identity) -> None:
-        self.folder = folder
+        self.folder, self.identity = folder, dict(identity)
         self.damaged = 0
         self._places: dict[bytes, int] = {}  # a key's row, counted over all records
         self._starts: list[int] = []
@@ -64,8 +65,6 @@ class Space:
         self._vectors: list[Vectors] = []
         self._tokens: list[npt.NDArray[np.float32]] = []
         self._segment: BinaryIO | None = None
-        if not folder.exists():
-            write_json(folder / "identity.json", dict(identity))
         for segment in sorted(folder.glob("*.seg")):
             self._read(segment)
 
@@ -105,6 +104,8 @@ class Space:
             crc = zlib.crc32(part, crc)
         header = struct.pack("<4sIII", _MAGIC, *rows.shape, crc)
         if self._segment is None:
+            if not (self.folder / _IDENTITY).exists():
+                write_json(self.folder / _IDENTITY, self.identity)
             self._segment = (self.folder / f"{os.getpid()}-{secrets.token_hex(4)}.seg").open("xb", buffering=0)
             _locked(self._segment)  # held until it is closed: pruning leaves a live segment alone
         for part in (header + struct.pack("<I", zlib.crc32(header)), *body):
@@ -193,7 +194,7 @@ class VectorCache:
 
     def spaces(self) -> Iterator[SpaceInfo]:
         """What there is, for the user to see and to clear."""
-        for description in sorted(self.folder.glob("*/identity.json")):
+        for description in sorted(self.folder.glob(f"*/{_IDENTITY}")):
             identity = read_json(description, dict[str, str | int | float | bool | None])
             space = Space(description.parent, identity)
             size = sum(file.stat().st_size for file in description.parent.iterdir())
@@ -202,7 +203,7 @@ class VectorCache:
     def prune(self) -> int:
         """Rewrites every space as one segment without damaged or double records; tells how many bytes that freed."""
         freed = 0
-        for description in sorted(self.folder.glob("*/identity.json")):
+        for description in sorted(self.folder.glob(f"*/{_IDENTITY}")):
             freed += _pruned(description.parent, read_json(description, dict[str, str | int | float | bool | None]))
         return freed
 

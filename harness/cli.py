@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from harness.commands import catalogue, run, select
+from harness.commands import cache, catalogue, run, select
 from providers.errors import BakeoffError, InputError
 
 app = typer.Typer(
@@ -20,6 +20,8 @@ app.command()(run.show)
 app.command()(run.validate)
 app.command(name="list")(catalogue.list_)
 app.command()(select.select)
+app.command()(cache.doctor)
+app.add_typer(cache.cache, name="cache")
 app.add_typer(catalogue.models, name="models")
 
 

@@ -6,8 +6,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from harness.progress import Advance
 
@@ -20,6 +22,14 @@ def console(*, stderr: bool = False) -> Console:
     return Console(
         stderr=stderr, markup=False, highlight=False, width=None if screen else PIPE_WIDTH, soft_wrap=not screen
     )
+
+
+def grid(*heads: str) -> Table:
+    """The look of every table: a line under the heads, no boxes; a head that starts with > stands over figures."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for head in heads:
+        table.add_column(head.removeprefix(">"), justify="right" if head.startswith(">") else "left", overflow="fold")
+    return table
 
 
 class Bars:

@@ -75,6 +75,8 @@ class Embedder:
     workers: int = 4
     progress: Progress = silent
     usage: dict[Role, Usage] = field(default_factory=lambda: {role: Usage() for role in Role})
+    warnings: list[str] = field(default_factory=list)
+    lengths: tuple[float, float] | None = None
     _gate: Gate = field(default_factory=Gate)
     _spaces: dict[Role, Space] = field(default_factory=dict)
 
@@ -99,7 +101,11 @@ class Embedder:
             vectors, tokens = space.get(kept)
             self.usage[role].tokens += tokens
             fetched.update(zip(kept, vectors, strict=True))
-        return unit(np.stack([fetched[text] for text in texts]), self.provider.card.name)
+        raw = np.stack([fetched[text] for text in texts])
+        if role is Role.DOCUMENT:
+            norms = np.linalg.norm(raw, axis=1)
+            self.lengths = float(norms.min()), float(norms.max())
+        return unit(raw, self.provider.card.name)
 
     def embed_timed(self, text: str, role: Role) -> tuple[Vectors, int | None]:
         """One text by itself and the time of its call; no time when it came from the cache.

@@ -124,8 +124,7 @@ def _fill(
     owner = np.repeat(np.arange(len(judged)), [len(graded) for graded in judged])
     inside = np.flatnonzero(mine >= top[owner, 0])
     rows = owner[inside]
-    # Complex numbers are ordered by their real part first: one search for all rows.
-    shelf, wanted = (np.arange(len(top))[:, None] + 1j * top).ravel(), rows + 1j * mine[inside]
+    shelf, wanted = _by_row(np.arange(len(top))[:, None], top).ravel(), _by_row(rows, mine[inside])
     places = (rows + 1) * depth - np.searchsorted(shelf, wanted, "right")
     ends = (rows + 1) * depth - np.searchsorted(shelf, wanted, "left")
     # The worst score that made it may have equals that did not.
@@ -146,6 +145,13 @@ def _fill(
 def _packed(values: Collection[float]) -> bytes:
     """Python's floats as bytes: struct reads them in half of the time that numpy needs."""
     return Struct(f"{len(values)}d").pack(*values)
+
+
+def _by_row(rows: NDArray[np.intp], scores: NDArray[Any]) -> NDArray[np.complex128]:
+    """Complex numbers are ordered by their real part first, so that one search serves all rows."""
+    keys = np.empty(scores.shape, dtype=np.complex128)
+    keys.real, keys.imag = rows, scores
+    return keys
 
 
 def _best(values: NDArray[Any], depth: int) -> NDArray[Any]:

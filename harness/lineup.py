@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from harness.files import read_toml
 from harness.measures import Measure
 from harness.rankers import RANKERS
 from harness.stores import STORES
+from harness.variants import Precision, Variant
 from providers import PROVIDERS
 from providers.errors import InputError
 from providers.registry import nearest
@@ -38,6 +40,8 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     label: str = ""
     store: str | StoreEntry | list[str | StoreEntry] = []
+    dimensions: int | list[int] = []
+    precision: Precision | list[Precision] = "float32"
     options: dict[str, Any] = {}
 
 
@@ -65,10 +69,15 @@ class Contender:
     store: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     store_options: dict[str, Any] = field(default_factory=dict)
+    variant: Variant = field(default_factory=Variant)
 
     def embedding(self) -> tuple[str, str, str]:
         """Contenders that are equal in this share their vectors."""
         return self.provider, self.model, msgspec.json.encode(dict(sorted(self.options.items()))).decode()
+
+    def provider_options(self) -> dict[str, Any]:
+        """What the provider is made with."""
+        return {**({"model": self.model} if self.model else {}), **self.options}
 
     def missing(self) -> str | None:
         """What keeps this contender from running here, without asking any server."""
@@ -200,21 +209,34 @@ def _expanded(entry: ContenderEntry) -> list[Contender]:
     if not stores:
         raise InputError("names no store", place="store", remedy='for example store = "faiss"')
     found = []
-    for store in stores:
+    name = entry.label or entry.model or entry.provider
+    for store, variant in product(stores, _variants(entry)):
         chosen = StoreEntry(store) if isinstance(store, str) else store
         STORES.check_options(chosen.name, chosen.options)
-        name = entry.label or entry.model or entry.provider
         found.append(
             Contender(
-                label=f"{name}+{chosen.label or chosen.name}",
+                label=f"{name}{f'@{variant}' if str(variant) else ''}+{chosen.label or chosen.name}",
                 provider=entry.provider,
                 model=entry.model,
                 store=chosen.name,
                 options=dict(entry.options),
                 store_options=dict(chosen.options),
+                variant=variant,
             )
         )
     return found
+
+
+def _variants(entry: ContenderEntry) -> list[Variant]:
+    """Every size in every precision; no size named means the model's own."""
+    named = entry.dimensions if isinstance(entry.dimensions, list) else [entry.dimensions]
+    if any(size < 1 for size in named):
+        raise InputError("must be at least 1", place="dimensions")
+    sizes: list[int | None] = [*named] or [None]
+    precisions = entry.precision if isinstance(entry.precision, list) else [entry.precision]
+    if not precisions:
+        raise InputError("names no precision", place="precision", remedy='for example precision = "float32"')
+    return [Variant(size, precision) for size, precision in product(sizes, precisions)]
 
 
 def _labelled(contenders: list[Contender]) -> tuple[Contender, ...]:

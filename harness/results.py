@@ -65,6 +65,7 @@ class Row(msgspec.Struct, kw_only=True):
     latency: Latency | None = None
     cost: Cost | None = None
     dimensions: int | None = None
+    vector_bytes: float | None = None
     index_bytes: int | None = None
     build_seconds: float | None = None
     stable: bool | None = None

@@ -21,6 +21,7 @@ from harness.embed import Budget, Embedder
 from harness.formats import load_task
 from harness.lineup import Contender, Lineup
 from harness.metrics import Scores, evaluate, join, oracle, random_expectation
+from harness.preflight import provider_warnings, task_warnings
 from harness.progress import Progress, silent
 from harness.rankers import RANKERS
 from harness.ranking import Ranking
@@ -31,6 +32,7 @@ from harness.task import Query, Task
 from providers import PROVIDERS
 from providers.base import Provider, Role, Vectors
 from providers.errors import BakeoffError, InputError, Unavailable
+from providers.weights import home
 
 WARM_UP = 3  # calls that are made and thrown away after the cold one
 TIMED_HOSTED = 30  # queries that a hosted provider is asked one by one for the sake of its latency
@@ -45,6 +47,12 @@ class Settings:
     max_cost: float | None = None
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     progress: Progress = silent
+    notice: Callable[[str], None] = lambda _text: None  # for what must be heard before money is spent
+
+
+def vectors_folder() -> Path:
+    """Where vectors are kept between runs."""
+    return home() / "vectors"
 
 
 @dataclass(slots=True)
@@ -164,10 +172,13 @@ def _embed_corpus(
     contender: Contender, pieces: Sequence[Chunk], settings: Settings, budget: Budget | None
 ) -> tuple[Embedder, Vectors] | str:
     """The corpus as vectors, or why there are none: a second store must not ask for them again."""
-    provider = PROVIDERS.create(contender.provider, **_model(contender), **contender.options)
+    provider = PROVIDERS.create(contender.provider, **contender.provider_options())
     cache = VectorCache(settings.cache) if settings.cache and not provider.by_id else None
     embedder = Embedder(provider, cache, settings.policy, budget, offline=settings.offline, progress=settings.progress)
     texts = [chunk.id if provider.by_id else chunk.text for chunk in pieces]
+    embedder.warnings += provider_warnings(provider, texts)
+    for warning in embedder.warnings:
+        settings.notice(warning)
     try:
         embedder.fit(texts)
         if not settings.offline and embedder.missing(texts, Role.DOCUMENT):
@@ -180,18 +191,16 @@ def _embed_corpus(
         return str(error)
 
 
-def _model(contender: Contender) -> dict[str, str]:
-    return {"model": contender.model} if contender.model else {}
-
-
 def _build_store(entrant: Entrant, embedder: Embedder, vectors: Vectors, index: Index, folder: Path) -> None:
     contender = entrant.contender
+    variant = contender.variant.fitted(vectors)
+    vectors = variant.documents(vectors)
     entrant.embedder, entrant.provider, entrant.dimensions = embedder, embedder.provider, int(vectors.shape[1])
     folder.mkdir()
     store = STORES.create(contender.store, dimensions=int(vectors.shape[1]), folder=folder, **contender.store_options)
     _, nanoseconds = timed(lambda: store.add([chunk.id for chunk in index.chunks], vectors))
     entrant.build_seconds, entrant.index_bytes = nanoseconds / 1e9, store.size_bytes()
-    entrant.searcher = DenseSearcher(embedder, store, index)
+    entrant.searcher = DenseSearcher(embedder, store, index, variant)
 
 
 def _build_ranker(entrant: Entrant, index: Index) -> None:
@@ -268,7 +277,7 @@ def baselines(task: Task, lineup: Lineup) -> dict[str, Scores]:
 
 
 def _warnings(task: Task, lineup: Lineup, entrants: Sequence[Entrant]) -> list[str]:
-    found = []
+    found = task_warnings(task)
     deep = [str(measure) for measure in lineup.measures if (measure.k or 0) > len(task.documents)]
     if deep:
         found.append(f"{', '.join(deep)}: k is larger than the corpus ({len(task.documents)} documents)")

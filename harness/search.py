@@ -13,6 +13,7 @@ from harness.rankers.base import Ranker
 from harness.ranking import Ranking, best_chunks, ordered
 from harness.stores.base import SIMILARITY_DIGITS, Hits, Store
 from harness.task import Query
+from harness.variants import FittedVariant
 from providers.base import Role, Vectors
 
 
@@ -75,11 +76,13 @@ class DenseSearcher:
     embedder: Embedder
     store: Store
     index: Index
+    variant: FittedVariant
     _vectors: dict[str, Vectors] = field(default_factory=dict)
 
     def ask(self, query: Query) -> Answer:
         """Embeds, searches, ranks."""
-        vector, embed_ns = self._vector(query)
+        whole, embed_ns = self._vector(query)
+        vector = self.variant.queries(whole[None])[0]
         hits, search_ns = timed(lambda: self.store.search(vector, self.index.reach))
         ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k))
         return Answer(ranking, search_ns, embed_ns)

@@ -11,6 +11,7 @@ from harness.clock import Machine, doubts, percentiles
 from harness.embed import Usage
 from harness.measures import Measure
 from harness.metrics import Scores
+from harness.preflight import vector_warnings
 from harness.results import (
     ContenderResult,
     Cost,
@@ -128,6 +129,7 @@ def _row(
     row.latency = _latency(entrant, machine, local=row.local)
     row.cost = _cost(entrant, len(task.documents))
     row.dimensions, row.index_bytes = entrant.dimensions, entrant.index_bytes
+    row.vector_bytes = contender.variant.bytes_each(entrant.dimensions) if entrant.dimensions else None
     row.build_seconds, row.stable = entrant.build_seconds, entrant.stable
     row.warnings = _row_warnings(entrant)
     return row
@@ -219,6 +221,9 @@ def _total(usages: Sequence[Usage], what: str) -> int:
 def _row_warnings(entrant: Entrant) -> list[str]:
     found = []
     if entrant.embedder is not None:
+        found += entrant.embedder.warnings
+        if entrant.embedder.lengths is not None:
+            found += vector_warnings(*entrant.embedder.lengths)
         truncated = sum(usage.truncated for usage in entrant.embedder.usage.values())
         if truncated:
             found.append(f"{truncated} texts were longer than the model's context and were cut")

@@ -11,9 +11,7 @@ models = typer.Typer(help="Weights of the models that run on this machine.", no_
 
 def list_() -> None:
     """List providers, stores, rankers, tasks and measures: available, or what is missing."""
-    from rich.table import Table
-
-    from harness.console import console
+    from harness.console import console, grid
     from harness.measures import FAMILIES
     from harness.rankers import RANKERS
     from harness.shipped import task_names
@@ -22,7 +20,7 @@ def list_() -> None:
 
     kinds: dict[str, Any] = {"provider": PROVIDERS, "store": STORES, "ranker": RANKERS}
     for kind, registry in kinds.items():
-        table = Table(kind, "state", "about", pad_edge=False)
+        table = grid(kind, "state", "about")
         for name in registry.names():
             adapter = registry.get(name)
             table.add_row(name, adapter.missing() or "available", (adapter.__doc__ or "").splitlines()[0])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from providers.errors import InputError
+
+if TYPE_CHECKING:
+    from harness.lineup import Lineup
+    from harness.runner import Settings
 
 LineupArgument = Annotated[
     Path | None, typer.Argument(help="The line-up; default: ./bakeoff.toml, or the built-in one.")
@@ -23,6 +27,7 @@ def run(
     offline: Annotated[bool, typer.Option("--offline", help="Make no request: hosted vectors from the cache.")] = False,
     cache: Annotated[bool, typer.Option(help="Keep vectors on disk and reuse them.")] = True,
     max_cost: Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are passed.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be asked and paid.")] = False,
 ) -> None:
     """Run a line-up: fill the matrix, write the result, print the verdict."""
     from dataclasses import replace
@@ -30,9 +35,8 @@ def run(
     from harness.console import Bars
     from harness.lineup import Lineup
     from harness.record import record
-    from harness.runner import Settings
+    from harness.runner import Settings, vectors_folder
     from harness.runner import run as run_lineup
-    from providers.weights import home
 
     chosen = Lineup.read(lineup_path(lineup)).narrowed(only or (), store or ())
     if rounds is not None:
@@ -40,11 +44,39 @@ def run(
     if out.exists() and not out.is_dir():
         raise InputError("is not a folder", file=out, remedy="choose another --out")
     settings = Settings(
-        cache=home() / "vectors" if cache else None, offline=offline, max_cost=max_cost, progress=Bars()
+        cache=vectors_folder() if cache else None,
+        offline=offline,
+        max_cost=max_cost,
+        progress=Bars(),
+        notice=lambda text: typer.echo(f"warning: {text}", err=True),
     )
+    if dry_run:
+        _print_plan(chosen, settings)
+        return
     folder = record(run_lineup(chosen, settings), out)
     show(folder)
     typer.echo(f"\nWritten to {folder}/")
+
+
+def _print_plan(lineup: Lineup, settings: Settings) -> None:
+    from harness.console import console, grid
+    from harness.plan import plan
+
+    table = grid("rows", ">texts", ">in cache", ">tokens (estimate)", ">requests", ">$", ">minutes", "note")
+    plans = plan(lineup, settings)
+    for each in plans:
+        table.add_row(
+            ", ".join(each.rows),
+            str(each.texts),
+            str(each.cached),
+            f"{each.tokens:,.0f}",
+            str(each.requests),
+            "unknown" if each.usd is None else f"{each.usd:.6f}",
+            "–" if each.minutes is None else f"{each.minutes:.1f}",
+            each.note,
+        )
+    console().print(table)
+    typer.echo(f"in all about ${sum(each.usd or 0 for each in plans):.6f}; nothing was asked")
 
 
 def show(result: Annotated[Path, typer.Argument(help="A folder under results/.")]) -> None:

@@ -83,3 +83,16 @@ def test_narrowing(tmp_path: Path) -> None:
         lineup.narrowed(stores=["fais"])
     with pytest.raises(InputError, match="no contender is left"):
         lineup.narrowed(["bm25"], ["faiss"])
+
+
+def test_sizes_and_precisions_are_rows_that_share_their_vectors(tmp_path: Path) -> None:
+    lineup = _read(tmp_path, HEAD + FAKE + 'dimensions = [128, 64]\nprecision = ["float32", "binary"]\n')
+    assert [contender.label for contender in lineup.contenders] == [
+        "fake@128+faiss",
+        "fake@128-binary+faiss",
+        "fake@64+faiss",
+        "fake@64-binary+faiss",
+    ]
+    assert len({contender.embedding() for contender in lineup.contenders}) == 1
+    with pytest.raises(InputError, match="Invalid enum value 'int4'"):
+        _read(tmp_path, HEAD + FAKE + 'precision = "int4"\n')

@@ -1,0 +1,86 @@
+"""What a run would ask for and cost, told before any call is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.cache import VectorCache
+from harness.chunking import Chunk, chunks
+from harness.embed import Embedder, batches, estimated_tokens
+from harness.formats import load_task
+from harness.lineup import Contender, Lineup
+from harness.runner import TIMED_HOSTED, Settings
+from harness.task import Query
+from providers import PROVIDERS
+from providers.base import ModelCard, Role
+from providers.errors import BakeoffError, InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One embedding of the line-up: rows that share their vectors share their plan. Tokens are an estimate."""
+
+    rows: tuple[str, ...]
+    texts: int = 0
+    cached: int = 0
+    tokens: float = 0.0
+    requests: int = 0
+    usd: float | None = 0.0
+    minutes: float | None = None
+    note: str = ""
+
+
+def plan(lineup: Lineup, settings: Settings) -> list[Plan]:
+    """A plan for each distinct embedding, in the order of the line-up. Asks no provider for anything."""
+    task = load_task(lineup.task, lineup.folder)
+    pieces = [chunk for document in task.documents for chunk in chunks(document)]
+    rows: dict[tuple[str, str, str], list[Contender]] = {}
+    for contender in lineup.contenders:
+        if contender.provider:
+            rows.setdefault(contender.embedding(), []).append(contender)
+    return [_plan(sharing, pieces, task.queries, settings) for sharing in rows.values()]
+
+
+def _plan(sharing: Sequence[Contender], pieces: Sequence[Chunk], queries: Sequence[Query], settings: Settings) -> Plan:
+    first, labels = sharing[0], tuple(contender.label for contender in sharing)
+    try:
+        provider = PROVIDERS.create(first.provider, **first.provider_options())
+        cache = VectorCache(settings.cache) if settings.cache and not provider.by_id else None
+        embedder = Embedder(provider, cache, settings.policy)
+        texts = [chunk.id if provider.by_id else chunk.text for chunk in pieces]
+        embedder.fit(texts)
+        asked = [query.id if provider.by_id else query.text for query in queries]
+        documents, wanted = embedder.missing(texts, Role.DOCUMENT), embedder.missing(asked, Role.QUERY)
+    except InputError:
+        raise
+    except BakeoffError as error:
+        return Plan(labels, note=str(error))
+    total = len(set(texts)) + len(set(asked))
+    note = first.missing() or ""
+    if provider.local:
+        return Plan(labels, total, total - len(documents) - len(wanted), note=note or "runs here")
+    card = provider.card
+    tokens = estimated_tokens(documents, card.document_prompt) + estimated_tokens(wanted, card.query_prompt)
+    timed = min(TIMED_HOSTED, len(wanted))  # queries that go one by one, for the sake of their latency
+    requests = timed + sum(1 for _ in batches(documents, card)) + sum(1 for _ in batches(wanted[timed:], card))
+    return Plan(
+        labels,
+        total,
+        total - len(documents) - len(wanted),
+        tokens,
+        requests,
+        None if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6,
+        _minutes(tokens, requests, card),
+        note,
+    )
+
+
+def _minutes(tokens: float, requests: int, card: ModelCard) -> float | None:
+    """The time that the known rate limits alone would take; None where none is known."""
+    waits = []
+    if card.requests_per_minute:
+        waits.append(requests / card.requests_per_minute)
+    if card.tokens_per_minute:
+        waits.append(tokens / card.tokens_per_minute)
+    return max(waits, default=None)

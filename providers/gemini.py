@@ -102,25 +102,26 @@ class _Legacy:
     def __init__(self, key: str, url: str, timeout: float) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._genai: Any = import_module("google.generativeai")
+            genai: Any = import_module("google.generativeai")
             service: Any = import_module("google.ai.generativelanguage")
             options: Any = import_module("google.api_core.client_options")
-        self._options = {"timeout": timeout, "retry": None}
+        self._protos, self._timeout = genai.protos, timeout
         self._client = service.GenerativeServiceClient(
             transport="rest", client_options=options.ClientOptions(api_key=key, api_endpoint=url)
         )
         self._client.transport._session._max_refresh_attempts = 0
 
     def embed(self, model: str, texts: list[str], task: str | None, dimensions: int | None) -> tuple[Any, Any]:
-        answer = self._genai.embed_content(
-            model=model if "/" in model else f"models/{model}",
-            content=texts,
-            task_type=task.lower() if task else None,
-            output_dimensionality=dimensions,
-            client=self._client,
-            request_options=self._options,
+        """What `embed_content` asks, without its detour over a dict, which doubles the time of a call."""
+        name = model if "/" in model else f"models/{model}"
+        common = {"model": name, "task_type": task, "output_dimensionality": dimensions}
+        common = {option: value for option, value in common.items() if value is not None}
+        requests = [{"content": {"parts": [{"text": text}]}, **common} for text in texts]
+        answer = self._client.batch_embed_contents(
+            self._protos.BatchEmbedContentsRequest(model=name, requests=requests), timeout=self._timeout, retry=None
         )
-        return answer["embedding"], None
+        rows = self._protos.BatchEmbedContentsResponse.pb(answer).embeddings
+        return [np.array(row.values, dtype=np.float32) for row in rows], None
 
     def close(self) -> None:
         self._client.transport.close()

@@ -81,7 +81,8 @@ class Ollama(Hosted):
         return ollama.Client(host=self.base_url, timeout=self._timeout, trust_env=False, headers=headers)
 
     def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:  # noqa: ARG002 - by prompt
-        answer = sdk.embed(model=self.card.name, input=inputs, truncate=self._truncate, dimensions=self._asked)
+        wanted = {} if self._asked is None else {"dimensions": self._asked}
+        answer = sdk.embed(model=self.card.name, input=inputs, truncate=self._truncate, **wanted)
         return answer.embeddings, answer.prompt_eval_count
 
     def _disconnect(self, sdk: Any) -> None:

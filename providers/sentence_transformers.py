@@ -76,6 +76,7 @@ class SentenceTransformers(Provider):
         """Not normalised here: the harness does that where it is wanted."""
         model = self._loaded()
         prompt = self._prompt(model, role)
+        shown = _own_prompt(model, role) if prompt is None else prompt
         encode = model.encode_query if role is Role.QUERY else model.encode_document
         named = {} if prompt is None else {"prompt": prompt}
         try:
@@ -91,7 +92,7 @@ class SentenceTransformers(Provider):
             said = scrubbed(str(error))
             raise EmbeddingFailed(f"{self.card.name}: {type(error).__name__}: {said}") from error
         matrix = np.asarray(vectors, dtype=np.float32).reshape(len(texts), -1)
-        return checked(EmbeddingBatch(matrix, truncated=_too_long(model, prompt or "", texts)), texts, self.card)
+        return checked(EmbeddingBatch(matrix, truncated=_too_long(model, shown, texts)), texts, self.card)
 
     def close(self) -> None:
         """Frees the weights."""
@@ -129,6 +130,13 @@ class SentenceTransformers(Provider):
         if self.card.context is not None:
             model.max_seq_length = self.card.context
         return model
+
+
+def _own_prompt(model: Any, role: Role) -> str:
+    """What the library puts before a text of this role: it looks for the prompt under these names."""
+    own = getattr(model, "prompts", None) or {}
+    names = ("query",) if role is Role.QUERY else ("document", "passage", "corpus")
+    return next((str(own[name]) for name in names if own.get(name)), "")
 
 
 def _too_long(model: Any, prompt: str, texts: Sequence[str]) -> int:

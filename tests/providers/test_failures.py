@@ -145,7 +145,10 @@ def test_our_own_errors_pass_unchanged() -> None:
 def test_an_earlier_call_of_ours_does_not_colour_this_one() -> None:
     try:
         try:
-            raise CallFailed("before", status=429, retryable=True, retry_after=9.0) from None
+            try:
+                raise Status(429, headers={"Retry-After": "9"})
+            except Status as before:
+                raise failure(before, who="someone") from None
         except CallFailed:
             raise httpx.ConnectError("now") from None
     except httpx.ConnectError as error:

@@ -36,6 +36,7 @@ def test_the_newer_sdk_is_taken_where_both_are(wire: WireServer) -> None:
 
 
 def test_without_either_the_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "AIza0123456789")
     for module in ("google.genai", "google.generativeai"):
         monkeypatch.setitem(sys.modules, module, None)
     assert Gemini.missing() == "install bakeoff[gemini]"

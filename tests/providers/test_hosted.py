@@ -48,6 +48,7 @@ CASES = [
     Case("cohere", "CO_API_KEY", "authorization", ("", ""), ("search_document", "search_query")),
     Case("ollama", "OLLAMA_API_KEY", "authorization", ("search_document: ", "search_query: ")),
 ]
+OTHERS = ("OPENAI_BASE_URL", "OLLAMA_HOST", "CO_API_URL", "COHERE_API_KEY")
 PASSING: list[Kind] = ["drop", "broken", "truncated", "html"]
 WRONG: list[Kind] = ["wrong_shape", "null", "too_few", "nan", "zero", "dimension"]
 
@@ -61,7 +62,7 @@ def wire() -> Iterator[WireServer]:
 @pytest.fixture(params=CASES, ids=str)
 def case(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Case:
     case: Case = request.param
-    for name in (*PROXIES, *(other.key for other in CASES)):
+    for name in (*PROXIES, *OTHERS, *(other.key for other in CASES)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(case.key, KEY)
     if case.legacy:

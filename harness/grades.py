@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.ranking import Ranking
+from harness.task import Judgments
 from providers.errors import InputError
 
 UNJUDGED = -1
@@ -22,7 +23,6 @@ BLOCK = 64  # queries whose scores are held at once: few enough for the cache
 
 Ints = NDArray[np.int32]
 Ties = Literal["id_ascending", "trec"]
-Grades = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class RankedGrades:
 
 
 def join(
-    rankings: Mapping[str, Ranking], judgments: Grades, query_ids: Sequence[str], depth: int | None = None
+    rankings: Mapping[str, Ranking], judgments: Judgments, query_ids: Sequence[str], depth: int | None = None
 ) -> RankedGrades:
     """Joins ordered rankings. Queries that the run lacks stay in as empty rows, so that they score 0."""
     kept = []
@@ -62,7 +62,7 @@ def join(
 
 def join_scores(
     run: Mapping[str, Mapping[str, float]],
-    judgments: Grades,
+    judgments: Judgments,
     query_ids: Sequence[str],
     depth: int | None = None,
     ties: Ties = "id_ascending",
@@ -116,7 +116,7 @@ def _fill(
     ties: Ties,
 ) -> None:
     """Writes the judged documents' grades at their places: as many places down as there are better scores."""
-    depth = grades.shape[1]
+    depth = min(grades.shape[1], values.shape[1])
     if not depth:
         return
     precision = np.float32 if ties == "trec" else np.float64
@@ -128,15 +128,15 @@ def _fill(
     places = (rows + 1) * depth - np.searchsorted(shelf, wanted, "right")
     ends = (rows + 1) * depth - np.searchsorted(shelf, wanted, "left")
     # The worst score that made it may have equals that did not.
-    tied = (ends - places > 1) | (mine[inside] == top[rows, 0])
+    tied = np.flatnonzero((ends - places > 1) | (mine[inside] == top[rows, 0]))
+    documents = list(chain.from_iterable(judged)) if len(tied) else []
     groups: dict[tuple[int, int], list[str]] = {}
-    for at in np.flatnonzero(tied).tolist():
-        row, place = int(rows[at]), int(places[at])
+    columns = (column[tied].tolist() for column in (rows, places, inside))
+    for at, row, place, index in zip(tied.tolist(), *columns, strict=True):
         if (row, place) not in groups:
-            equal = values[row, : len(answers[row])].astype(precision) == mine[inside[at]]
+            equal = values[row, : len(answers[row])].astype(precision, copy=False) == mine[index]
             groups[row, place] = sorted(_where(answers[row], equal), reverse=ties == "trec")
-        document = next(islice(judged[row], int(inside[at] - np.searchsorted(owner, row)), None))
-        places[at] += groups[row, place].index(document)
+        places[at] += groups[row, place].index(documents[index])
     given = np.fromiter(chain.from_iterable(graded.values() for graded in judged), np.int32, len(mine))
     fits = places < depth
     grades[rows[fits], places[fits]] = given[inside[fits]]
@@ -164,7 +164,7 @@ def _best(values: NDArray[Any], depth: int) -> NDArray[Any]:
 
 def _where(scores: Mapping[str, float], chosen: NDArray[np.bool_]) -> list[str]:
     """The chosen ids. It stops at the last of them, since merely touching an id costs a cache miss."""
-    indices = np.flatnonzero(chosen).tolist()
+    indices = chosen.nonzero()[0].tolist()
     names = list(islice(scores, indices[-1] + 1))
     return [names[index] for index in indices]
 
@@ -177,6 +177,11 @@ def join_arrays(
     depth: int | None = None,
 ) -> RankedGrades:
     """Joins document indices (queries × places, −1 where a ranking has ended) to (query, document, grade) triples."""
+    if (
+        judged_query.max(initial=-1) >= len(documents)
+        or min(judged_query.min(initial=0), judged_document.min(initial=0)) < 0
+    ):
+        raise ValueError("a judgment's index is out of range")
     documents = documents[:, :depth]
     _refuse_repeated(documents)
     returned = np.count_nonzero(documents >= 0, axis=1).astype(np.int32)
@@ -200,7 +205,7 @@ def join_arrays(
     return RankedGrades(grades, returned, _ideal(counts, judged_grade), depth)
 
 
-def ideal_grades(judgments: Grades, query_ids: Sequence[str]) -> Ints:
+def ideal_grades(judgments: Judgments, query_ids: Sequence[str]) -> Ints:
     """Every judged grade of each query, best first: what NDCG's ideal and the number of relevant are taken from."""
     return _ideal(*_flat([judgments.get(query, {}) for query in query_ids]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, cast
 
@@ -122,7 +123,7 @@ class Measure:
         return f"{head} ({', '.join(notes)})" if notes else head
 
 
-def deepest(measures: list[Measure] | tuple[Measure, ...]) -> int | None:
+def deepest(measures: Sequence[Measure]) -> int | None:
     """How deep rankings must be joined for these measures; None where one of them reads the whole ranking."""
     cuts = [measure.k for measure in measures]
     return None if None in cuts else max((cut for cut in cuts if cut is not None), default=None)

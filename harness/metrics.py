@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from harness.grades import (
     NO_DOCUMENT,
     UNJUDGED,
-    Grades,
     Ints,
     RankedGrades,
     ideal_grades,
@@ -21,6 +20,7 @@ from harness.grades import (
     join_scores,
 )
 from harness.measures import Gain, Measure, deepest
+from harness.task import Judgments
 from providers.errors import InputError
 
 __all__ = [
@@ -74,7 +74,7 @@ class _Places:
     """The judged documents of every ranking as (row, rank, grade); the rest of the ranking adds nothing."""
 
     def __init__(self, grades: Ints, cuts: Sequence[int]) -> None:
-        self.rows, columns = np.nonzero(grades[:, : cuts[-1]] >= 0)
+        self.rows, columns = np.nonzero(grades[:, : max(cuts, default=0)] >= 0)
         self.ranks, self.grades = columns + 1, grades[self.rows, columns]
         self.shape = (len(grades), len(cuts))
         self.cell = self.rows * (len(cuts) + 1) + np.searchsorted(cuts, self.ranks)
@@ -137,7 +137,7 @@ class _Relevant:
         return np.bincount(self.rows[self.ranks <= self.total[self.rows]], minlength=len(self.total))
 
 
-def oracle(judgments: Grades, query_ids: Sequence[str], n_documents: int) -> RankedGrades:
+def oracle(judgments: Judgments, query_ids: Sequence[str], n_documents: int) -> RankedGrades:
     """A perfect ranking of the whole corpus: the ceiling that each measure can reach on this task."""
     ideal = ideal_grades(judgments, query_ids)
     _check_size(ideal, n_documents)
@@ -146,7 +146,7 @@ def oracle(judgments: Grades, query_ids: Sequence[str], n_documents: int) -> Ran
 
 
 def random_expectation(
-    judgments: Grades, query_ids: Sequence[str], n_documents: int, measures: Sequence[Measure], rel: int = 1
+    judgments: Judgments, query_ids: Sequence[str], n_documents: int, measures: Sequence[Measure], rel: int = 1
 ) -> Scores:
     """The exact expectation of each measure under a uniformly random order of the corpus, in closed form."""
     ideal = ideal_grades(judgments, query_ids)

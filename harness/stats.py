@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from statistics import NormalDist
@@ -18,6 +19,7 @@ EXACT_UP_TO = 20
 NOISE = 1e-12  # differences below this are rounding of equal scores, not wins
 
 Values = NDArray[np.float64]
+Pairs = Sequence[tuple[int, int]]
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -47,17 +49,16 @@ def compare(
     seed: int = SEED,
 ) -> list[Pair]:
     """Every pair of contenders, in the order they are given; Holm's correction is over all these pairs."""
-    table = _table(list(scores.values()))
-    names, indices = list(scores), list(combinations(range(len(scores)), 2))
+    names, table = list(scores), _table(list(scores.values()))
+    indices = list(combinations(range(len(names)), 2))
     if not indices:
         return []
-    differences = np.stack([differences_of(table[:, i], table[:, j]) for i, j in indices], axis=1)
-    p = sign_flip_tests(differences, flips=flips, seed=seed)
-    low, high = bca_intervals(differences, level=level, resamples=resamples, seed=seed)
+    p = sign_flip_tests(table, indices, flips=flips, seed=seed)
+    low, high = bca_intervals(table, indices, level=level, resamples=resamples, seed=seed)
     adjusted = holm(p)
     pairs = []
     for at, (i, j) in enumerate(indices):
-        d = differences[:, at]
+        d = differences_of(table[:, i], table[:, j])
         wins, ties, losses = wins_ties_losses(d)
         pairs.append(
             Pair(
@@ -81,8 +82,7 @@ def tie_group(scores: Mapping[str, ArrayLike], pairs: Sequence[Pair], alpha: flo
 
 def differences_of(a: ArrayLike, b: ArrayLike) -> Values:
     """a − b by query, with the rounding noise of equal scores taken out so that ties are ties to every test."""
-    difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
-    return np.where(np.abs(difference) <= NOISE, 0.0, difference)
+    return _quiet(np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64))
 
 
 def sign_flip_test(differences: ArrayLike, *, flips: int = FLIPS, seed: int = SEED) -> float:
@@ -90,28 +90,28 @@ def sign_flip_test(differences: ArrayLike, *, flips: int = FLIPS, seed: int = SE
     return float(sign_flip_tests(np.asarray(differences, dtype=np.float64)[:, None], flips=flips, seed=seed)[0])
 
 
-def sign_flip_tests(differences: Values, *, flips: int = FLIPS, seed: int = SEED) -> Values:
-    """One p for each column (queries × pairs). All columns share the flips, so a block of them is one product."""
-    observed = np.abs(differences.sum(axis=0))
+def sign_flip_tests(values: Values, pairs: Pairs | None = None, *, flips: int = FLIPS, seed: int = SEED) -> Values:
+    """One p for each pair of columns (queries × contenders), or for each column as it is.
+
+    All share the flips: a pair's flipped sum is the difference of two columns' sums, so 45 pairs cost ten columns.
+    """
+    differences = _quiet(_across(values.T, pairs))
     # Sums that are equal in exact arithmetic differ by rounding: they must count as equal, or p comes out too small.
-    bar = observed - 1e-10 * np.abs(differences).sum(axis=0)
-    nonzero = np.count_nonzero(differences, axis=0)
-    p = np.ones(differences.shape[1])
-    for column in np.flatnonzero((nonzero > 0) & (nonzero <= EXACT_UP_TO)):
-        p[column] = _exact(differences[:, column], float(bar[column]))
-    sampled = np.flatnonzero(nonzero > EXACT_UP_TO)
-    if len(sampled):
-        columns, bars = np.ascontiguousarray(differences[:, sampled]), bar[sampled]
-        total = columns.sum(axis=0)
-        extreme = np.zeros(len(sampled), dtype=np.int64)
-        for chosen in _bits(len(columns), flips, seed):
-            extreme += np.count_nonzero(np.abs(total - 2 * (chosen @ columns)) >= bars, axis=0)
-        p[sampled] = (extreme + 1) / (flips + 1)
+    bar = np.abs(differences.sum(axis=1)) - 1e-10 * np.abs(differences).sum(axis=1)
+    nonzero = np.count_nonzero(differences, axis=1)
+    p = np.ones(len(differences))
+    for row in np.flatnonzero((nonzero > 0) & (nonzero <= EXACT_UP_TO)):
+        p[row] = _exact(differences[row], float(bar[row]))
+    if (sampled := nonzero > EXACT_UP_TO).any():
+        extreme = np.zeros(len(p), dtype=np.int64)
+        for sums in _flipped_sums(values, flips, seed):
+            extreme += np.count_nonzero(np.abs(_across(sums, pairs)) >= bar[:, None], axis=1)
+        p[sampled] = (extreme[sampled] + 1) / (flips + 1)
     return p
 
 
 def _exact(differences: Values, bar: float) -> float:
-    """Doubling gives all sums without a matrix of signs; the last sign is fixed, since p is symmetric."""
+    """Doubling gives all sums without a matrix of signs; the first sign is fixed, since p is symmetric."""
     kept = differences[differences != 0]
     sums = kept[:1]
     for difference in kept[1:]:
@@ -119,13 +119,25 @@ def _exact(differences: Values, bar: float) -> float:
     return np.count_nonzero(np.abs(sums) >= bar) / len(sums)
 
 
-def _bits(width: int, flips: int, seed: int, block: int = 2048) -> Iterator[NDArray[np.float64]]:
-    """Blocks of 0/1 rows, the same for every call with the same width and seed."""
+def _flipped_sums(values: Values, flips: int, seed: int, block: int = 2048) -> Iterator[Values]:
+    """Blocks (columns × flips) of the columns' sums under random signs, the same for every call with the same seed.
+
+    Eight queries have 256 patterns of signs: their sums are worked out once and then only looked up, by random bytes.
+    This beats the product of a sign matrix with the values, and leaves the other threads alone.
+    """
+    octets = -(-len(values) // 8)
+    padded = np.zeros((octets * 8, values.shape[1]))
+    padded[: len(values)] = values
+    signs = 1.0 - 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+    patterns = signs @ padded.reshape(octets, 8, -1)
     rng = np.random.default_rng(seed)
     for start in range(0, flips, block):
         rows = min(block, flips - start)
-        packed = rng.integers(0, 256, size=(rows, (width + 7) // 8), dtype=np.uint8)
-        yield np.unpackbits(packed, axis=1, count=width).astype(np.float64)
+        sums, looked_up = np.zeros((rows, values.shape[1])), np.empty((rows, values.shape[1]))
+        drawn = np.frombuffer(rng.bytes(octets * rows), dtype=np.uint8).reshape(octets, rows)
+        for pattern, chosen in zip(patterns, drawn, strict=True):
+            sums += pattern.take(chosen, axis=0, out=looked_up, mode="clip")
+        yield np.ascontiguousarray(sums.T)
 
 
 def paired_t(differences: ArrayLike) -> float:
@@ -133,9 +145,9 @@ def paired_t(differences: ArrayLike) -> float:
     from scipy.special import stdtr
 
     d = np.asarray(differences, dtype=np.float64)
-    mean, sd = float(d.mean()), _sd(d)
-    if len(d) < 2 or mean == 0:
+    if len(d) < 2 or d.mean() == 0:
         return 1.0
+    mean, sd = float(d.mean()), _sd(d)
     return 0.0 if sd == 0 else float(2 * stdtr(len(d) - 1, -abs(mean) / sd * math.sqrt(len(d))))
 
 
@@ -145,7 +157,11 @@ def wilcoxon(differences: ArrayLike) -> float:
 
     d = np.round(np.asarray(differences, dtype=np.float64), 12)  # rounding must not split tied ranks
     d = d[d != 0]
-    return float(stats.wilcoxon(d).pvalue) if len(d) else 1.0
+    if not len(d):
+        return 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some versions remark on small samples: p stands beside the exact test
+        return float(stats.wilcoxon(d).pvalue)
 
 
 def holm(pvalues: ArrayLike) -> Values:
@@ -184,35 +200,38 @@ def bca_interval(
 
 
 def bca_intervals(
-    values: Values, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = SEED
+    values: Values,
+    pairs: Pairs | None = None,
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
 ) -> tuple[Values, Values]:
-    """Intervals of each column's mean (queries × columns); all columns share the resamples."""
-    n, columns = values.shape
+    """Intervals of the mean difference of each pair of columns, or of each column's mean; all share the resamples."""
+    n, differences = len(values), _across(values.T, pairs)
     if n < 2:
-        return np.full(columns, np.nan), np.full(columns, np.nan)
-    means = values.mean(axis=0)
-    centred = values - means
-    resampled = np.concatenate([counts @ centred for counts in _resamples(n, resamples, seed)]) / n
+        return np.full(len(differences), np.nan), np.full(len(differences), np.nan)
+    means = differences.mean(axis=1)
+    from_mean = values - values.mean(axis=0)
+    drawn = _across(np.concatenate([counts @ from_mean for counts in _resamples(n, resamples, seed)]).T / n, pairs)
     low, high = means.copy(), means.copy()
-    spread = (centred**2).sum(axis=0)
-    for column in np.flatnonzero(spread > n * NOISE**2):
-        drawn = np.sort(resampled[:, column])
-        acceleration = (centred[:, column] ** 3).sum() / (6 * spread[column] ** 1.5)
-        first, last = _bca_levels(drawn, float(acceleration), level)
-        low[column] += np.quantile(drawn, first)
-        high[column] += np.quantile(drawn, last)
+    for row in np.flatnonzero(np.ptp(differences, axis=1) > NOISE):
+        centred = differences[row] - means[row]
+        acceleration = (centred**3).sum() / (6 * (centred**2).sum() ** 1.5)
+        low[row], high[row] = means[row] + np.quantile(drawn[row], _bca_levels(drawn[row], acceleration, level))
     return low, high
 
 
 def _bca_levels(drawn: Values, acceleration: float, level: float) -> tuple[float, float]:
     """Which quantiles of the resampled means to take, so that bias and skew are corrected (Efron 1987)."""
     normal = NormalDist()
-    below = (np.searchsorted(drawn, 0.0, "left") + np.searchsorted(drawn, 0.0, "right")) / 2 / len(drawn)
-    bias = normal.inv_cdf(min(max(float(below), 0.5 / len(drawn)), 1 - 0.5 / len(drawn)))
+    below = (np.count_nonzero(drawn < -NOISE) + np.count_nonzero(drawn <= NOISE)) / 2 / len(drawn)
+    bias = normal.inv_cdf(min(max(below, 0.5 / len(drawn)), 1 - 0.5 / len(drawn)))
     levels = []
     for tail in ((1 - level) / 2, (1 + level) / 2):
         moved = bias + normal.inv_cdf(tail)
-        levels.append(normal.cdf(bias + moved / (1 - acceleration * moved)))
+        divisor = 1 - acceleration * moved  # beyond its pole the correction has run off the end of the resamples
+        levels.append(normal.cdf(bias + moved / divisor if divisor > 0 else math.copysign(math.inf, moved)))
     return levels[0], levels[1]
 
 
@@ -234,10 +253,24 @@ def kendall_tau(a: ArrayLike, b: ArrayLike) -> float:
     return float((dx * dy).sum() / math.sqrt(untied)) if untied else math.nan
 
 
+def _across(rows: Values, pairs: Pairs | None) -> Values:
+    """The difference of each pair of rows, or the rows themselves."""
+    if pairs is None:
+        return rows
+    left, right = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    return rows[left] - rows[right]
+
+
+def _quiet(differences: Values) -> Values:
+    return np.where(np.abs(differences) <= NOISE, 0.0, differences)
+
+
 def _table(values: Sequence[ArrayLike]) -> Values:
     arrays = [np.asarray(column, dtype=np.float64) for column in values]
-    if len({array.shape for array in arrays}) > 1 or any(array.ndim != 1 for array in arrays):
+    if len({array.shape for array in arrays}) > 1 or any(array.ndim != 1 or not len(array) for array in arrays):
         raise ValueError("contenders must have one score for each of the same queries")
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise ValueError("a score is not a finite number")
     return np.stack(arrays, axis=1) if arrays else np.empty((0, 0))
 
 

@@ -1,18 +1,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness import grades
 from harness.grades import NO_DOCUMENT, UNJUDGED, RankedGrades, join, join_arrays, join_scores
 from harness.ranking import Ranking, ordered
 from providers.errors import InputError
 
+untimed = settings(deadline=None)  # a busy machine is no bug
 X, U = NO_DOCUMENT, UNJUDGED
 DOCUMENTS = [f"d{n}" for n in range(12)]  # d10 < d2: ids are ordered as text
 QUERIES = ["q1", "q2", "q3", "q4"]
@@ -24,6 +26,14 @@ score_tables = st.dictionaries(
     st.sampled_from(QUERIES),
     st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([-1.0, 0.0, 0.25, 0.5, 1.0, math.inf]), max_size=12),
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_blocks() -> Iterator[None]:
+    """Two queries at a time, so that four queries cross the seams between blocks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grades, "BLOCK", 2)
+        yield
 
 
 def rankings_of(run: Mapping[str, Mapping[str, float]]) -> dict[str, Ranking]:
@@ -54,6 +64,7 @@ def test_a_cut_keeps_the_whole_ideal() -> None:
     assert (ranked.depth, ranked.returned.tolist()) == (1, [1])
 
 
+@untimed
 @given(score_tables, grade_tables, st.none() | st.integers(1, 14))
 def test_scores_are_joined_as_their_ranking_is(
     run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]], depth: int | None
@@ -61,6 +72,7 @@ def test_scores_are_joined_as_their_ranking_is(
     assert same(join_scores(run, judgments, QUERIES, depth), join(rankings_of(run), judgments, QUERIES, depth))
 
 
+@untimed
 @given(score_tables, grade_tables, st.none() | st.integers(1, 14))
 def test_trec_ties_fall_by_descending_id(
     run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]], depth: int | None
@@ -72,6 +84,7 @@ def test_trec_ties_fall_by_descending_id(
     assert same(join_scores(run, judgments, QUERIES, depth, ties="trec"), join(rankings, judgments, QUERIES, depth))
 
 
+@untimed
 @given(score_tables, grade_tables, st.none() | st.integers(1, 14), st.randoms())
 def test_indices_are_joined_as_their_ranking_is(
     run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]], depth: int | None, random: Random
@@ -111,6 +124,12 @@ def test_duplicate_ids_are_refused() -> None:
     none = np.array([], dtype=np.int32)
     with pytest.raises(InputError, match="row 1: document 7 stands twice"):
         join_arrays(np.array([[1, 2, -1, -1], [7, 3, 7, -1]]), none, none, none)
+
+
+def test_indices_off_the_table_are_refused() -> None:
+    for query, document in ((1, 0), (-1, 0), (0, -1)):
+        with pytest.raises(ValueError, match="out of range"):
+            join_arrays(np.array([[1, 2]]), np.array([query]), np.array([document]), np.array([1]))
 
 
 def test_a_pair_judged_twice_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def _lineup(folder: Path, wire: WireServer, provider: str, extra: str = "") -> L
     return Lineup.read(path)
 
 
-def _settings(folder: Path, **changes: object) -> Settings:
+def _settings(folder: Path, **changes: Any) -> Settings:
     policy = RetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.01)
     return replace(Settings(cache=folder / "vectors", policy=policy), **changes)
 

@@ -26,7 +26,8 @@ class Scripted(Provider):
     default_model = "scripted"
 
     def __init__(self, *failures: Exception, **card: Any) -> None:
-        self.card = ModelCard(**{"name": "scripted", "dimensions": 3, "batch_items": 2, "price": PRICE} | card)
+        defaults: dict[str, Any] = {"name": "scripted", "dimensions": 3, "batch_items": 2, "price": PRICE}
+        self.card = ModelCard(**defaults | card)
         self.failures = list(failures)
         self.asked: list[tuple[str, ...]] = []
         self._lock = threading.Lock()

@@ -77,6 +77,8 @@ def agreement(
     groups = _groups([query for query, _ in pairs])
 
     def estimate(parts: Values, statistic: Callable[[Values], Values], keep: NDArray[np.bool_]) -> Estimate:
+        if not keep.any():
+            return Estimate(None)
         return _estimate(parts[keep].reshape(int(keep.sum()), -1), groups[keep], statistic, seed, resamples)
 
     two = []
@@ -170,8 +172,6 @@ def ordinal_alpha(tables: Values) -> Values:
 def _estimate(
     parts: Values, groups: NDArray[np.int64], statistic: Callable[[Values], Values], seed: int, resamples: int
 ) -> Estimate:
-    if not len(parts):
-        return Estimate(None)
     _, place = np.unique(groups, return_inverse=True)
     sums = np.zeros((int(place.max()) + 1, parts.shape[1]))
     np.add.at(sums, place, parts)

@@ -27,7 +27,7 @@ def read_text(content: str) -> Parts:
 def read_markdown(content: str) -> Parts:
     """Front matter apart, marks taken off, words kept; the first heading is the title."""
     fields, body = _front_matter(content)
-    heading = re.search(r"^\s{0,3}#{1,6}\s+(.+?)\s*#*\s*$", body, re.MULTILINE)
+    heading = re.search(r"^[ \t]{0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", body, re.MULTILINE)
     title = fields.pop("title", "") or (_unmarked(heading[1]) if heading else "")
     if heading and _unmarked(heading[1]) == title:
         body = body[: heading.start()] + body[heading.end() :]
@@ -117,12 +117,14 @@ def _unquoted(value: str) -> str:
 def _unmarked(text: str) -> str:
     """Words as they are read: links by their text, emphasis, fences, quotes and rules without their signs."""
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    text = re.sub(r"^\s*(```|~~~).*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^[ \t]*(```|~~~).*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"!?\[([^\]]*)\]\([^)\s]*(?:\s+\"[^\"]*\")?\)", r"\1", text)
     text = re.sub(r"!?\[([^\]]+)\]\[[^\]]*\]", r"\1", text)
-    text = re.sub(r"^\s*\[[^\]]+\]:\s+\S+.*$", "", text, flags=re.MULTILINE)
-    text = re.sub(r"^\s{0,3}(?:#{1,6}\s+|>\s?|[-*+]\s+|\d+[.)]\s+)", "", text, flags=re.MULTILINE)
-    text = re.sub(r"^\s*(?:[-*_]\s*){3,}$|^\s*\|?[\s:|-]+\|[\s:|-]*$|^\s*=+\s*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^[ \t]*\[[^\]]+\]:[ \t]+\S+.*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+|\d+[.)][ \t]+)", "", text, flags=re.MULTILINE)
+    text = re.sub(
+        r"^[ \t]*(?:[-*_][ \t]*){3,}$|^[ \t]*\|?[ \t:|-]+\|[ \t:|-]*$|^[ \t]*=+[ \t]*$", "", text, flags=re.MULTILINE
+    )
     text = re.sub(r"(\*\*|__|\*|`|~~)(?=\S)(.+?)(?<=\S)\1", r"\2", text)
     text = re.sub(r"(?<!\w)_(?=\S)([^_]+?)(?<=\S)_(?!\w)", r"\1", text)
     text = re.sub(r"</?[a-zA-Z][^<>]*>", "", text)

@@ -39,7 +39,8 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
         text=True, check=True,
     )  # fmt: skip
     assert "HEAVY []" in done.stdout
-    for command in ("run", "list", "validate", "select", "show", "models"):
+    made = ("corpus", "queries", "grade", "annotate", "agreement", "adjudicate", "audit")
+    for command in ("run", "list", "validate", "select", "show", "models", *made):
         assert command in done.stdout
 
 

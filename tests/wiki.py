@@ -50,7 +50,8 @@ class Wiki:
         if len(titles) > 50:
             return {"error": {"code": "toomanyvalues", "info": "Too many values supplied for parameter titles."}}
         limit = 20 if "exintro" in asked else 1  # as documented: several extracts only as introductions
-        normalized, redirects, pages = [], [], []
+        normalized, redirects = [], []
+        pages: list[dict[str, Any]] = []
         start = int(asked.get("clcontinue", "0"))
         more = False
         for title in titles:

@@ -16,7 +16,7 @@ from harness.chat import CHATS
 from harness.chat.answers import Answers
 from harness.chat.base import ChatModel, Reply, Schema
 from harness.embed import Budget, estimated_tokens
-from harness.retry import Gate, RetryPolicy, call
+from harness.retry import Gate, RetryPolicy, Unanswered, call
 from providers.errors import CallFailed, InputError, Unavailable
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ class Asker:
             except Unusable as error:
                 self.spent.unusable += 1
                 problem = f"\n\nYour last answer could not be used: {error}. Answer with the JSON object alone."
-                raise CallFailed(f"{self.model.label}: unusable answer: {error}", retryable=True) from None
+                raise Unanswered(f"{self.model.label}: unusable answer: {error}") from None
 
         (value, reply), _ = call(attempt, self.policy, self._gate)
         with self._lock:

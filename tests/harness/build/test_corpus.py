@@ -222,7 +222,9 @@ class TestADatabase:
                 "key_topics TEXT, best_city TEXT, best_county TEXT, best_state TEXT, overall_confidence REAL)"
             )
             connection.execute("CREATE TABLE articles (pageid INTEGER, html_file TEXT, categories TEXT)")
-            rows = [(n, f"Town {n}, Utah", "s", f"Long text {n}", "", "", "Wayne", "Utah", 1.0) for n in range(464)]
+            rows: list[tuple[Any, ...]] = [
+                (n, f"Town {n}, Utah", "s", f"Long text {n}", "", "", "Wayne", "Utah", 1.0) for n in range(464)
+            ]
             rows[5] = (5, "Empty, Utah", "", None, "", None, None, "Utah", 0.1)
             connection.executemany("INSERT INTO page_summaries VALUES (?,?,?,?,?,?,?,?,?)", rows)
             connection.executemany(

@@ -46,10 +46,14 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A kind of query to make: what a model is told that it is about, and texts with gaps for the template maker."""
+    """A kind of query to make: what a model is told that it is about, and texts with gaps for the template maker.
+
+    `of` names document categories: only documents of one of these are asked about.
+    """
 
     about: str = ""
     templates: tuple[str, ...] = ()
+    of: tuple[str, ...] = ()
 
 
 class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -109,7 +109,7 @@ def _reader(source: Path, options: Options) -> Callable[[Path, Options], Found]:
 
 
 def _from_folder(folder: Path, options: Options) -> Found:
-    """Every text below the folder; the folders it lies in are its categories where it names none."""
+    """Every text below the folder; the folders it lies in are its first categories."""
     paths = sorted(
         path
         for path in folder.rglob("*")
@@ -129,7 +129,8 @@ def _from_folder(folder: Path, options: Options) -> Found:
             except UnicodeDecodeError as error:
                 raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
             title, text, fields = texts.READERS[path.suffix.lower()](content)
-            fields.setdefault("categories", fields.get("tags", "") or "; ".join(Path(name).parts[:-1]))
+            tags = [fields.get(key, "") for key in ("categories", "tags")]
+            fields["categories"] = "; ".join(filter(None, [*Path(name).parts[:-1], *tags]))
             row = {**fields, "title": title or path.stem.replace("-", " ").replace("_", " "), "text": text}
             found.documents.append((name, _article(numbers[name], row)))
             advance(1)

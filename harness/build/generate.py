@@ -95,9 +95,9 @@ def generate(
     by_id = {article.page_id: f"{article.title}\n{article.summary}" for article in articles}
     found = Generated()
     with progress("queries", wish.n * len(wish.categories)) as advance:
-        for category in wish.categories:
-            taken = 0
-            for draft in maker.drafts(articles, category, wish) if wish.n else ():
+        for category, kind in wish.categories.items():
+            taken, meant = 0, [it for it in articles if not kind.of or set(kind.of) & set(it.categories)]
+            for draft in maker.drafts(meant, category, wish) if meant else ():
                 source = "\n".join(by_id[page] for page in draft.sources)
                 shared = overlap(draft.text, source, wish.language)
                 if why := _objection(draft, shared, found, existing, most_overlap, most_alike):

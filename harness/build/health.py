@@ -78,6 +78,9 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
                 f"more than {self.depth} documents are relevant for {_some(list(self.beyond_cut))}: "
                 f"recall@{self.depth} can't reach 1 there"
             )
+        deep = [it.measure for it in self.ceilings if (Measure.parse(it.measure).k or 0) > self.documents]
+        if deep:
+            told.append(f"{', '.join(deep)}: k is larger than the corpus, so nothing is cut off there")
         for it in self.ceilings:
             if it.out_of_reach:
                 told.append(

@@ -26,13 +26,15 @@ NOISE = 1e-12
 class Candidate:
     """An ungraded pair: how many contenders would change places, under which grade, and how much of a gap it closes.
 
-    `swaps` names those that would stand the other way round; `closes` is the largest share of a gap that is closed.
+    `swaps` names those that would stand the other way round; `closes` is the largest share of a gap that is closed, and
+    `gap` whose it is: the one behind, then the one ahead.
     """
 
     pair: Pair
     grade: int
     swaps: tuple[tuple[str, str], ...]
     closes: float
+    gap: tuple[str, str] | None
     ranks: Mapping[str, int]
 
 
@@ -106,13 +108,17 @@ def _candidate(
     moved: NDArray[np.float64],
     ranks: Mapping[str, int],
 ) -> Candidate:
-    swaps, closes = [], 0.0
+    swaps: list[tuple[str, str]] = []
+    closes, closed = 0.0, None
     for i, j in combinations(range(len(labels)), 2):
         gap, then = float(means[i] - means[j]), float(moved[i] - moved[j])
+        behind = (labels[j], labels[i]) if gap > 0 else (labels[i], labels[j])
         if abs(gap) <= NOISE:
-            closes = max(closes, inf if abs(then) > NOISE else 0.0)
-            continue
-        if gap * then < 0 and abs(then) > NOISE:
-            swaps.append((labels[j], labels[i]) if gap > 0 else (labels[i], labels[j]))
-        closes = max(closes, (abs(gap) - then * float(np.sign(gap))) / abs(gap))
-    return Candidate(pair, grade, tuple(swaps), closes, ranks)
+            share = inf if abs(then) > NOISE else 0.0
+        else:
+            share = (abs(gap) - then * float(np.sign(gap))) / abs(gap)
+            if gap * then < 0 and abs(then) > NOISE:
+                swaps.append(behind)
+        if share > closes + NOISE:
+            closes, closed = share, behind
+    return Candidate(pair, grade, tuple(swaps), closes, closed, ranks)

@@ -7,7 +7,7 @@ import string
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.build.generate import Draft, Wish
-from harness.build.select import CONTENT_TYPES, content_type
+from harness.build.select import content_type
 from harness.formats.native import Article
 from providers.errors import InputError
 
@@ -138,9 +138,7 @@ def _fillings(article: Article, wanted: Sequence[str]) -> Iterator[dict[str, str
         "kind": kind if kind != "unknown" else None,
     }
     filling = {name: value for name, value in known.items() if name in wanted and value}
-    topics = [topic for topic in article.categories if topic not in CONTENT_TYPES] or (
-        [kind] if kind != "unknown" else []
-    )
+    topics = [topic for topic in article.categories if topic != kind] or [name for name in (known["kind"],) if name]
     if "topic" not in wanted:
         if len(filling) == len(set(wanted)):
             yield filling

@@ -124,7 +124,7 @@ def generate(
     finally:
         if asker is not None:
             asker.close()
-    _tell(found)
+    _tell(found, n)
     if not found.queries:
         raise InputError("no query passed", remedy="raise --max-overlap, or use --maker llm with another model")
     made = {"model": asker.model.label} if asker is not None else {}
@@ -167,7 +167,7 @@ def _dry_run_of_queries(composer: Any, pages: Any, wish: Any, asker: Asker) -> N
     echo_foreseen(foreseen)
 
 
-def _tell(found: Any) -> None:
+def _tell(found: Any, n: int) -> None:
     from rich.table import Table
 
     from harness.console import console
@@ -178,7 +178,7 @@ def _tell(found: Any) -> None:
     console().print(table)
     _list("not taken", [f"{it.category}: {it.text}: {it.why}" for it in found.dropped])
     for category, taken in found.short.items():
-        typer.echo(f"warning: only {taken} queries for {category}: no more could be made from these documents")
+        typer.echo(f"warning: {category}: {taken} of {n} queries; no more could be made from these documents")
 
 
 def chat_askers(specs: list[str], given: list[str] | None, max_cost: float | None, offline: bool) -> list[Asker]:
@@ -207,20 +207,24 @@ def _chat_option(text: str) -> tuple[str, Any]:
 
 def echo_spent(spent: Spent) -> None:
     """What the answers took, in one line."""
-    dollars = "price unknown" if spent.usd is None else f"${spent.usd:.4f}"
     typer.echo(
         f"{spent.asked} answers: {spent.cached} from the cache, {spent.requests} requests "
-        f"({spent.unusable} unusable), {spent.prompt_tokens:.0f} + {spent.answer_tokens:.0f} tokens, {dollars}"
+        f"({spent.unusable} unusable), {spent.prompt_tokens:.0f} + {spent.answer_tokens:.0f} tokens, {_dollars(spent)}"
     )
 
 
 def echo_foreseen(spent: Spent) -> None:
     """What asking would take, in one line."""
-    dollars = "price unknown: give price_in and price_out" if spent.usd is None else f"about ${spent.usd:.4f}"
     typer.echo(
         f"dry run: {spent.asked} answers, {spent.cached} in the cache, {spent.requests} to ask for: about "
-        f"{spent.prompt_tokens:.0f} + {spent.answer_tokens:.0f} tokens, {dollars}"
+        f"{spent.prompt_tokens:.0f} + {spent.answer_tokens:.0f} tokens, {_dollars(spent)}"
     )
+
+
+def _dollars(spent: Spent) -> str:
+    if spent.usd is None:
+        return "price unknown (give price_in and price_out)"
+    return f"${spent.usd:.4f}" if spent.usd else "free"
 
 
 def _list(what: str, names: list[str]) -> None:

@@ -24,6 +24,7 @@ from providers.errors import InputError
 if TYPE_CHECKING:
     from harness.build.agreement import Disagreement
     from harness.build.folder import Pair, TaskFolder
+    from harness.build.next import Candidate
     from harness.build.pool import Rankings
 
 TaskArgument = Annotated[str, typer.Argument(help="The task: its folder, its task.toml, or a built-in name.")]
@@ -113,7 +114,8 @@ def next_(
     titles = {str(article.page_id): article.title for article in folder.articles}
     table = Table("query", "document", "title", "ranked", f"what a grade would do to the order by {by}", pad_edge=False)
     for it in found:
-        ranked = ", ".join(f"{label} {rank}" for label, rank in it.ranks.items())
+        best = sorted(it.ranks.items(), key=lambda item: item[1])
+        ranked = ", ".join(f"{label} {rank}" for label, rank in best[:3]) + (", …" if len(best) > 3 else "")
         table.add_row(*it.pair, titles[it.pair[1]], ranked, _effect(it))
     console().print(table)
 
@@ -266,8 +268,8 @@ def _write_truth(folder: TaskFolder, task: str) -> None:
     typer.echo(f"{folder.truth.metadata['pairs']} grades in {folder.truth_path}")
     if truth.open:
         typer.echo(
-            f"warning: {len(truth.open)} pairs have no majority; they stand with the middle grade: "
-            f"bakeoff adjudicate {task}"
+            f"warning: {len(truth.open)} pairs have no majority; the grade nearest to the middle stands, the lower of "
+            f"two: bakeoff adjudicate {task}"
         )
 
 
@@ -294,11 +296,14 @@ def _serve(folder: TaskFolder, who: str | None, pairs: list[Pair], port: int, op
     typer.echo(f"\n{desk.done} of {len(desk.pairs)} graded: {desk.path}\nnext: bakeoff adjudicate {folder.path.parent}")
 
 
-def _effect(it: Any) -> str:
+def _effect(it: Candidate) -> str:
     if it.swaps:
         first, second = it.swaps[0]
         more = f" and {len(it.swaps) - 1} more such" if len(it.swaps) > 1 else ""
         return f"a {it.grade} puts {first} before {second}{more}"
+    if it.gap is None:
+        return "nothing"
+    behind, ahead = it.gap
     if it.closes == float("inf"):
-        return f"a {it.grade} parts a tie"
-    return f"a {it.grade} closes {it.closes:.0%} of a gap" if it.closes > 0 else "nothing"
+        return f"a {it.grade} parts {behind} and {ahead}"
+    return f"a {it.grade} closes {it.closes:.0%} of the gap of {behind} to {ahead}"

@@ -113,6 +113,13 @@ class TestTemplates:
             ("rocks near Loa", (1,)), ("mining in Utah", (1,)), ("boating in Utah", (2,)),
         }  # fmt: skip
 
+    def test_a_category_may_be_about_some_documents_only(self) -> None:
+        own = Wish({"x": Category(templates=("near {state}: {topic}",), of=("boating", "sailing"))}, 5)
+        found = generate(ARTICLES, Templates(), own, most_overlap=1)
+        assert [draft.sources for draft in found.queries] == [(2,)]
+        nothing = Wish({"x": Category(templates=("near {state}",), of=("skiing",))}, 5)
+        assert generate(ARTICLES, Templates(), nothing).short == {"x": 0}
+
     def test_other_languages_and_days(self) -> None:
         asked = Wish(DEFAULT_CATEGORIES, 1, language="de", as_of=datetime.date(2024, 3, 1))
         texts = [draft.text for draft in generate(self.POOL, Templates(), asked, most_overlap=1).queries]

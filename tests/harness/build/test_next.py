@@ -28,6 +28,7 @@ def test_only_a_document_that_somebody_ranked_high_can_move_anything() -> None:
     assert only.pair == ("q2", "c")
     assert only.swaps == ()
     assert only.closes == pytest.approx(1.0)  # the whole gap of 0.5
+    assert only.gap == ("B", "A")
     assert only.ranks == {"B": 1}
 
 

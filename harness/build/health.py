@@ -14,6 +14,7 @@ from harness.grades import NO_DOCUMENT, Ints
 from harness.lineup import Contender, Lineup
 from harness.measures import Measure
 from harness.metrics import Scores, Values, evaluate, join
+from harness.preflight import task_warnings
 from harness.progress import Progress, silent
 from harness.runner import Settings, baselines, run
 from harness.task import Task
@@ -57,6 +58,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     too_many: dict[str, int]
     beyond_cut: dict[str, int]
     duplicates: list[tuple[str, str, float]]
+    twins: list[str]
     ceilings: list[Ceiling]
     primary: str
     lexical: float | None
@@ -65,7 +67,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
     def findings(self) -> list[str]:
         """What should be mended or known, in sentences."""
-        told = []
+        told = [*self.twins]
         if self.without_relevant:
             told.append(f"no document is relevant for {_some(self.without_relevant)}: everyone scores 0 there")
         if self.too_many:
@@ -130,6 +132,7 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
         duplicates=[
             (ids[i], ids[j], alike) for i, j, alike in near_duplicates([q.text for q in task.queries], MOST_ALIKE)
         ],
+        twins=task_warnings(task),
         ceilings=[_ceiling(measure, task, scales, scored["bm25"]) for measure in measures],
         primary=str(primary),
         lexical=words / oracle if oracle else None,

@@ -13,6 +13,8 @@ from harness.commands.run import lineup_path
 from providers.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from harness.build.agreement import Estimate, TwoWay
 
 
@@ -23,11 +25,9 @@ def agreement(
     out: Annotated[Path | None, typer.Option(help="Write all of it as JSON, too.")] = None,
 ) -> None:
     """Say how far annotators agree: Cohen's and Fleiss' κ, Krippendorff's α, and where they differ."""
-    from rich.table import Table
-
     from harness.build.agreement import agreement as compare
     from harness.build.folder import TaskFolder
-    from harness.console import console
+    from harness.console import console, grid
     from harness.files import write_json
     from providers.registry import nearest
 
@@ -45,7 +45,7 @@ def agreement(
         )
     found = compare(given)
     typer.echo(f"{len(found.annotators)} annotators, {found.pairs} pairs, {len(found.worst)} with more than one grade")
-    table = Table("annotators", "pairs", "equal", "κ", "κ linear", "κ quadratic", pad_edge=False)
+    table = grid("annotators", ">pairs", ">equal", "κ", "κ linear", "κ quadratic")
     for two in found.two:
         values = (_shown(two.plain), _shown(two.linear), _shown(two.quadratic))
         table.add_row(f"{two.a}, {two.b}", str(two.pairs), f"{two.equal:.1%}" if two.pairs else "—", *values)
@@ -57,7 +57,7 @@ def agreement(
         console().print(_confusion(two))
     if worst and found.worst:
         titles = {str(article.page_id): article.title for article in folder.articles}
-        listed = Table("query", "document", "title", "grades", pad_edge=False)
+        listed = grid("query", "document", "title", "grades")
         for it in found.worst[:worst]:
             grades = ", ".join(f"{name} {grade}" for name, grade in it.grades.items())
             listed.add_row(it.query, it.document, titles[it.document], grades)
@@ -122,10 +122,10 @@ def _shown(estimate: Estimate) -> str:
     return f"{estimate.value:.4f} [{estimate.low:.3f}, {estimate.high:.3f}]"
 
 
-def _confusion(two: TwoWay) -> object:
-    from rich.table import Table
+def _confusion(two: TwoWay) -> Table:
+    from harness.console import grid
 
-    table = Table(f"{two.a} ↓  {two.b} →", *(str(grade) for grade in range(len(two.confusion))), pad_edge=False)
+    table = grid(f"{two.a} ↓  {two.b} →", *(f">{grade}" for grade in range(len(two.confusion))))
     for grade, row in enumerate(two.confusion):
         table.add_row(str(grade), *(str(count) for count in row))
     return table

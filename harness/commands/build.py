@@ -168,11 +168,9 @@ def _dry_run_of_queries(composer: Any, pages: Any, wish: Any, asker: Asker) -> N
 
 
 def _tell(found: Any, n: int) -> None:
-    from rich.table import Table
+    from harness.console import console, grid
 
-    from harness.console import console
-
-    table = Table("category", "query", "words shared with its source", pad_edge=False)
+    table = grid("category", "query", ">words shared with its source")
     for draft, shared in zip(found.queries, found.overlaps, strict=True):
         table.add_row(draft.category, draft.text, f"{shared:.0%}")
     console().print(table)

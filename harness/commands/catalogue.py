@@ -10,6 +10,7 @@ models = typer.Typer(help="Weights of the models that run on this machine.", no_
 
 
 def list_() -> None:
+    """List providers, stores, rankers, chat models' servers, tasks and measures: available, or what is missing."""
     from harness.chat import CHATS
     from harness.console import console, grid
     from harness.measures import FAMILIES

@@ -95,11 +95,9 @@ def next_(
     offline: Offline = False,
 ) -> None:
     """Name the ungraded pairs whose grade would most change the order of the contenders."""
-    from rich.table import Table
-
     from harness.build.folder import TaskFolder
     from harness.build.next import next_pairs
-    from harness.console import Bars, console
+    from harness.console import Bars, console, grid
     from harness.formats import load_task
     from harness.lineup import Lineup
     from harness.measures import Measure
@@ -112,7 +110,7 @@ def next_(
         typer.echo("Every pair that a contender ranked high enough to matter is graded.")
         return
     titles = {str(article.page_id): article.title for article in folder.articles}
-    table = Table("query", "document", "title", "ranked", f"what a grade would do to the order by {by}", pad_edge=False)
+    table = grid("query", "document", "title", "ranked", f"what a grade would do to the order by {by}")
     for it in found:
         best = sorted(it.ranks.items(), key=lambda item: item[1])
         ranked = ", ".join(f"{label} {rank}" for label, rank in best[:3]) + (", …" if len(best) > 3 else "")
@@ -184,12 +182,16 @@ def rankings_for(folder: TaskFolder, result: Path | None, lineup: Path | None, o
     from harness.build.pool import rankings_of_result, rankings_of_run
     from harness.console import Bars
     from harness.lineup import Lineup
-    from harness.runner import Settings
-    from providers.weights import home
+    from harness.runner import Settings, vectors_folder
 
     if result is not None:
         return rankings_of_result(result, [entry.query_id for entry in folder.queries.queries])
-    settings = Settings(cache=home() / "vectors", offline=offline, progress=Bars())
+    settings = Settings(
+        cache=vectors_folder(),
+        offline=offline,
+        progress=Bars(),
+        notice=lambda text: typer.echo(f"warning: {text}", err=True),
+    )
     return rankings_of_run(Lineup.read(lineup_path(lineup)), folder.path, settings)
 
 

@@ -72,11 +72,9 @@ def _tell_task(task: Task) -> None:
 
 
 def _tell_health(found: Health) -> None:
-    from rich.table import Table
+    from harness.console import console, grid
 
-    from harness.console import console
-
-    table = Table("measure", "oracle", "bm25", "random", "target", pad_edge=False)
+    table = grid("measure", ">oracle", ">bm25", ">random", "target")
     for it in found.ceilings:
         target = "" if it.target is None else f"{it.target:.2f}" + (" out of reach" if it.out_of_reach else "")
         table.add_row(it.measure, f"{it.oracle:.3f}", f"{it.bm25:.3f}", f"{it.random:.3f}", target)

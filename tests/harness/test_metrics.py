@@ -88,7 +88,9 @@ def by_definition(measure: Measure, ranked: Sequence[int | None], judged: Sequen
 # Against trec_eval
 
 
-def trec_values(run: Mapping[str, Mapping[str, float]], judgments: Judgments, queries: Sequence[str]) -> dict[str, list[float]]:
+def trec_values(
+    run: Mapping[str, Mapping[str, float]], judgments: Judgments, queries: Sequence[str]
+) -> dict[str, list[float]]:
     cuts = ",".join(map(str, CUTS))
     names = {f"{name}.{cuts}" for name in ("P", "recall", "ndcg_cut", "map_cut", "success")}
     answer = pytrec_eval.RelevanceEvaluator(judgments, names | {"map", "recip_rank", "Rprec", "ndcg"}).evaluate(run)
@@ -161,7 +163,9 @@ def test_every_measure_is_its_definition(judged: dict[str, int], ids: list[str],
 
 
 @given(
-    st.dictionaries(st.sampled_from(QUERIES), scores), st.fixed_dictionaries(dict.fromkeys(QUERIES, grades)), st.randoms()
+    st.dictionaries(st.sampled_from(QUERIES), scores),
+    st.fixed_dictionaries(dict.fromkeys(QUERIES, grades)),
+    st.randoms(),
 )
 def test_values_do_not_depend_on_the_company(
     run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]], random: Random
@@ -312,7 +316,16 @@ def test_no_queries_and_no_measures_are_no_trouble() -> None:
 
 def test_the_oracle_is_the_ceiling() -> None:
     perfect = oracle({"q": {"a": 3, "b": 1, "c": 0}}, ["q", "unjudged"], n_documents=8)
-    expected = {"p@1": 1, "p@4": 2 / 4, "recall@1": 1 / 2, "f1@4": 2 / 3, "ndcg@4": 1, "map": 1, "mrr": 1, "judged@4": 3 / 4}
+    expected = {
+        "p@1": 1,
+        "p@4": 2 / 4,
+        "recall@1": 1 / 2,
+        "f1@4": 2 / 3,
+        "ndcg@4": 1,
+        "map": 1,
+        "mrr": 1,
+        "judged@4": 3 / 4,
+    }
     values = evaluate(perfect, [Measure.parse(text) for text in expected])
     for text, best in expected.items():
         assert values[Measure.parse(text)].tolist() == pytest.approx([best, 0.0]), text
@@ -343,10 +356,15 @@ def test_the_random_row_of_a_large_corpus_is_sampled_right() -> None:
     judgments = {"q": {f"d{index}": grade for index, grade in enumerate(judged)}}
     expected = random_expectation(judgments, ["q"], len(corpus), measures)
     draws = 4000
-    samples = np.array([
-        [by_definition(m, [g if g >= 0 else None for g in rng.permutation(corpus).tolist()], judged) for m in measures]
-        for _ in range(draws)
-    ])
+    samples = np.array(
+        [
+            [
+                by_definition(m, [g if g >= 0 else None for g in rng.permutation(corpus).tolist()], judged)
+                for m in measures
+            ]
+            for _ in range(draws)
+        ]
+    )
     errors = samples.std(axis=0) / math.sqrt(draws)
     for at, measure in enumerate(measures):
         assert abs(samples[:, at].mean() - expected[measure][0]) < 5 * errors[at], str(measure)

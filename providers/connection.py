@@ -43,7 +43,7 @@ class Connection(ABC):
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
-        """As the base says it; a line-up's `key_env` is the variable that counts."""
+        """What keeps it from being asked; a line-up's `key_env` is the variable that counts. Makes no call."""
         names = cls._keys(options.get("key_env"), options.get("base_url"))
         if names and not any(os.environ.get(name) for name in names):
             return f"{' or '.join(names)} is not set"

@@ -40,8 +40,7 @@ class Desk:
     def __init__(self, folder: TaskFolder, who: str, pairs: Sequence[Pair]) -> None:
         self.folder, self.path = folder, folder.file_of(who)
         self.who = self.path.stem
-        order = {entry.query_id: place for place, entry in enumerate(folder.queries.queries)}
-        self.pairs = sorted(pairs, key=lambda pair: (order[pair[0]], lot(self.who, pair)))
+        self.pairs = sorted(pairs, key=lambda pair: (folder.place(pair)[0], lot(self.who, pair)))
         self._queries = {entry.query_id: entry for entry in folder.queries.queries}
         self._documents = {str(article.page_id): article for article in folder.articles}
         self.annotation = folder.read(self.path) if self.path.exists() else Annotation()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -17,6 +17,7 @@ from harness.formats import task_description
 from harness.formats.native import GRADES, Article, GroundTruth, QueryEntry, QueryFile, read_articles
 from providers.errors import InputError
 
+T = TypeVar("T")
 Pair = tuple[str, str]  # query id, document id
 ADJUDICATION, POOL = "adjudication.json", "pool.json"
 
@@ -66,10 +67,12 @@ class TaskFolder:
     articles: list[Article]
     queries: QueryFile
     truth: GroundTruth
-    _known: set[Pair] = field(init=False)
+    _asked: dict[str, int] = field(init=False)
+    _found: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._known = {(entry.query_id, str(page.page_id)) for entry in self.queries.queries for page in self.articles}
+        self._asked = {entry.query_id: place for place, entry in enumerate(self.queries.queries)}
+        self._found = {str(page.page_id): place for place, page in enumerate(self.articles)}
 
     @classmethod
     def open(cls, source: str) -> TaskFolder:
@@ -106,9 +109,22 @@ class TaskFolder:
         path = self.path.parent / "GUIDELINES.md"
         return path.read_text() if path.is_file() else ""
 
+    @property
+    def size(self) -> int:
+        """How many pairs there are in all."""
+        return len(self._asked) * len(self._found)
+
     def all_pairs(self) -> list[Pair]:
         """Every query with every document."""
-        return [(entry.query_id, str(page.page_id)) for entry in self.queries.queries for page in self.articles]
+        return [(query, document) for query in self._asked for document in self._found]
+
+    def place(self, pair: Pair) -> tuple[int, int]:
+        """Where a pair stands in the task: the order of everything that is written."""
+        return self._asked[pair[0]], self._found[pair[1]]
+
+    def has(self, query: str, document: str) -> bool:
+        """Whether the task has this pair."""
+        return query in self._asked and document in self._found
 
     def file_of(self, who: str) -> Path:
         """An annotator's file; a name that would leave the folder, or is taken by ours, is refused."""
@@ -127,7 +143,7 @@ class TaskFolder:
     def check(self, query: str, document: str, grade: int, file: Path | None = None) -> None:
         """Refuses a grade off the scale and a pair that the task does not have."""
         place = f"$.grades.{query}.{document}"
-        if (query, document) not in self._known:
+        if not self.has(query, document):
             raise InputError(f"the task has no pair {query}, {document}", file=file, place=place)
         if grade not in GRADES or isinstance(grade, bool):
             raise InputError(f"grade {grade} is out of range", file=file, place=place, remedy="use 0, 1, 2 or 3")
@@ -147,7 +163,7 @@ class TaskFolder:
 
     def write_settled(self, entries: Iterable[Settled]) -> None:
         """All entries, in one order."""
-        ordered = sorted(entries, key=lambda entry: (self._place(entry.query_id), entry.page_id))
+        ordered = sorted(entries, key=lambda entry: self.place((entry.query_id, str(entry.page_id))))
         write_json(self.annotations / ADJUDICATION, ordered)
 
     def pool(self) -> list[Pair]:
@@ -158,7 +174,7 @@ class TaskFolder:
         found = read_json(path, Pool)
         for query, documents in found.pairs.items():
             for document in documents:
-                if (query, document) not in self._known:
+                if not self.has(query, document):
                     raise InputError(
                         f"the task has no pair {query}, {document}", file=path,
                         remedy="queries or documents changed: remove this file and run `bakeoff grade` again",
@@ -171,12 +187,7 @@ class TaskFolder:
         grades = {query: dict(row) for query, row in self.truth.grades.items()}
         for (query, document), grade in truth.grades.items():
             grades.setdefault(query, {})[document] = grade
-        order = {str(page.page_id): place for place, page in enumerate(self.articles)}
-        self.truth.grades = {
-            entry.query_id: dict(sorted(grades[entry.query_id].items(), key=lambda item: order[item[0]]))
-            for entry in self.queries.queries
-            if entry.query_id in grades
-        }
+        self.truth.grades = self.in_order(grades)
         names = {str(number): words for number, words in GRADES.items()}
         self.truth.metadata |= {"pairs": sum(map(len, self.truth.grades.values())), "scale": names}
         write_json(self.truth_path, self.truth)
@@ -186,8 +197,13 @@ class TaskFolder:
         write_json(self.queries_path, self.queries)
         return truth
 
-    def _place(self, query: str) -> int:
-        return [entry.query_id for entry in self.queries.queries].index(query)
+    def in_order(self, rows: Mapping[str, Mapping[str, T]]) -> dict[str, dict[str, T]]:
+        """Queries and documents as the task has them: a file must not depend on the order in which grades came."""
+        return {
+            query: dict(sorted(rows[query].items(), key=lambda item: self._found[item[0]]))
+            for query in self._asked
+            if query in rows
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,9 @@ class Judge:
                     advance(1)
         finally:
             if new:
-                write_json(path, _in_order(annotation, self.folder))
+                annotation.grades = self.folder.in_order(annotation.grades)
+                annotation.notes = self.folder.in_order(annotation.notes)
+                write_json(path, annotation)
         return judged
 
     def _before(self) -> Annotation:
@@ -133,18 +135,3 @@ def grade_all(judges: Sequence[Judge], pairs: Sequence[Pair], told: Callable[[Ju
         told(judged)
     if failed:
         raise BakeoffError(f"{failed} pairs got no usable grade; the others are kept: run the same command again")
-
-
-def _in_order(annotation: Annotation, folder: TaskFolder) -> Annotation:
-    """Answers arrive in any order; the file must not depend on it."""
-    queries = {entry.query_id: place for place, entry in enumerate(folder.queries.queries)}
-    documents = {str(article.page_id): place for place, article in enumerate(folder.articles)}
-    annotation.grades = {
-        query: dict(sorted(row.items(), key=lambda item: documents[item[0]]))
-        for query, row in sorted(annotation.grades.items(), key=lambda item: queries[item[0]])
-    }
-    annotation.notes = {
-        query: dict(sorted(row.items(), key=lambda item: documents[item[0]]))
-        for query, row in sorted(annotation.notes.items(), key=lambda item: queries[item[0]])
-    }
-    return annotation

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import combinations
+from math import ceil
 
 ENDINGS = ("ing", "ed", "es", "en", "er", "s", "e")
 LETTERS = 3  # letters a piece, when two queries are compared
 
 
-def content_words(text: str, language: str = "en") -> set[str]:
+@lru_cache(maxsize=20_000)
+def content_words(text: str, language: str = "en") -> frozenset[str]:
     """The words that carry meaning, without their commonest endings: `mines` and `mining` are one."""
     import bm25s
 
@@ -21,7 +23,7 @@ def content_words(text: str, language: str = "en") -> set[str]:
         tokens = bm25s.tokenize([text], stopwords=stop, return_ids=False, show_progress=False)
     except ValueError:  # a language without a list of stop words
         tokens = bm25s.tokenize([text], stopwords=None, return_ids=False, show_progress=False)
-    return {_stem(word) for word in tokens[0]}
+    return frozenset(_stem(word) for word in tokens[0])
 
 
 def overlap(query: str, source: str, language: str = "en") -> float:
@@ -37,9 +39,22 @@ def similarity(a: str, b: str) -> float:
 
 
 def near_duplicates(texts: Sequence[str], limit: float) -> list[tuple[int, int, float]]:
-    """Pairs of places whose texts are at least this similar."""
-    found = ((i, j, similarity(texts[i], texts[j])) for i, j in combinations(range(len(texts)), 2))
-    return [(i, j, alike) for i, j, alike in found if alike >= limit]
+    """Pairs of places whose texts are at least this similar (0 < limit ≤ 1).
+
+    Two such texts share one of each other's rarest pieces, so only texts that do are compared: with thousands of
+    queries, comparing all of them would take minutes.
+    """
+    pieces = [_pieces(text) for text in texts]
+    use = Counter(piece for text in pieces for piece in text)
+    holders: dict[str, list[int]] = {}
+    found = []
+    for j, text in enumerate(pieces):
+        rarest = sorted(text, key=lambda piece: (use[piece], piece))[: len(text) - ceil(limit * len(text) - 1e-9) + 1]
+        candidates = {i for piece in rarest or [""] for i in holders.get(piece, ())}
+        found += [(i, j, alike) for i in candidates if (alike := similarity(texts[i], texts[j])) >= limit]
+        for piece in rarest or [""]:
+            holders.setdefault(piece, []).append(j)
+    return sorted(found)
 
 
 def normalised(text: str) -> str:

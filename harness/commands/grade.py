@@ -202,13 +202,12 @@ def _pairs(
     from harness.build.folder import POOL
     from harness.build.pool import pooled, write_pool
 
-    everything = folder.all_pairs()
-    if len(everything) <= all_below:
-        typer.echo(f"{len(everything)} pairs: all of them")
-        return everything
+    if folder.size <= all_below:
+        typer.echo(f"{folder.size} pairs: all of them")
+        return folder.all_pairs()
     if lineup is None and (folder.annotations / POOL).exists():
         pairs = folder.pool()
-        typer.echo(f"{len(pairs)} pairs of {len(everything)}: the pool that is there (--lineup pools anew)")
+        typer.echo(f"{len(pairs)} pairs of {folder.size}: the pool that is there (--lineup pools anew)")
         return pairs
     rankings = rankings_for(folder, None, lineup, offline)
     found = pooled(rankings, [entry.query_id for entry in folder.queries.queries], depth)
@@ -217,7 +216,7 @@ def _pairs(
         pairs = folder.pool()
     else:
         pairs = [(query, document) for query, documents in found.items() for document in documents]
-    typer.echo(f"{len(pairs)} pairs of {len(everything)}: the first {depth} of {', '.join(rankings)}")
+    typer.echo(f"{len(pairs)} pairs of {folder.size}: the first {depth} of {', '.join(rankings)}")
     return pairs
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,11 @@ class TestWords:
         # " abc " and " abd ": pieces " ab", "abc", "bc " and " ab", "abd", "bd ": one of five is shared
         assert similarity("abc", "abd") == pytest.approx(1 / 5)
         assert near_duplicates(["a road", "a lake", "A road."], 0.9) == [(0, 2, 1.0)]
+
+    @given(st.lists(st.text("abc ", max_size=12), max_size=12), st.sampled_from([0.3, 0.6, 0.9, 1.0]))
+    def test_the_short_cut_misses_no_pair(self, texts: list[str], limit: float) -> None:
+        every = [(i, j, similarity(texts[i], texts[j])) for i, j in combinations(range(len(texts)), 2)]
+        assert near_duplicates(texts, limit) == [pair for pair in every if pair[2] >= limit]
 
     @given(st.text(), st.text())
     def test_alike_both_ways_and_within_bounds(self, a: str, b: str) -> None:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from harness.commands import cache, catalogue, run, select
+from harness.commands import agreement, build, cache, catalogue, grade, run, select, validate
 from providers.errors import BakeoffError, InputError
 
 app = typer.Typer(
@@ -17,9 +17,16 @@ app = typer.Typer(
 )
 app.command()(run.run)
 app.command()(run.show)
-app.command()(run.validate)
+app.command()(validate.validate)
 app.command(name="list")(catalogue.list_)
+app.add_typer(build.corpus, name="corpus")
 app.command()(select.select)
+app.add_typer(build.queries, name="queries")
+app.add_typer(grade.grade, name="grade")
+app.command()(grade.annotate)
+app.command()(agreement.agreement)
+app.command()(grade.adjudicate)
+app.command()(agreement.audit)
 app.command()(cache.doctor)
 app.add_typer(cache.cache, name="cache")
 app.add_typer(catalogue.models, name="models")
@@ -36,5 +43,5 @@ def main() -> None:
         typer.echo(f"error: {error}", err=True)
         sys.exit(1)
     except KeyboardInterrupt:
-        typer.echo("interrupted: vectors that arrived are in the cache, the next run goes on from there", err=True)
+        typer.echo("interrupted: what arrived is kept, the next run goes on from there", err=True)
         sys.exit(130)

@@ -45,6 +45,17 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: dict[str, Any] = {}
 
 
+class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A kind of query to make: what a model is told that it is about, and texts with gaps for the template maker.
+
+    `of` names document categories: only documents of one of these are asked about.
+    """
+
+    about: str = ""
+    templates: tuple[str, ...] = ()
+    of: tuple[str, ...] = ()
+
+
 class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file as it is written."""
 
@@ -56,6 +67,7 @@ class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     depth: int = 100
     rounds: int = 3
     seed: int = 42
+    categories: dict[str, str | Category] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +111,7 @@ class Lineup:
     rounds: int
     seed: int
     folder: Path
+    categories: dict[str, str | Category] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path | str) -> Lineup:
@@ -180,6 +193,7 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
         rounds=content.rounds,
         seed=content.seed,
         folder=path.parent,
+        categories=content.categories,
     )
 
 

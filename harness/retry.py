@@ -15,6 +15,13 @@ from providers.errors import CallFailed
 T = TypeVar("T")
 
 
+class Unanswered(CallFailed):
+    """The server answered in time, but not what was asked: nothing is overloaded, so the next try need not wait."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, retryable=True)
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """How often and how patiently a failed call is made again."""
@@ -25,7 +32,9 @@ class RetryPolicy:
     sleep: Callable[[float], None] = time.sleep
 
     def wait(self, state: tenacity.RetryCallState) -> float:
-        """Exponential backoff with jitter, and never less than the server asked for."""
+        """Exponential backoff with jitter, and never less than the server asked for; none after a wrong answer."""
+        if state.outcome and isinstance(state.outcome.exception(), Unanswered):
+            return 0.0
         backoff = tenacity.wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)(state)
         return max(backoff, _asked_for(state) or 0.0)
 

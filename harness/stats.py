@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from statistics import NormalDist
 
@@ -220,6 +220,33 @@ def bca_intervals(
         acceleration = (centred**3).sum() / (6 * (centred**2).sum() ** 1.5)
         low[row], high[row] = means[row] + np.quantile(drawn[row], _bca_levels(drawn[row], acceleration, level))
     return low, high
+
+
+def bca_of_sums(
+    parts: Values,
+    statistic: Callable[[Values], Values],
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> tuple[float, float, float]:
+    """A statistic of column sums (rows of sums → values), with its BCa interval over the resampled rows of `parts`.
+
+    Resamples in which it is not defined (NaN) are left out.
+    """
+    total = parts.sum(axis=0)
+    value = float(statistic(total[None, :])[0])
+    if len(parts) < 2 or math.isnan(value):
+        return value, math.nan, math.nan
+    drawn = np.concatenate([statistic(counts @ parts) for counts in _resamples(len(parts), resamples, seed)])
+    drawn = np.sort(drawn[~np.isnan(drawn)] - value)
+    drawn[np.abs(drawn) <= NOISE] = 0.0
+    without = statistic(total - parts)
+    leaning = np.nanmean(without) - without[~np.isnan(without)]
+    spread = float((leaning**2).sum())
+    acceleration = float((leaning**3).sum()) / (6 * spread**1.5) if spread > NOISE**2 else 0.0
+    first, last = _bca_levels(drawn, acceleration, level)
+    return value, value + float(np.quantile(drawn, first)), value + float(np.quantile(drawn, last))
 
 
 def _bca_levels(drawn: Values, acceleration: float, level: float) -> tuple[float, float]:

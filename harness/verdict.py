@@ -22,7 +22,7 @@ def decide(scores: Mapping[str, Values], measure: Measure, rows: Sequence[Row], 
     pairs = compare(scores, seed=seed)
     group = tie_group(scores, pairs, ALPHA)
     best = group[0] if group else None
-    detectable = _detectable(scores, best)
+    detectable = detectable_difference(scores, best)
     sentences = _sentences(scores, measure, pairs, group, detectable, {row.label: row for row in rows})
     return Verdict(
         measure=str(measure),
@@ -46,7 +46,7 @@ def tied_with_best(scores: Mapping[str, Values], seed: int) -> dict[str, bool]:
     return {label: label == best or label not in told for label in scores}
 
 
-def _detectable(scores: Mapping[str, Values], best: str | None) -> float | None:
+def detectable_difference(scores: Mapping[str, Values], best: str | None) -> float | None:
     """From the median spread of the others' differences to the best: rows with the same ranking tell nothing."""
     if best is None:
         return None

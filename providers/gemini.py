@@ -54,7 +54,7 @@ class Gemini(Hosted):
         return super().task(role)
 
     def _connect(self, key: str) -> Any:
-        kind = _Genai if _installed("google.genai") else _Legacy
+        kind = Genai if _installed("google.genai") else _Legacy
         return kind(key, self.base_url, self._timeout)
 
     def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:
@@ -69,20 +69,21 @@ class Gemini(Hosted):
         return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
 
 
-class _Genai:
+class Genai:
     """google-genai. A list of plain strings would come back as one vector: each text is a Content of its own."""
 
     def __init__(self, key: str, url: str, timeout: float) -> None:
         genai: Any = import_module("google.genai")
-        types = self._types = genai.types
+        types = self.types = genai.types
         options = types.HttpOptions(
             base_url=url, timeout=int(timeout * 1000), retry_options=types.HttpRetryOptions(attempts=1)
         )
-        self._client = genai.Client(api_key=key, vertexai=False, http_options=options)
+        self.client = genai.Client(api_key=key, vertexai=False, http_options=options)
 
     def embed(self, model: str, texts: list[str], task: str | None, dimensions: int | None) -> tuple[Any, Any]:
-        types = self._types
-        answer = self._client.models.embed_content(
+        """The rows and the tokens of one request."""
+        types = self.types
+        answer = self.client.models.embed_content(
             model=model,
             contents=[types.Content(parts=[types.Part(text=text)]) for text in texts],
             config=types.EmbedContentConfig(task_type=task, output_dimensionality=dimensions),
@@ -92,7 +93,8 @@ class _Genai:
         return rows, getattr(usage, "prompt_token_count", None)
 
     def close(self) -> None:
-        if close := getattr(self._client, "close", None):
+        """Closes the connections, where this version of the SDK can."""
+        if close := getattr(self.client, "close", None):
             close()
 
 

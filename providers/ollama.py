@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from providers.base import ModelCard, Role
 from providers.cards import FREE, family_prompts
+from providers.connection import NO_KEY, Connection
 from providers.errors import CallFailed, Unavailable
-from providers.hosted import NO_KEY, Hosted, open_card
+from providers.hosted import Hosted, open_card
 
 
 def _card(name: str, dimensions: int | None, context: int, *, outputs: tuple[int, ...] = ()) -> ModelCard:
@@ -23,27 +24,14 @@ def _card(name: str, dimensions: int | None, context: int, *, outputs: tuple[int
     )
 
 
-class Ollama(Hosted):
-    """Needs no key; the prompts that a model was trained with are added here, as the server adds none."""
+class OllamaServer(Connection):
+    """Where Ollama listens and what it serves, for vectors and for answers alike. Needs no key."""
 
     name = "ollama"
-    default_model = "nomic-embed-text"
-    modules = ("ollama",)
+    modules: ClassVar[tuple[str, ...]] = ("ollama",)
     own_url = "http://127.0.0.1:11434"
     url_variable = "OLLAMA_HOST"
     optional_keys = ("OLLAMA_API_KEY",)
-    cuts = True
-    cards = (
-        _card("nomic-embed-text", 768, 2048),
-        _card("mxbai-embed-large", 1024, 512),
-        _card("all-minilm", 384, 256),
-        _card("bge-m3", 1024, 8192),
-        _card("bge-large", 1024, 512),
-        _card("embeddinggemma", 768, 2048),
-        _card("snowflake-arctic-embed2", 1024, 8192),
-        _card("qwen3-embedding", None, 32_768),
-    )
-    open_card = open_card(price=FREE)
 
     @property
     def base_url(self) -> str:
@@ -70,7 +58,7 @@ class Ollama(Hosted):
             if isinstance(failed, CallFailed) and failed.status is None:
                 raise Unavailable(f"no server at {self.shown_url}: start ollama serve") from None
             raise Unavailable(str(failed)) from None
-        name = self.card.name
+        name = self.model
         if not {name, f"{name}:latest"} & set(served):
             raise Unavailable(f"{name} is not on the server at {self.shown_url}: run ollama pull {name}")
 
@@ -80,15 +68,33 @@ class Ollama(Hosted):
         headers = {} if key == NO_KEY else {"Authorization": f"Bearer {key}"}
         return ollama.Client(host=self.base_url, timeout=self._timeout, trust_env=False, headers=headers)
 
-    def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:  # noqa: ARG002 - by prompt
-        wanted = {} if self._asked is None else {"dimensions": self._asked}
-        answer = sdk.embed(model=self.card.name, input=inputs, truncate=self._truncate, **wanted)
-        return answer.embeddings, answer.prompt_eval_count
-
     def _disconnect(self, sdk: Any) -> None:
         close = getattr(sdk, "close", None)
         if close is not None:
             close()
 
     def _hints(self) -> dict[int, str]:
-        return {**super()._hints(), 404: f"run ollama pull {self.card.name}"}
+        return {**super()._hints(), 404: f"run ollama pull {self.model}"}
+
+
+class Ollama(OllamaServer, Hosted):
+    """The prompts that a model was trained with are added here, as the server adds none."""
+
+    default_model = "nomic-embed-text"
+    cuts = True
+    cards = (
+        _card("nomic-embed-text", 768, 2048),
+        _card("mxbai-embed-large", 1024, 512),
+        _card("all-minilm", 384, 256),
+        _card("bge-m3", 1024, 8192),
+        _card("bge-large", 1024, 512),
+        _card("embeddinggemma", 768, 2048),
+        _card("snowflake-arctic-embed2", 1024, 8192),
+        _card("qwen3-embedding", None, 32_768),
+    )
+    open_card = open_card(price=FREE)
+
+    def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:  # noqa: ARG002 - by prompt
+        wanted = {} if self._asked is None else {"dimensions": self._asked}
+        answer = sdk.embed(model=self.card.name, input=inputs, truncate=self._truncate, **wanted)
+        return answer.embeddings, answer.prompt_eval_count

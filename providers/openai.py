@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from providers.base import ModelCard, Role
 from providers.cards import price
+from providers.connection import Connection
 from providers.errors import CallFailed, Unavailable
 from providers.hosted import Hosted, open_card
 
@@ -29,29 +30,15 @@ def _card(name: str, dimensions: int, usd: float | None, fixed: bool = False) ->
     )
 
 
-class OpenAI(Hosted):
-    """The key may be absent where `base_url` names another server: such servers seldom want one."""
+class OpenAIServer(Connection):
+    """OpenAI's server, or one that speaks like it. The key may be absent there: such servers seldom want one."""
 
     name = "openai"
-    default_model = "text-embedding-3-small"
-    extra = "openai"
-    modules = ("openai",)
+    extra: ClassVar[str | None] = "openai"
+    modules: ClassVar[tuple[str, ...]] = ("openai",)
     keys = ("OPENAI_API_KEY",)
     own_url = "https://api.openai.com/v1"
     url_variable = "OPENAI_BASE_URL"
-    cards = (
-        _card("text-embedding-3-small", 1536, 0.02),
-        _card("text-embedding-3-large", 3072, 0.13),
-        _card("text-embedding-ada-002", 1536, None, fixed=True),
-        ModelCard(
-            name="mistral-embed",
-            dimensions=1024,
-            output_dimensions=(1024,),
-            context=8192,
-            price=price(0.10, "https://mistral.ai/pricing"),
-        ),
-    )
-    open_card = open_card(batch_items=64)
 
     @classmethod
     def _keys(cls, key_env: str | None, base_url: str | None) -> tuple[str, ...]:
@@ -79,6 +66,31 @@ class OpenAI(Hosted):
 
         return openai.OpenAI(api_key=key, base_url=self.base_url, timeout=self._timeout, max_retries=0)
 
+    def _hints(self) -> dict[int, str]:
+        hints = super()._hints()
+        if self.foreign:
+            hints[404] += f" And is {self.shown_url} the right base_url? Most servers want it to end in /v1"
+        return hints
+
+
+class OpenAI(OpenAIServer, Hosted):
+    """Embeddings as OpenAI's API answers them."""
+
+    default_model = "text-embedding-3-small"
+    cards = (
+        _card("text-embedding-3-small", 1536, 0.02),
+        _card("text-embedding-3-large", 3072, 0.13),
+        _card("text-embedding-ada-002", 1536, None, fixed=True),
+        ModelCard(
+            name="mistral-embed",
+            dimensions=1024,
+            output_dimensions=(1024,),
+            context=8192,
+            price=price(0.10, "https://mistral.ai/pricing"),
+        ),
+    )
+    open_card = open_card(batch_items=64)
+
     def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:  # noqa: ARG002 - by prompt
         wanted = {} if self._asked is None else {"dimensions": self._asked}
         # Named, so that the SDK leaves the answer as it is: its own decoding breaks on a page or a null.
@@ -94,10 +106,7 @@ class OpenAI(Hosted):
         return [_decoded(row.embedding) for row in rows], getattr(getattr(answer, "usage", None), "prompt_tokens", None)
 
     def _hints(self) -> dict[int, str]:
-        hints = super()._hints() | {400: "if a text is too long, cut texts with max_chars"}
-        if self.foreign:
-            hints[404] += f" And is {self.shown_url} the right base_url? Most servers want it to end in /v1"
-        return hints
+        return super()._hints() | {400: "if a text is too long, cut texts with max_chars"}
 
 
 def _decoded(embedding: Any) -> Any:

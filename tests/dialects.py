@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,10 +48,11 @@ class Dialect:
     error: Callable[[Refused], Any]
     limit: Callable[[Asked], None]
     auth: str | None = "authorization"
+    chat: Callable[[Asked, str], Any] | None = None  # how an answer in words is written, where words are asked for
 
 
 def find_dialect(method: str, path: str) -> str | None:
-    """Whose request for vectors this is; None for any other request."""
+    """Whose request for vectors or for an answer this is; None for any other request."""
     if method != "POST":
         return None
     return next((name for name, dialect in DIALECTS.items() if re.fullmatch(dialect.path, path)), None)
@@ -181,6 +182,58 @@ def _write_ollama(asked: Asked, vectors: Array) -> Any:
     }
 
 
+def _no_vectors(asked: Asked, vectors: Array) -> Any:
+    raise AssertionError("a chat has no vectors")
+
+
+def _read_messages(path: str, body: Any) -> Asked:
+    return Asked(body["model"], [message["content"] for message in body["messages"]])
+
+
+def _read_gemini_chat(path: str, body: Any) -> Asked:
+    texts = ["".join(part["text"] for part in content["parts"]) for content in body["contents"]]
+    return Asked(path.rpartition("/")[2].partition(":")[0], texts)
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text) // 4)
+
+
+def _chat_openai(asked: Asked, answer: str) -> Any:
+    message = {"role": "assistant", "content": answer}
+    used = {"prompt_tokens": asked.tokens, "completion_tokens": _tokens(answer)}
+    return {
+        "id": "chat-0",
+        "object": "chat.completion",
+        "created": 0,
+        "model": asked.model,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {**used, "total_tokens": sum(used.values())},
+    }
+
+
+def _chat_gemini(asked: Asked, answer: str) -> Any:
+    content = {"role": "model", "parts": [{"text": answer}]}
+    used = {"promptTokenCount": asked.tokens, "candidatesTokenCount": _tokens(answer)}
+    return {
+        "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {**used, "totalTokenCount": sum(used.values())},
+        "modelVersion": asked.model,
+    }
+
+
+def _chat_ollama(asked: Asked, answer: str) -> Any:
+    return {
+        "model": asked.model,
+        "created_at": "2026-01-01T00:00:00Z",
+        "message": {"role": "assistant", "content": answer},
+        "done": True,
+        "done_reason": "stop",
+        "prompt_eval_count": asked.tokens,
+        "eval_count": _tokens(answer),
+    }
+
+
 DIALECTS = {
     "openai": Dialect(
         r"/openai/v1/embeddings",
@@ -214,5 +267,26 @@ DIALECTS = {
         lambda refused: {"error": refused.message},
         lambda asked: None,
         auth=None,
+    ),
+}
+DIALECTS |= {
+    "openai chat": replace(
+        DIALECTS["openai"],
+        path=r"/openai/v1/chat/completions",
+        read=_read_messages,
+        write=_no_vectors,
+        limit=lambda asked: None,
+        chat=_chat_openai,
+    ),
+    "gemini chat": replace(
+        DIALECTS["gemini"],
+        path=r"/v1(beta)?/models/[^/]+:generateContent",
+        read=_read_gemini_chat,
+        write=_no_vectors,
+        limit=lambda asked: None,
+        chat=_chat_gemini,
+    ),
+    "ollama chat": replace(
+        DIALECTS["ollama"], path=r"/api/chat", read=_read_messages, write=_no_vectors, chat=_chat_ollama
     ),
 }

@@ -39,7 +39,8 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
         text=True, check=True,
     )  # fmt: skip
     assert "HEAVY []" in done.stdout
-    for command in ("run", "list", "validate", "select", "show", "models"):
+    made = ("corpus", "queries", "grade", "annotate", "agreement", "adjudicate", "audit")
+    for command in ("run", "list", "validate", "select", "show", "models", *made):
         assert command in done.stdout
 
 
@@ -106,6 +107,7 @@ def test_a_wheel_carries_everything_it_needs(tmp_path: Path) -> None:
     (wheel,) = (tmp_path / "dist").glob("bakeoff-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
+    assert (tmp_path / "site" / "harness" / "build" / "annotate.html").is_file()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     done = bakeoff("run", "--only", "bm25", cwd=elsewhere, path=tmp_path / "site")

@@ -4,6 +4,8 @@ with WireServer() as wire:
     wire.faults.append(Fault(status=429, headers={"Retry-After": "2"}))
     OpenAI(base_url=wire.base("openai")).embed(["a text"], Role.DOCUMENT)
     assert wire.requests[0].texts == ["a text"]
+
+Chat models get what `wire.answer(model, prompt)` returns: the recorded answers of a test.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import hashlib
 import json
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import SHUT_RDWR
@@ -92,7 +94,8 @@ class WireServer:
         self.requests: list[Recorded] = []
         self.faults: deque[Fault | None] = deque()
         self.models = dict(MODELS)
-        self.pulled = ["nomic-embed-text:latest", "mxbai-embed-large:latest"]
+        self.answer: Callable[[str, str], str] = lambda model, prompt: "{}"
+        self.pulled = ["nomic-embed-text:latest", "mxbai-embed-large:latest", "llama3.1:latest"]
         self.peak = 0
         self.stopping = threading.Event()
         self._lock = threading.Lock()
@@ -121,7 +124,11 @@ class WireServer:
 
     def embeddings(self) -> list[Recorded]:
         """The requests that asked for vectors: what a provider would have charged for."""
-        return [request for request in self.requests if request.texts]
+        return [request for request in self.requests if request.texts and not request.provider.endswith(" chat")]
+
+    def chats(self) -> list[Recorded]:
+        """The requests that asked for an answer in words."""
+        return [request for request in self.requests if request.provider.endswith(" chat")]
 
     def vectors(self, asked: Asked) -> np.ndarray[Any, np.dtype[np.float32]]:
         """A vector for each text, from a hash of the model, the task and the text; a shorter one is its beginning."""
@@ -190,7 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
                 raise Refused(fault.status, fault.message, fault.code)
             if dialect.auth and not headers.get(dialect.auth):
                 raise Refused(401, "no key was sent")
-            if name == "ollama" and not {asked.model, f"{asked.model}:latest"} & set(self.wire.pulled):
+            if name.startswith("ollama") and not {asked.model, f"{asked.model}:latest"} & set(self.wire.pulled):
                 raise Refused(404, f'model "{asked.model}" not found, try pulling it first')
             dialect.limit(asked)
         except Refused as refused:
@@ -200,10 +207,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, dialect: Dialect, asked: Asked, fault: Fault | None) -> None:
         kind = fault.kind if fault else None
-        vectors = self.wire.vectors(asked)
         if kind == "slow" and fault is not None:
             self.wire.stopping.wait(fault.seconds)
-        elif kind == "too_few":
+        if dialect.chat is not None:
+            self._deliver(dialect.chat(asked, self.wire.answer(asked.model, asked.texts[-1])), kind)
+            return
+        vectors = self.wire.vectors(asked)
+        if kind == "too_few":
             vectors = vectors[:-1]
         elif kind == "dimension":
             vectors = vectors[:, :-1]
@@ -211,7 +221,10 @@ class _Handler(BaseHTTPRequestHandler):
             vectors[0, 0] = np.nan
         elif kind == "zero":
             vectors[0] = 0
-        payload = json.dumps(dialect.write(asked, vectors)).encode()
+        self._deliver(dialect.write(asked, vectors), kind)
+
+    def _deliver(self, body: Any, kind: Kind | None) -> None:
+        payload = json.dumps(body).encode()
         if kind == "drop":
             self._hang_up()
         elif kind == "broken":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import re
@@ -85,14 +86,14 @@ def _lot(seed: int, key: str) -> str:
 
 
 def content_type(article: Article) -> str:
-    """The one of the article's categories that says what kind of thing it is."""
+    """The category that says what kind of thing it is: a content type, or in other corpora the first of them."""
     found = [category for category in article.categories if category in CONTENT_TYPES]
-    if len(found) != 1:
+    if len(found) > 1:
         raise InputError(
-            f"page_id {article.page_id}: exactly one category must be a content type, found {len(found)}",
+            f"page_id {article.page_id}: only one category may be a content type, found {len(found)}",
             remedy=f"content types: {', '.join(sorted(CONTENT_TYPES))}",
         )
-    return found[0]
+    return next(iter([*found, *article.categories]), "unknown")
 
 
 def select(pool: Sequence[Article], n: int = 25, seed: int = 42, *, date: datetime.date | None = None) -> ArticleFile:
@@ -152,7 +153,6 @@ def read_database(path: Path, columns: Mapping[str, str], tables: tuple[str, str
 
 def _article(row: tuple[int, str, str | None, str | None, str | None, str | None, str | None, str | None]) -> Article:
     page_id, title, short, long, city, county, state, categories = row
-    tags = _tags(categories or "")
     return Article(
         page_id=page_id,
         title=title,
@@ -160,21 +160,27 @@ def _article(row: tuple[int, str, str | None, str | None, str | None, str | None
         city=city or None,
         county=county or None,
         state=state or None,
-        categories=[infer_content_type(title, tags), *(tag for tag in tags if tag not in CONTENT_TYPES)],
+        categories=typed(title, tags(categories or "")),
         embedding_metadata=Chunking("whole", 512),
     )
 
 
-def _tags(categories: str) -> list[str]:
+def tags(categories: str) -> list[str]:
     """The database keeps categories as a JSON array or as a list with separators; both are met in practice."""
     if categories.lstrip().startswith("["):
-        return msgspec.json.decode(categories, type=list[str])
+        with contextlib.suppress(msgspec.DecodeError):
+            return msgspec.json.decode(categories, type=list[str])
     return [part.strip() for part in re.split(r"[;|,\n]", categories) if part.strip()]
 
 
-def infer_content_type(title: str, tags: Sequence[str]) -> str:
+def typed(title: str, categories: Sequence[str]) -> list[str]:
+    """The categories with the content type before them, as `content_type` wants to find it: once."""
+    return [infer_content_type(title, categories), *(tag for tag in categories if tag not in CONTENT_TYPES)]
+
+
+def infer_content_type(title: str, categories: Sequence[str]) -> str:
     """What kind of thing a row is about: its title speaks first, then its categories; a place if nothing else fits."""
-    for text in (title, *tags):
+    for text in (title, *categories):
         for kind, pattern in CONTENT_TYPES.items():
             if re.search(pattern, text, re.IGNORECASE):
                 return kind

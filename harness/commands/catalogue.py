@@ -10,7 +10,8 @@ models = typer.Typer(help="Weights of the models that run on this machine.", no_
 
 
 def list_() -> None:
-    """List providers, stores, rankers, tasks and measures: available, or what is missing."""
+    """List providers, stores, rankers, chat models' servers, tasks and measures: available, or what is missing."""
+    from harness.chat import CHATS
     from harness.console import console, grid
     from harness.measures import FAMILIES
     from harness.rankers import RANKERS
@@ -18,7 +19,7 @@ def list_() -> None:
     from harness.stores import STORES
     from providers import PROVIDERS
 
-    kinds: dict[str, Any] = {"provider": PROVIDERS, "store": STORES, "ranker": RANKERS}
+    kinds: dict[str, Any] = {"provider": PROVIDERS, "store": STORES, "ranker": RANKERS, "chat": CHATS}
     for kind, registry in kinds.items():
         table = grid(kind, "state", "about")
         for name in registry.names():

@@ -1,4 +1,4 @@
-"""`bakeoff run`, `bakeoff show`, `bakeoff validate`: a line-up and its result."""
+"""`bakeoff run` and `bakeoff show`: a line-up and its result."""
 
 from __future__ import annotations
 
@@ -86,27 +86,6 @@ def show(result: Annotated[Path, typer.Argument(help="A folder under results/.")
     from harness.results import read_summary
 
     console().print(terminal(read_summary(result)))
-
-
-def validate(lineup: LineupArgument = None) -> None:
-    """Check a line-up and its task without running anything."""
-    from harness.formats import load_task
-    from harness.lineup import Lineup
-
-    path = lineup_path(lineup)
-    chosen = Lineup.read(path)
-    task = load_task(chosen.task, chosen.folder)
-    judged = sum(len(grades) for grades in task.judgments.values())
-    typer.echo(f"{path}: valid")
-    typer.echo(
-        f"task {task.name}: {len(task.documents)} documents, {len(task.queries)} queries, "
-        f"{judged} judgments, fingerprint {task.fingerprint()}"
-    )
-    typer.echo(f"measures: {', '.join(map(str, chosen.measures))}; {chosen.primary} decides")
-    for query in task.without_relevant():
-        typer.echo(f"warning: no document is relevant for query {query}")
-    for contender in chosen.contenders:
-        typer.echo(f"  {contender.label}: {contender.missing() or 'ready'}")
 
 
 def lineup_path(given: Path | None) -> Path:

@@ -26,21 +26,25 @@ def select(
     from harness.build import select as build
     from harness.files import write_json
 
-    columns = dict(_column(text) for text in column or ())
-    drawn = build.select(build.read_pool(pool, columns, table), n, seed, date=_day(date))
+    drawn = build.select(build.read_pool(pool, column_names(column), table), n, seed, date=day(date, "--date"))
     write_json(out, drawn)
     typer.echo(f"{len(drawn.articles)} of {drawn.metadata['total_available']} drawn with seed {seed}: {out}")
 
 
-def _day(text: str | None) -> datetime.date | None:
+def day(text: str | None, place: str) -> datetime.date | None:
+    """A day that an option gives."""
     try:
         return datetime.date.fromisoformat(text) if text else None
     except ValueError:
-        raise InputError(f"{text!r} is not a date", place="--date", remedy="write it as 2026-11-16") from None
+        raise InputError(f"{text!r} is not a date", place=place, remedy="write it as 2026-11-16") from None
 
 
-def _column(text: str) -> tuple[str, str]:
-    name, found, column = text.partition("=")
-    if not found or not column:
-        raise InputError(f"{text!r} names no column", place="--column", remedy="write it as title=heading")
-    return name, column
+def column_names(given: list[str] | None) -> dict[str, str]:
+    """What a table calls its columns, by what we call them."""
+    names = {}
+    for text in given or ():
+        name, found, column = text.partition("=")
+        if not found or not column:
+            raise InputError(f"{text!r} names no column", place="--column", remedy="write it as title=heading")
+        names[name] = column
+    return names

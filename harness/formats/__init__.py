@@ -32,14 +32,23 @@ FORMATS: Registry[Task] = Registry(
 
 
 def load_task(source: str | Mapping[str, Any], base: Path) -> Task:
-    """A task by a built-in name, by the path of a task.toml, or described in place."""
+    """A task by a built-in name, by its task.toml or the folder that holds one, or described in place."""
     from harness.files import read_toml
-    from harness.shipped import task_file
 
     if not isinstance(source, str):
         return _load(str(source.get("name", "task")), source, base, None)
-    path = base / source if source.endswith(".toml") else task_file(source)
+    path = task_description(source, base)
     return _load(path.parent.name, read_toml(path, dict[str, Any]), path.parent, path)
+
+
+def task_description(source: str, base: Path) -> Path:
+    """The task.toml that a name, a path or a folder stands for."""
+    from harness.shipped import task_file, task_names
+
+    if source.endswith(".toml"):
+        return base / source
+    own = base / source / "task.toml"
+    return own if source not in task_names() and own.is_file() else task_file(source)
 
 
 def _load(name: str, description: Mapping[str, Any], base: Path, file: Path | None) -> Task:

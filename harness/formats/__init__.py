@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, get_type_hints
 
 import msgspec
 
@@ -27,6 +27,10 @@ FORMATS: Registry[Task] = Registry(
     "bakeoff.formats",
     {
         "native": "harness.formats.native:load",
+        "beir": "harness.formats.beir:load",
+        "tables": "harness.formats.tables:load",
+        "ir_datasets": "harness.formats.ir_datasets:load",
+        "hub": "harness.formats.hub:load",
     },
 )
 
@@ -60,8 +64,20 @@ def _load(name: str, description: Mapping[str, Any], base: Path, file: Path | No
         targets = msgspec.convert(description.get("targets", {}), dict[str, float])
     except msgspec.ValidationError as error:
         raise InputError(str(error), file=file, place="targets") from None
+    _check_types(format_name, options, file)
     try:
         task = FORMATS.create(format_name, name=str(description.get("name", name)), base=base, **options)
     except TypeError as error:
         raise InputError(f"format {format_name!r}: {error}", file=file, remedy="see docs/tasks.md") from None
     return msgspec.structs.replace(task, targets=targets)
+
+
+def _check_types(format_name: str, options: Mapping[str, Any], file: Path | None) -> None:
+    """Every option against the type that the format declares for it."""
+    FORMATS.check_options(format_name, options)
+    declared = get_type_hints(FORMATS.get(format_name))
+    for option, value in options.items():
+        try:
+            msgspec.convert(value, declared.get(option, Any))
+        except msgspec.ValidationError as error:
+            raise InputError(str(error), file=file, place=option) from None

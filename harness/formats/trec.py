@@ -154,12 +154,14 @@ def _score(field: bytes, path: Path, number: int) -> float:
 _THEIRS = {"ndcg_cut": "ndcg", "map_cut": "map", "p": "p", "recall": "recall", "success": "acc"}
 _CUTS = re.compile(r"(?P<name>ndcg_cut|map_cut|p|recall|success)[._](?P<cuts>\d+(?:,\d+)*)|recip_rank", re.IGNORECASE)
 
+_COMMA = re.compile(r",(?![^(]*\))")  # not those within parentheses
+
 
 def measures_of(text: str) -> list[Measure]:
-    """Our spelling, or trec_eval's (`ndcg_cut.5,10`, `P_10`, `recip_rank`): people have it in their fingers."""
+    """Our spellings, or trec_eval's (`ndcg_cut.5,10`, `P_10`, `recip_rank`): people have those in their fingers."""
     match = _CUTS.fullmatch(text.strip())
     if match is None:
-        return [Measure.parse(text)]
+        return [Measure.parse(part) for part in _COMMA.split(text)]
     if match["name"] is None:
         return [Measure.parse("mrr")]
     name = _THEIRS[match["name"].lower()]

@@ -185,6 +185,7 @@ def test_no_bytes_make_a_traceback(tmp_path_factory: pytest.TempPathFactory, con
         ("recip_rank", ["mrr"]),
         ("Rprec", ["rprec"]),
         ("ndcg(gain=exp)@5", ["ndcg(gain=exp)@5"]),
+        ("map(over=found,rel=2)@5,mrr", ["map(over=found,rel=2)@5", "mrr"]),
     ],
 )
 def test_names_of_trec_eval_are_understood(written: str, measures: list[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -87,13 +87,27 @@ def run_text(rankings: Mapping[str, Ranking], tag: str) -> str:
     """
     queries = _written(rankings)
     documents = _written({document for ranking in rankings.values() for document in ranking.ids})
-    lines = []
+    lines: list[str] = []
+    tag = _safe(tag)
     for query, ranking in rankings.items():
-        above = np.float32(np.inf)
-        for rank, (document, score) in enumerate(zip(ranking.ids, ranking.scores, strict=True), start=1):
-            above = min(np.float32(score), np.nextafter(above, np.float32(-np.inf)))
-            lines.append(f"{queries[query]} Q0 {documents[document]} {rank} {float(above)!r} {_safe(tag)}\n")
+        name = queries[query]
+        lines += [
+            f"{name} Q0 {documents[document]} {rank} {score!r} {tag}\n"
+            for rank, (document, score) in enumerate(zip(ranking.ids, _apart(ranking.scores), strict=True), start=1)
+        ]
     return "".join(lines)
+
+
+def _apart(scores: Sequence[float]) -> list[float]:
+    """The scores in single precision, each below the one before it."""
+    single = np.array(scores, dtype=np.float32)
+    for place in np.flatnonzero(single[1:] >= single[:-1]) + 1:
+        above = single[place - 1]
+        while place < len(single) and single[place] >= above:
+            above = single[place] = np.nextafter(above, np.float32(-np.inf))
+            place += 1
+    lowered: list[float] = single.tolist()
+    return lowered
 
 
 def qrels_text(judgments: Judgments) -> str:
@@ -123,7 +137,7 @@ def _written(ids: Iterable[str]) -> dict[str, str]:
 
 def _safe(name: str) -> str:
     """Python's and C's notions of white space both count: pytrec_eval splits by the one, trec_eval by the other."""
-    if not any(character.isspace() for character in name):
+    if name.split() == [name]:
         return name
     return "".join(quote(character) if character.isspace() or character == "%" else character for character in name)
 

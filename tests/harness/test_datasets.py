@@ -84,7 +84,7 @@ class TestHub:
         monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
         datasets.disable_progress_bars()
         own = tmp_path / "own"
-        tables = {
+        tables: dict[str, list[dict[str, Any]]] = {
             "corpus": [{"_id": "d1", "title": "Copper", "text": "metal"}, {"_id": "d2", "title": "", "text": "lakes"}],
             "queries": [{"_id": "1", "text": "metal"}, {"_id": "2", "text": "of the training split"}],
             "qrels": [{"query-id": "1", "corpus-id": "d1", "score": 1.0}],

@@ -21,17 +21,17 @@ from harness.formats.tables import read_table
 from harness.task import Task
 from providers.errors import InputError
 
-DOCUMENTS = [
+DOCUMENTS: list[dict[str, Any]] = [
     {"id": "d1", "title": "Copper", "text": 'A "red" metal, soft', "price": 7},
     {"id": "d2", "title": "", "text": "Boats\nand lakes", "price": 9},
     {"id": "d 3", "title": "Trees", "text": "", "price": None},
 ]
-QUERIES = [
+QUERIES: list[dict[str, Any]] = [
     {"id": "1", "text": "metal", "category": "things"},
     {"id": "2", "text": "sailing", "category": "places"},
     {"id": "3", "text": "nobody judged this", "category": "places"},
 ]
-JUDGMENTS = [
+JUDGMENTS: list[dict[str, Any]] = [
     {"query": "1", "document": "d1", "grade": 3},
     {"query": "1", "document": "d2", "grade": 0},
     {"query": "2", "document": "d 3", "grade": 1},
@@ -84,7 +84,7 @@ def _tables(folder: Path, suffix: str = "jsonl", **options: Any) -> Task:
 
 
 def _write(folder: Path, suffix: str = "jsonl", **changed: Table) -> None:
-    tables = {"documents": DOCUMENTS, "queries": QUERIES, "judgments": JUDGMENTS} | changed
+    tables: dict[str, Table] = {"documents": DOCUMENTS, "queries": QUERIES, "judgments": JUDGMENTS, **changed}
     for name, rows in tables.items():
         (folder / f"{name}.{suffix}").write_bytes(WRITERS[suffix](rows))
 
@@ -198,7 +198,7 @@ def test_what_is_to_be_dropped_is_dropped(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, changed: dict[str, Table], options: dict[str, Any], said: str) -> None:
-    _write(tmp_path, **changed)
+    _write(tmp_path, "jsonl", **changed)
     with pytest.raises(InputError, match=f"(?s){said}"):
         _tables(tmp_path, **options)
 

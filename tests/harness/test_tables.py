@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.chunking import chunks
 from harness.formats import load_task
 from harness.formats.tables import read_table
 from harness.task import Task
@@ -135,6 +136,13 @@ def test_pairs_without_a_grade_take_the_one_that_is_given(tmp_path: Path) -> Non
     assert _tables(tmp_path, columns={"judgments": {"grade": 1}}).judgments == {"1": {"d1": 1}}
 
 
+def test_long_documents_can_be_cut_in_every_format(tmp_path: Path) -> None:
+    _write(tmp_path)
+    task = _tables(tmp_path, chunking={"chunk_strategy": "fixed", "max_chunk_size": 2})
+    assert [chunk.text for chunk in chunks(task.documents[0])] == ['Copper A "red"', "Copper metal, soft"]
+    assert task.fingerprint() != _tables(tmp_path).fingerprint()
+
+
 def test_judgments_may_be_trec_qrels(tmp_path: Path) -> None:
     _write(tmp_path)
     (tmp_path / "own.qrels").write_text("1 0 d1 3\n2 0 d2 1\n")
@@ -195,6 +203,8 @@ def test_what_is_to_be_dropped_is_dropped(tmp_path: Path) -> None:
         ({}, {"documents": "none.parquet"}, r"none\.parquet: no such file"),
         ({}, {"documents": "none.csv"}, r"none\.csv: no such file"),
         ({}, {"judgement": "x"}, r"no option 'judgement'"),
+        ({}, {"chunking": {"chunk_strategy": "words"}}, r"chunking\.chunk_strategy: Invalid enum value 'words'"),
+        ({}, {"targets": {"p@5": "high"}}, r"targets\[\.\.\.\]: Expected `float`"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, changed: dict[str, Table], options: dict[str, Any], said: str) -> None:

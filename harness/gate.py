@@ -75,7 +75,7 @@ def gate(
             scores[f"{new} after"] = result.values(new, measure)
             scores[f"{old} before"] = baseline.values(old, measure)
         except InputError as error:
-            refused.append(str(error))
+            refused.append(f"{error} (--contender names those to check)")
     if refused:
         return msgspec.structs.replace(verdict, refused=refused)
     pairs = pairs_of(scores, [(f"{new} after", f"{old} before") for new, old in chosen])

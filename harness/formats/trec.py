@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import nan
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -31,13 +30,13 @@ def read_run(path: Path) -> Run:
     run: Run = {}
     last, scores = b"", dict[str, float]()  # most lines go where the line before went
     for number, line in read_lines(path):
-        fields = line.split(None, 6)
-        if len(fields) < 6:
-            raise _misshapen(path, number, len(fields), "a run's has 6: query Q0 document rank score tag")
-        query, _, document, _, score = fields[:5]
+        try:
+            query, _, document, _, written, _ = line.split(None, 5)
+            name, score = document.decode(), float(written)
+        except ValueError:
+            raise _wrong(line, path, number) from None
         if query != last:
             last, scores = query, run.setdefault(_decoded(query, path, number), {})
-        name = _decoded(document, path, number)
         if name in scores:
             raise InputError(
                 f"document {name!r} stands twice for query {_decoded(query, path, number)!r}",
@@ -45,7 +44,9 @@ def read_run(path: Path) -> Run:
                 place=f"line {number}",
                 remedy="keep one of the two lines",
             )
-        scores[name] = _score(score, path, number)
+        if not -LARGEST <= score <= LARGEST or b"_" in written:
+            raise _wrong(line, path, number)
+        scores[name] = score
     if not run:
         raise InputError("is empty", file=path, remedy="name a run with at least one line")
     return run
@@ -153,15 +154,14 @@ def _decoded(field: bytes, path: Path, number: int) -> str:
         raise InputError("is not UTF-8", file=path, place=f"line {number}", remedy="save it as UTF-8") from None
 
 
-def _score(field: bytes, path: Path, number: int) -> float:
-    try:
-        score = float(field)
-    except ValueError:
-        score = nan
-    if not abs(score) <= LARGEST or b"_" in field:
-        shown = field.decode(errors="replace")
-        raise InputError(f"score {shown!r} is not a finite number", file=path, place=f"line {number}")
-    return score
+def _wrong(line: bytes, path: Path, number: int) -> InputError:
+    """What is wrong with a run's line: looked for only where something is, since runs have millions of lines."""
+    fields = line.split()
+    if len(fields) < 6:
+        return _misshapen(path, number, len(fields), "a run's has 6: query Q0 document rank score tag")
+    _decoded(fields[2], path, number)
+    shown = fields[4].decode(errors="replace")
+    return InputError(f"score {shown!r} is not a finite number", file=path, place=f"line {number}")
 
 
 # The measures that trec_eval calls by another name, or cuts off in another spelling.

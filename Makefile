@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint clean
+.PHONY: run test calibrate lint clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -13,6 +13,10 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest
+
+# The published figures of SciFact, from our own rows: make calibrate DATA=folder with BEIR's scifact/ in it
+calibrate: $(VENV)/.run
+	$(BIN)/python bench/calibrate.py $(DATA)
 
 $(VENV)/.run: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

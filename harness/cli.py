@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from harness.commands import agreement, build, cache, catalogue, grade, run, select, validate
+from harness.commands import agreement, build, cache, catalogue, compare, grade, run, score, select, validate
 from providers.errors import BakeoffError, InputError
 
 app = typer.Typer(
@@ -27,6 +27,9 @@ app.command()(grade.annotate)
 app.command()(agreement.agreement)
 app.command()(grade.adjudicate)
 app.command()(agreement.audit)
+app.command()(score.score)
+app.command()(compare.compare)
+app.command()(compare.gate)
 app.command()(cache.doctor)
 app.add_typer(cache.cache, name="cache")
 app.add_typer(catalogue.models, name="models")

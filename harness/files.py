@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import tempfile
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +25,24 @@ def read_bytes(path: Path) -> bytes:
         raise InputError("no such file", file=path, remedy="check the path") from None
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
+
+
+def read_unpacked(path: Path) -> bytes:
+    """The content of a plain or a gzipped file, told by its first bytes; without a byte order mark."""
+    data = read_bytes(path)
+    if data.startswith(b"\x1f\x8b"):
+        try:
+            data = gzip.decompress(data)
+        except (EOFError, OSError, zlib.error) as error:
+            raise InputError(f"is damaged gzip ({error})", file=path, remedy="fetch or pack it again") from None
+    return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines of a plain or a gzipped file; blank ones are left out."""
+    for number, line in enumerate(read_unpacked(path).split(b"\n"), start=1):
+        if line and not line.isspace():
+            yield number, line
 
 
 def read_json(path: Path, shape: type[T]) -> T:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness import results
-from harness.formats.trec import run_text
+from harness.formats.trec import qrels_text, run_text
 from harness.report.html import page
 from harness.report.matrix import markdown
 from harness.runner import Outcome
@@ -17,5 +17,7 @@ def record(outcome: Outcome, out: Path) -> Path:
     summary = summarise(outcome)
     folder = out / f"{outcome.started:%Y%m%d-%H%M%S}-{outcome.lineup.name}"
     runs = {entrant.contender.label: run_text(entrant.rounds[0], entrant.contender.label) for entrant in outcome.ran}
-    results.write(folder, summary, detail(outcome), markdown(summary), page(summary), runs)
+    results.write(
+        folder, summary, detail(outcome), markdown(summary), page(summary), runs, qrels_text(outcome.task.judgments)
+    )
     return folder

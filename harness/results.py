@@ -13,6 +13,7 @@ from harness.stats import Pair
 from providers.errors import InputError
 
 SUMMARY, DETAILED, MATRIX = "metrics_summary.json", "detailed_results.json", "matrix.md"
+QRELS = "judgments.qrels"
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -147,7 +148,9 @@ class Detailed(msgspec.Struct, kw_only=True):
     baselines: dict[str, dict[str, list[float]]]
 
 
-def write(folder: Path, summary: Summary, detailed: Detailed, matrix: str, page: str, runs: dict[str, str]) -> None:
+def write(
+    folder: Path, summary: Summary, detailed: Detailed, matrix: str, page: str, runs: dict[str, str], qrels: str
+) -> None:
     """All files of one result, in a folder that appears under its name only when it is complete."""
     if folder.exists():
         raise InputError("there is a result already", file=folder, remedy="choose another --out, or remove it")
@@ -156,6 +159,7 @@ def write(folder: Path, summary: Summary, detailed: Detailed, matrix: str, page:
     write_atomic(draft / DETAILED, msgspec.json.encode(detailed))
     write_atomic(draft / MATRIX, matrix)
     write_atomic(draft / "evaluation_report.html", page)
+    write_atomic(draft / QRELS, qrels)
     for label, run in runs.items():
         write_atomic(draft / "runs" / f"{label}.trec", run)
     draft.rename(folder)

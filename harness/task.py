@@ -61,6 +61,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             raise InputError(f"task {self.name!r} has an empty corpus", remedy="give it at least one document")
         if not self.queries:
             raise InputError(f"task {self.name!r} has no queries", remedy="give it at least one query")
+        if self.rel < 1:
+            raise InputError(
+                f"task {self.name!r}: rel = {self.rel} would count grade 0 as relevant", remedy="use 1 or more"
+            )
         documents = _unique([document.id for document in self.documents], "document", self.name)
         queries = _unique([query.id for query in self.queries], "query", self.name)
         for query, grades in self.judgments.items():

@@ -40,7 +40,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "HEAVY []" in done.stdout
     made = ("corpus", "queries", "grade", "annotate", "agreement", "adjudicate", "audit")
-    for command in ("run", "list", "validate", "select", "show", "models", *made):
+    for command in ("run", "list", "validate", "select", "show", "models", "score", "compare", "gate", *made):
         assert command in done.stdout
 
 
@@ -68,11 +68,18 @@ def test_a_run_prints_the_matrix_and_show_prints_it_again(tmp_path: Path) -> Non
         (["show", "."], "is not a result"),
         (["select", "broken.toml"], "is not valid JSON"),
         (["models", "pull", "minilmm"], "did you mean 'minilm'?"),
+        (["score", "own.qrels", "none.trec"], "none.trec: no such file"),
+        (["score", "own.qrels", "nan.trec"], "nan.trec: line 1: score 'nan' is not a finite number"),
+        (["score", "own.qrels", "nan.trec", "-m", "ndgc@10"], "did you mean 'ndcg'?"),
+        (["compare", "."], "is not a result"),
+        (["gate", ".", "--baseline", "nowhere", "--junit", "x.xml"], "is not a result"),
     ],
 )
 def test_bad_input_ends_with_2_a_remedy_and_no_file(tmp_path: Path, arguments: list[str], said: str) -> None:
     (tmp_path / "broken.toml").write_text("task =\n")
     (tmp_path / "task.toml").write_text('task = "wikpedia"\n[[contender]]\nranker = "bm25"\n')
+    (tmp_path / "own.qrels").write_text("q 0 d 1\n")
+    (tmp_path / "nan.trec").write_text("q Q0 d 1 nan tag\n")
     before = set(tmp_path.rglob("*"))
     done = bakeoff(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
@@ -85,7 +92,7 @@ def test_list_tells_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
     done = bakeoff("list", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "VOYAGE_API_KEY is not set" in done.stdout
-    assert "tasks: wikipedia" in done.stdout
+    assert "tasks: wikipedia; own ones in the formats native, beir, tables, ir_datasets, hub" in done.stdout
     assert "ndcg@k" in done.stdout
 
 

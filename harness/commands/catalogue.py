@@ -13,6 +13,7 @@ def list_() -> None:
     """List providers, stores, rankers, chat models' servers, tasks and measures: available, or what is missing."""
     from harness.chat import CHATS
     from harness.console import console, grid
+    from harness.formats import FORMATS
     from harness.measures import FAMILIES
     from harness.rankers import RANKERS
     from harness.shipped import task_names
@@ -27,7 +28,7 @@ def list_() -> None:
             table.add_row(name, adapter.missing() or "available", (adapter.__doc__ or "").splitlines()[0])
         console().print(table)
     spellings = [name if family.cut == "refused" else f"{name}@k" for name, family in FAMILIES.items()]
-    typer.echo(f"tasks: {', '.join(task_names())}")
+    typer.echo(f"tasks: {', '.join(task_names())}; own ones in the formats {', '.join(FORMATS.names())}")
     typer.echo(f"measures: {', '.join(spellings)}; with options: ndcg(gain=exp)@5, p(rel=2)@5")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, get_type_hints
 
 import msgspec
 
@@ -22,11 +22,17 @@ class Format(Protocol):
         """The task in these files."""
 
 
+COMMON = ("format", "name", "targets", "chunking")  # what every task may say, whatever its format
+
 FORMATS: Registry[Task] = Registry(
     "format",
     "bakeoff.formats",
     {
         "native": "harness.formats.native:load",
+        "beir": "harness.formats.beir:load",
+        "tables": "harness.formats.tables:load",
+        "ir_datasets": "harness.formats.ir_datasets:load",
+        "hub": "harness.formats.hub:load",
     },
 )
 
@@ -52,16 +58,36 @@ def task_description(source: str, base: Path) -> Path:
 
 
 def _load(name: str, description: Mapping[str, Any], base: Path, file: Path | None) -> Task:
-    options = {key: value for key, value in description.items() if key not in ("format", "name", "targets")}
+    options = {key: value for key, value in description.items() if key not in COMMON}
     format_name = description.get("format")
     if not isinstance(format_name, str):
         raise InputError("a task needs a format", file=file, place="format", remedy=f"one of: {FORMATS.names()}")
-    try:
-        targets = msgspec.convert(description.get("targets", {}), dict[str, float])
-    except msgspec.ValidationError as error:
-        raise InputError(str(error), file=file, place="targets") from None
+    targets = _converted("targets", description.get("targets", {}), dict[str, float], file)
+    _check_types(format_name, options, file)
     try:
         task = FORMATS.create(format_name, name=str(description.get("name", name)), base=base, **options)
     except TypeError as error:
         raise InputError(f"format {format_name!r}: {error}", file=file, remedy="see docs/tasks.md") from None
+    if "chunking" in description:
+        from harness.task import Chunking
+
+        chunking = _converted("chunking", description["chunking"], Chunking, file)
+        cut = [msgspec.structs.replace(document, chunking=chunking) for document in task.documents]
+        task = msgspec.structs.replace(task, documents=cut)
     return msgspec.structs.replace(task, targets=targets)
+
+
+def _check_types(format_name: str, options: Mapping[str, Any], file: Path | None) -> None:
+    """Every option against the type that the format declares for it."""
+    FORMATS.check_options(format_name, options)
+    declared = get_type_hints(FORMATS.get(format_name))
+    for option, value in options.items():
+        _converted(option, value, declared.get(option, Any), file)
+
+
+def _converted(option: str, value: Any, shape: Any, file: Path | None) -> Any:
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at ")
+        raise InputError(problem, file=file, place=option + place.strip("`").removeprefix("$")) from None

@@ -1,0 +1,101 @@
+"""The harness's own rows on SciFact against the published NDCG@10: if these are off, no other figure means anything.
+
+    make calibrate DATA=…      or      python bench/calibrate.py [DATA]
+
+DATA (or $BAKEOFF_DATA) is SciFact in BEIR's layout, or the folder above it. Needs bakeoff[minilm] and the weights
+(`bakeoff models pull minilm`); the vectors are kept in Bakeoff's cache, so only the first time takes minutes.
+Exits 1 if a row is off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness.console import Bars
+from harness.lineup import Contender, Lineup
+from harness.measures import Measure
+from harness.runner import Outcome, Settings, run, vectors_folder
+from harness.stats import bca_interval
+
+NDCG = Measure.parse("ndcg@10")
+
+
+class Published(NamedTuple):
+    """A figure, and how far from it a sound harness may land."""
+
+    ndcg: float
+    within: float
+
+
+PUBLISHED = {
+    "minilm": Published(0.645, 0.003),
+    "bm25": Published(0.687, 0.010),
+}
+
+
+def main() -> int:
+    folder = scifact()
+    print(f"SciFact, test split, from {folder}", flush=True)
+    outcome = run(lineup(folder), Settings(cache=vectors_folder(), progress=Bars()))
+    return verdict(outcome)
+
+
+def lineup(folder: Path) -> Lineup:
+    return Lineup(
+        name="calibrate",
+        task={"name": "scifact", "format": "beir", "folder": str(folder)},
+        contenders=(Contender("minilm", provider="minilm", store="faiss"), Contender("bm25", ranker="bm25")),
+        measures=(NDCG,),
+        primary=NDCG,
+        depth=100,
+        rounds=1,
+        seed=42,
+        folder=folder,
+    )
+
+
+def verdict(outcome: Outcome) -> int:
+    queries, documents = len(outcome.task.queries), len(outcome.task.documents)
+    print(f"{documents} documents, {queries} queries, {outcome.seconds:.0f} s")
+    print(f"{'row':<8} {'NDCG@10':>8}  {'95%':<16} {'published':>9}  {'off by':>7}  within")
+    off = queries != 300 or documents != 5183
+    if off:
+        print("this is not SciFact's test split: 5183 documents and 300 queries were expected")
+    for entrant in outcome.entrants:
+        label = entrant.contender.label
+        known = PUBLISHED[label]
+        if entrant.not_run is not None:
+            off = True
+            print(f"{label:<8} not run: {entrant.not_run}")
+            continue
+        mean = float(entrant.scores[NDCG].mean())
+        low, high = bca_interval(entrant.scores[NDCG])
+        missed = abs(mean - known.ndcg) > known.within
+        off |= missed
+        print(
+            f"{label:<8} {mean:8.4f}  [{low:.3f}, {high:.3f}]   {known.ndcg:9.3f}  {mean - known.ndcg:+7.4f}  "
+            f"±{known.within:.3f} {'MISSED' if missed else 'ok'}"
+        )
+    return int(off)
+
+
+def scifact() -> Path:
+    parser = argparse.ArgumentParser(description="Calibration on SciFact")
+    parser.add_argument(
+        "data", nargs="?", default=os.environ.get("BAKEOFF_DATA"), help="SciFact, or the folder above it"
+    )
+    given = parser.parse_args().data
+    if not given:
+        parser.error("name the folder that holds scifact/, or set BAKEOFF_DATA")
+    folder = Path(given).resolve()
+    return folder if (folder / "corpus.jsonl").is_file() else folder / "scifact"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

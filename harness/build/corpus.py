@@ -102,9 +102,9 @@ def _reader(source: Path, options: Options) -> Callable[[Path, Options], Found]:
     suffix = source.suffix.lower()
     if suffix == ".json":
         return _from_json
-    if suffix in rows.READERS:
+    if suffix in rows.FILES:
         return _from_rows
-    known = ", ".join([*rows.READERS, ".json", "SQLite", "a folder", "a list of titles with --api"])
+    known = ", ".join([*rows.FILES, ".json", "SQLite", "a folder", "a list of titles with --api"])
     raise InputError(f"is of no kind that can be imported ({suffix or 'no suffix'})", file=source, remedy=known)
 
 
@@ -138,7 +138,7 @@ def _from_folder(folder: Path, options: Options) -> Found:
 
 
 def _from_rows(path: Path, options: Options) -> Found:
-    return _from_table(path, rows.READERS[path.suffix.lower()](path), options)
+    return _from_table(path, rows.read_file(path), options)
 
 
 def _from_database(path: Path, options: Options) -> Found:

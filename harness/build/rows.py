@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from harness.build.select import tags
-from harness.files import read_bytes
-from providers.errors import InputError, Unavailable
-from providers.registry import missing_modules
+from harness.formats import tables
+from providers.errors import InputError
 
 Row = Mapping[str, Any]
 
@@ -28,55 +23,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "state": ("state", "best_state", "region"),
     "categories": ("categories", "category", "tags", "topics", "key_topics", "type"),
 }
-csv.field_size_limit(2**31 - 1)
+FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
 
-def read_delimited(path: Path) -> list[Row]:
-    """CSV or TSV with a header, by the delimiter that its first line shows."""
-    try:
-        content = read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
-    head = content.partition("\n")[0]
-    delimiter = max("\t;,", key=head.count)
-    reader = csv.DictReader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
-    try:
-        rows: list[Row] = []
-        for row in reader:
-            if None in row or None in row.values():
-                raise InputError(
-                    "has another number of fields than the header", file=path, place=f"line {reader.line_num}",
-                    remedy="quote fields that hold the delimiter",
-                )  # fmt: skip
-            rows.append(row)
-        return rows
-    except csv.Error as error:
-        raise InputError(f"is no CSV: {error}", file=path, place=f"line {reader.line_num}") from None
-
-
-def read_json_lines(path: Path) -> list[Row]:
-    """One object a line."""
-    rows: list[Row] = []
-    for number, line in enumerate(read_bytes(path).splitlines(), start=1):
-        if line.strip():
-            try:
-                rows.append(msgspec.json.decode(line, type=dict[str, Any]))
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise InputError(f"is no JSON object: {error}", file=path, place=f"line {number}") from None
-    return rows
-
-
-def read_parquet(path: Path) -> list[Row]:
-    """A parquet file, by pyarrow."""
-    if reason := missing_modules(("pyarrow",), "parquet"):
-        raise Unavailable(f"parquet needs pyarrow: {reason}")
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        return list(pyarrow.parquet.read_table(path).to_pylist())
-    except (OSError, pyarrow.ArrowException) as error:
-        raise InputError(f"is no parquet file: {str(error).splitlines()[0]}", file=path) from None
+def read_file(path: Path) -> list[Row]:
+    """All rows of a table in a file, by the readers that tasks use."""
+    return [row for _, row in tables.read_table(path).rows]
 
 
 def tables_of(path: Path) -> dict[str, list[str]]:
@@ -93,24 +45,15 @@ def tables_of(path: Path) -> dict[str, list[str]]:
 
 def read_table(path: Path, table: str | None) -> list[Row]:
     """The rows of one table of a SQLite database; the only one where none is named."""
-    tables = tables_of(path)
-    if table is None and len(tables) == 1:
-        table = next(iter(tables))
-    if table not in tables:
+    there = tables_of(path)
+    if table is None and len(there) == 1:
+        table = next(iter(there))
+    if table not in there:
         problem = "holds several tables" if table is None else f"has no table {table!r}"
-        raise InputError(problem, file=path, remedy=f"name one with --table: {', '.join(tables) or 'there is none'}")
+        raise InputError(problem, file=path, remedy=f"name one with --table: {', '.join(there) or 'there is none'}")
     with _database(path) as connection:
         connection.row_factory = sqlite3.Row
         return [dict(row) for row in connection.execute(f"SELECT * FROM {_quoted(table)}")]
-
-
-READERS: Mapping[str, Callable[[Path], list[Row]]] = {
-    ".csv": read_delimited,
-    ".tsv": read_delimited,
-    ".jsonl": read_json_lines,
-    ".ndjson": read_json_lines,
-    ".parquet": read_parquet,
-}
 
 
 def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path) -> dict[str, str]:

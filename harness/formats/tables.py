@@ -63,21 +63,14 @@ def read_table(path: Path) -> Rows:
     return Rows(path, READERS[suffix](path))
 
 
-def _comma(path: Path) -> Numbered:
-    return _separated(path, ",")
-
-
-def _tab(path: Path) -> Numbered:
-    return _separated(path, "\t")
-
-
-def _separated(path: Path, delimiter: str) -> Numbered:
-    """The first line names the columns, and every other one must have as many."""
+def _separated(path: Path) -> Numbered:
+    """The first line names the columns and shows the delimiter; every other one must have as many columns."""
     try:
         text = read_unpacked(path).decode()
     except UnicodeDecodeError as error:
         raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
     csv.field_size_limit(LONGEST_FIELD)
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     head: list[str] | None = None
     line = 1
@@ -139,8 +132,8 @@ def _parquet(path: Path) -> Numbered:
 
 
 READERS: dict[str, Callable[[Path], Numbered]] = {
-    ".csv": _comma,
-    ".tsv": _tab,
+    ".csv": _separated,
+    ".tsv": _separated,
     ".jsonl": _json_lines,
     ".ndjson": _json_lines,
     ".json": _json,

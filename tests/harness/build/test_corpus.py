@@ -176,11 +176,11 @@ class TestTables:
         [
             ("a,b\n1,2\n", {}, "no column looks like the text"),
             ("id,text\n1,x\n1,y\n", {}, "two documents have the id 1"),
-            ("id,text\n1,x,z\n", {}, "another number of fields"),
+            ("id,text\n1,x,z\n", {}, "has 3 columns, the first line has 2"),
             ("id,text\n", {}, "has no rows"),
             ("id,text\n1,x\n", {"columns": {"text": "body"}}, "no column 'body'"),
             ("id,text\n1,x\n", {"columns": {"words": "text"}}, "unknown field 'words'"),
-            ('id,text\n1,"x\n', {}, "is no CSV"),
+            ('id,text\n1,"x\n', {}, "is not valid CSV"),
         ],
     )
     def test_bad_tables_are_told_with_their_place(
@@ -193,7 +193,7 @@ class TestTables:
     def test_what_is_no_table(self, tmp_path: Path) -> None:
         for name, content in {"x.jsonl": "{}\n[1]\n", "x.parquet": "no", "x.docx": "no"}.items():
             (tmp_path / name).write_text(content)
-            with pytest.raises(InputError, match=r"line 2|no parquet file|no kind that can be imported"):
+            with pytest.raises(InputError, match=r"line 2|is not valid parquet|no kind that can be imported"):
                 imported(tmp_path / name)
         with pytest.raises(InputError, match="no such file"):
             imported(tmp_path / "none.csv")

@@ -48,14 +48,14 @@ def compare(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> list[Pair]:
-    """Every pair of contenders, in the order they are given; Holm's correction is over all these pairs."""
+    """Every pair of contenders, in the order they are given; Holm's correction is over all distinct ones."""
     names, table = list(scores), _table(list(scores.values()))
     indices = list(combinations(range(len(names)), 2))
     if not indices:
         return []
     p = sign_flip_tests(table, indices, flips=flips, seed=seed)
     low, high = bca_intervals(table, indices, level=level, resamples=resamples, seed=seed)
-    adjusted = holm(p)
+    adjusted = holm_of_pairs(p, table, indices)
     pairs = []
     for at, (i, j) in enumerate(indices):
         d = differences_of(table[:, i], table[:, j])
@@ -162,6 +162,19 @@ def wilcoxon(differences: ArrayLike) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some versions remark on small samples: p stands beside the exact test
         return float(stats.wilcoxon(d).pvalue)
+
+
+def holm_of_pairs(pvalues: Values, table: Values, indices: Sequence[tuple[int, int]]) -> Values:
+    """Holm over the distinct hypotheses: contenders with equal scores on every query are one, not two.
+
+    The same vectors in two exact stores would otherwise make every other comparison look less sure.
+    """
+    first: dict[bytes, int] = {}
+    same = [first.setdefault(np.round(column, 12).tobytes(), at) for at, column in enumerate(table.T)]
+    asked = [(min(same[i], same[j]), max(same[i], same[j])) for i, j in indices]
+    distinct = {pair: at for at, pair in enumerate(asked) if pair[0] != pair[1]}
+    corrected = dict(zip(distinct, holm(pvalues[list(distinct.values())]), strict=True))
+    return np.array([corrected.get(pair, 1.0) for pair in asked])
 
 
 def holm(pvalues: ArrayLike) -> Values:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from harness.measures import Measure
 from harness.power import more_queries_needed, smallest_detectable
 from harness.results import Row, Verdict
-from harness.stats import Pair, compare, differences_of, holm, sign_flip_tests, tie_group
+from harness.stats import Pair, compare, holm_of_pairs, sign_flip_tests, tie_group
 
 Values = NDArray[np.float64]
 ALPHA = 0.05
@@ -36,14 +36,14 @@ def decide(scores: Mapping[str, Values], measure: Measure, rows: Sequence[Row], 
 
 def tied_with_best(scores: Mapping[str, Values], seed: int) -> dict[str, bool]:
     """For each contender, whether it can't be told from the best on this measure; the best itself is True."""
-    pairs = list(combinations(scores, 2))
-    if not pairs:
-        return dict.fromkeys(scores, True)
-    best = max(scores, key=lambda label: float(scores[label].mean()))
-    differences = np.stack([differences_of(scores[a], scores[b]) for a, b in pairs], axis=1)
-    adjusted = holm(sign_flip_tests(differences, seed=seed))
-    told = {label for pair, p in zip(pairs, adjusted, strict=True) if best in pair and p <= ALPHA for label in pair}
-    return {label: label == best or label not in told for label in scores}
+    names, table = list(scores), np.stack(list(scores.values()), axis=1) if scores else np.empty((0, 0))
+    indices = list(combinations(range(len(names)), 2))
+    if not indices:
+        return dict.fromkeys(names, True)
+    best = int(np.argmax(table.mean(axis=0)))
+    adjusted = holm_of_pairs(sign_flip_tests(table, indices, seed=seed), table, indices)
+    told = {at for pair, p in zip(indices, adjusted, strict=True) if best in pair and p <= ALPHA for at in pair}
+    return {name: at == best or at not in told for at, name in enumerate(names)}
 
 
 def detectable_difference(scores: Mapping[str, Values], best: str | None) -> float | None:
@@ -94,8 +94,10 @@ def _sentences(
             f"It is better than {_listed(worse)}; the smallest of these leads is {abs(pair.difference):.3f} "
             f"over {closest} (p = {pair.p_holm:.2g})."
         )
-    if detectable is not None:
+    if detectable is not None and detectable < 1:
         told.append(f"With {n} queries, differences below about {detectable:.2f} stay invisible (80% power).")
+    elif detectable is not None:
+        told.append(f"{n} queries are too few to show any difference at all (80% power).")
     return told
 
 

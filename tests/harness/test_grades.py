@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import grades
@@ -14,7 +14,6 @@ from harness.grades import NO_DOCUMENT, UNJUDGED, RankedGrades, join, join_array
 from harness.ranking import Ranking, ordered
 from providers.errors import InputError
 
-untimed = settings(deadline=None)  # a busy machine is no bug
 X, U = NO_DOCUMENT, UNJUDGED
 DOCUMENTS = [f"d{n}" for n in range(12)]  # d10 < d2: ids are ordered as text
 QUERIES = ["q1", "q2", "q3", "q4"]
@@ -64,7 +63,6 @@ def test_a_cut_keeps_the_whole_ideal() -> None:
     assert (ranked.depth, ranked.returned.tolist()) == (1, [1])
 
 
-@untimed
 @given(score_tables, grade_tables, st.none() | st.integers(1, 14))
 def test_scores_are_joined_as_their_ranking_is(
     run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]], depth: int | None
@@ -72,7 +70,6 @@ def test_scores_are_joined_as_their_ranking_is(
     assert same(join_scores(run, judgments, QUERIES, depth), join(rankings_of(run), judgments, QUERIES, depth))
 
 
-@untimed
 @given(score_tables, grade_tables, st.none() | st.integers(1, 14))
 def test_trec_ties_fall_by_descending_id(
     run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]], depth: int | None
@@ -84,7 +81,6 @@ def test_trec_ties_fall_by_descending_id(
     assert same(join_scores(run, judgments, QUERIES, depth, ties="trec"), join(rankings, judgments, QUERIES, depth))
 
 
-@untimed
 @given(score_tables, grade_tables, st.none() | st.integers(1, 14), st.randoms())
 def test_indices_are_joined_as_their_ranking_is(
     run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]], depth: int | None, random: Random

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.measures import FAMILIES, Measure, deepest
 from providers.errors import InputError
-
-untimed = settings(deadline=None)  # a busy machine is no bug
 
 
 def test_a_measure_is_its_parts() -> None:
@@ -55,13 +53,11 @@ def measures(draw: st.DrawFn) -> Measure:
     )
 
 
-@untimed
 @given(measures())
 def test_parsing_undoes_printing(measure: Measure) -> None:
     assert Measure.parse(str(measure)) == measure
 
 
-@untimed
 @given(st.text(max_size=12) | st.from_regex(r"[a-z]{1,6}(\([a-z=,0-9]{0,9}\))?(@[0-9-]{1,3})?", fullmatch=True))
 def test_whatever_is_written_is_read_or_refused_with_a_remedy(text: str) -> None:
     remedy = ""

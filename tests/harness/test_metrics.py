@@ -24,7 +24,6 @@ from harness.metrics import (
 from harness.ranking import Ranking
 from providers.errors import InputError
 
-untimed = settings(deadline=None)  # a busy machine is no bug
 CUTS = (1, 2, 3, 5, 10)
 TREC = {f"{ours}@{k}": f"{theirs}_{k}" for k in CUTS for ours, theirs in (
     ("p", "P"), ("recall", "recall"), ("ndcg", "ndcg_cut"), ("map", "map_cut"), ("acc", "success"),
@@ -109,7 +108,7 @@ scores = st.dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.dictionaries(st.sampled_from(QUERIES), scores),
     st.fixed_dictionaries(dict.fromkeys(QUERIES, grades)),
@@ -160,7 +159,6 @@ def test_trec_evals_own_files_give_the_figures_it_printed() -> None:
 # Against the definitions
 
 
-@untimed
 @given(
     st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 3)),
     st.lists(st.sampled_from(DOCUMENTS), unique=True),
@@ -175,7 +173,6 @@ def test_every_measure_is_its_definition(judged: dict[str, int], ids: list[str],
         assert values[measure][0] == pytest.approx(expected, abs=1e-12), str(measure)
 
 
-@untimed
 @given(
     st.dictionaries(st.sampled_from(QUERIES), scores),
     st.fixed_dictionaries(dict.fromkeys(QUERIES, grades)),
@@ -193,7 +190,6 @@ def test_values_do_not_depend_on_the_company(
             assert evaluate(alone, [measure])[measure][0] == pytest.approx(together[measure][row], abs=1e-15)
 
 
-@untimed
 @given(grades, st.lists(st.sampled_from(DOCUMENTS), unique=True))
 def test_no_ranking_beats_the_oracle(judged: dict[str, int], ids: list[str]) -> None:
     measures = [measure for measure in EVERY if measure.over == "relevant" and measure.name != "judged"]

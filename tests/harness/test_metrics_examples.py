@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
@@ -16,7 +16,6 @@ from harness.measures import FAMILIES, Measure
 from harness.metrics import deepest, evaluate, join, join_scores, weighted_f1
 from harness.ranking import Ranking, ordered
 
-untimed = settings(deadline=None)  # a busy machine is no bug
 EVERY = [Measure(name, k=None if family.cut == "refused" else 3) for name, family in FAMILIES.items()]
 
 
@@ -57,7 +56,6 @@ def test_weighted_f1_of_three_classes() -> None:
     assert weighted_f1(confusion) == pytest.approx(float(exact), abs=1e-15)
 
 
-@untimed
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40))
 def test_weighted_f1_is_sklearns(pairs: list[tuple[int, int]]) -> None:
     counts = Counter(pairs)
@@ -112,7 +110,6 @@ def test_a_query_without_relevant_documents_scores_zero_and_stays_in_the_mean() 
             assert values[measure][1:].tolist() == [0.0, 0.0], str(measure)
 
 
-@untimed
 @given(st.permutations(["d1", "d2", "d3", "d4"]), st.sampled_from(["d1", "d2", "d3", "d4"]))
 def test_a_constant_scorer_gains_nothing_from_ties(order: list[str], relevant: str) -> None:
     """Whatever order the store answered in, equal scores stand by id."""

@@ -4,13 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from harness.power import detection_power, more_queries_needed, queries_needed, smallest_detectable
-
-untimed = settings(deadline=None)  # a busy machine is no bug
 
 
 @pytest.mark.parametrize(("effect", "power", "n"), [(0.2, 0.8, 199), (0.5, 0.8, 34), (0.8, 0.8, 15), (0.5, 0.95, 54)])
@@ -30,14 +28,12 @@ def test_power_is_how_often_the_test_finds_it() -> None:
     assert detection_power(40.0, 25) == pytest.approx(1.0)
 
 
-@untimed
 @given(st.integers(2, 5000), st.floats(0.01, 2), st.sampled_from([0.5, 0.8, 0.95]), st.sampled_from([0.01, 0.05]))
 def test_the_smallest_detectable_difference_has_just_that_power(n: int, sd: float, power: float, alpha: float) -> None:
     smallest = smallest_detectable(sd, n, power, alpha)
     assert detection_power(smallest / sd, n, alpha) == pytest.approx(power, abs=1e-6)
 
 
-@untimed
 @given(st.floats(0.03, 3))
 def test_the_number_of_queries_is_the_first_that_is_enough(effect: float) -> None:
     n = queries_needed(effect, 1.0)

@@ -60,7 +60,7 @@ QUERIES = st.sampled_from([f"q{number}" for number in range(6)])
 RUNS = st.dictionaries(QUERIES, st.dictionaries(IDS, st.sampled_from([0.0, 0.5, 1.0]) | st.floats(-9, 9), min_size=1))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.dictionaries(QUERIES, st.dictionaries(IDS, st.integers(0, 3), min_size=1), min_size=1),
     RUNS,
@@ -144,7 +144,7 @@ def test_runs_are_named_by_their_files() -> None:
         run_names([Path("a/run"), Path("a/run")])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.dictionaries(
         QUERIES, st.dictionaries(IDS, st.sampled_from([0.0, 0.5, 1.0]) | st.floats(-9, 9), min_size=1), min_size=1

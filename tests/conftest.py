@@ -1,0 +1,8 @@
+"""For all tests: how long an example takes on a busy machine says nothing about the code."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+settings.register_profile("bakeoff", deadline=None)
+settings.load_profile("bakeoff")

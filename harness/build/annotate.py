@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hmac
-import html
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ import msgspec
 
 from harness.build.folder import Annotation, Pair, TaskFolder
 from harness.build.grade import DEFINITIONS
+from harness.build.guidelines import to_html
 from harness.build.pool import lot
 from harness.files import write_json
 from harness.formats.native import GRADES
@@ -165,7 +165,7 @@ class Server:
         ]
         config = {"scale": sorted(scale, key=lambda row: int(str(row["grade"]))), "who": self.desk.who}
         text = (files("harness.build") / "annotate.html").read_text(encoding="utf-8")
-        guidelines = html.escape(self.desk.folder.guidelines.strip())
+        guidelines = to_html(self.desk.folder.guidelines)
         inserted = msgspec.json.encode(config).decode().replace("<", "\\u003c")
         return text.replace("{{nonce}}", nonce).replace("{{guidelines}}", guidelines).replace("{{config}}", inserted)
 

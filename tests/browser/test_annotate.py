@@ -162,6 +162,22 @@ def test_back_skip_note_and_a_changed_grade(browser: Any, task: Path, pages: lis
     assert [text for row in content["notes"].values() for text in row.values()] == ["0 is a digit here, not a grade"]
 
 
+def test_the_guidelines_open_at_the_query_and_take_no_grades(browser: Any, task: Path, pages: list[Page]) -> None:
+    pages.append(Page(browser, task))
+    page = pages[-1]
+    body = browser.find_element(By.TAG_NAME, "body")
+    body.send_keys("g")
+    marked = browser.find_element(By.CSS_SELECTOR, "#guide tr.current")
+    assert marked.is_displayed()
+    assert marked.text.startswith("geo_001 Anything located in southwestern Utah")
+    browser.switch_to.active_element.send_keys("3")
+    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+    page.wait(lambda: not marked.is_displayed())
+    assert (page.at, page.text("count")) == ("0", "0 of 500 graded")
+    page.press("2")
+    assert list(grades(task).values()) == [2]
+
+
 def test_the_end_is_told_and_can_be_left_again(browser: Any, task: Path, pages: list[Page]) -> None:
     (task / "annotations").mkdir()
     (task / "annotations" / "pool.json").write_text('{"pairs": {"geo_001": ["71060", "26974"]}}')
@@ -184,7 +200,7 @@ def test_everything_is_within_reach_at_every_width(
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     pages.append(Page(browser, task))
     inside = browser.execute_script(
-        """const boxes = [...document.querySelectorAll("#grades button, #back, #skip, #note, #query, #document")]
+        """const boxes = [...document.querySelectorAll("#query, #document, #grades button, footer .tools > *")]
              .map((it) => it.getBoundingClientRect());
            return boxes.every((box) => box.left >= 0 && box.right <= innerWidth && box.bottom <= innerHeight
              && box.height >= 24) && document.documentElement.scrollWidth <= innerWidth;"""

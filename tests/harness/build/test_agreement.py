@@ -1,4 +1,4 @@
-"""Expected values come from scikit-learn, the krippendorff package, and Fleiss' published example."""
+"""Expected values come from scikit-learn, the krippendorff package, and hand work."""
 
 from __future__ import annotations
 
@@ -56,13 +56,17 @@ def test_alpha_is_the_krippendorff_packages_also_with_gaps(rows: list[list[int |
     assert float(ordinal_alpha(coincidences(counts).sum(axis=0))) == pytest.approx(expected, abs=1e-9)
 
 
-def test_fleiss_published_example() -> None:
-    # Ten subjects, fourteen raters, five categories: κ = 0.210 (Fleiss 1971's method, the example of most textbooks)
-    counts = [
-        [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
-        [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
-    ]  # fmt: skip
-    assert fleiss(np.array(counts, dtype=float)) == pytest.approx(0.210, abs=0.0005)
+@given(st.integers(2, 5).flatmap(lambda n: st.lists(st.lists(grades, min_size=n, max_size=n), min_size=2, max_size=30)))
+def test_fleiss_follows_from_the_krippendorff_packages_nominal_alpha(rows: list[list[int]]) -> None:
+    # Without gaps both have the same observed disagreement, and differ in drawing grades with or without putting them
+    # back: 1 − α = (1 − κ) (G − 1) / G, with G grades in all.
+    assume(len({grade for row in rows for grade in row}) > 1)
+    alpha = krippendorff.alpha(
+        reliability_data=list(zip(*rows, strict=True)), level_of_measurement="nominal", value_domain=SCALE
+    )
+    given = len(rows) * len(rows[0])
+    counts = np.array([[row.count(grade) for grade in SCALE] for row in rows], dtype=float)
+    assert fleiss(counts) == pytest.approx(1 - (1 - alpha) * given / (given - 1), abs=1e-9)
 
 
 def test_fleiss_by_hand() -> None:

@@ -30,6 +30,8 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be asked and paid.")] = False,
 ) -> None:
     """Run a line-up: fill the matrix, write the result, print the verdict."""
+    import shlex
+    import sys
     from dataclasses import replace
 
     from harness.console import Bars
@@ -53,7 +55,8 @@ def run(
     if dry_run:
         _print_plan(chosen, settings)
         return
-    folder = record(run_lineup(chosen, settings), out)
+    command = shlex.join(["bakeoff", *sys.argv[1:]])
+    folder = record(run_lineup(chosen, settings), out, command=command, pictures=True)
     show(folder)
     typer.echo(f"\nWritten to {folder}/")
 

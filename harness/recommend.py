@@ -48,7 +48,7 @@ def index_mb(row: Row) -> float | None:
 
 def keeps(row: Row, limits: Limits) -> bool:
     """Whether a row that ran keeps every limit; an unknown figure keeps none."""
-    if row.not_run is not None or row.kind == "baseline" or (limits.offline and not row.local):
+    if not row.ran or (limits.offline and not row.local):
         return False
     bounds = ((p95(row), limits.p95_ms), (price(row), limits.usd_per_million), (index_mb(row), limits.index_mb))
     return all(limit is None or (figure is not None and figure <= limit) for figure, limit in bounds)
@@ -56,7 +56,7 @@ def keeps(row: Row, limits: Limits) -> bool:
 
 def choose(rows: Sequence[Row], verdict: Verdict, limits: Limits) -> Choice:
     """The best mean within the limits; equal means keep the order of the line-up, as in the verdict."""
-    ran = [row for row in rows if keeps(row, Limits())]
+    ran = [row for row in rows if row.ran]
     feasible = [row for row in ran if keeps(row, limits)]
     if not feasible:
         return Choice(label=None, feasible=[], sentence="Nothing that ran keeps these limits.")
@@ -71,7 +71,7 @@ def choose(rows: Sequence[Row], verdict: Verdict, limits: Limits) -> Choice:
 
 def recommend(rows: Sequence[Row], verdict: Verdict) -> list[Recommendation]:
     """One choice for each use: quality, latency, cost, no network."""
-    ran = [row for row in rows if keeps(row, Limits())]
+    ran = [row for row in rows if row.ran]
     if not ran or verdict.best is None:
         return []
     best = next(row for row in ran if row.label == verdict.best)

@@ -72,6 +72,11 @@ class Row(msgspec.Struct, kw_only=True):
     stable: bool | None = None
     warnings: list[str] = []
 
+    @property
+    def ran(self) -> bool:
+        """Whether this is a contender that answered."""
+        return self.not_run is None and self.kind != "baseline"
+
 
 class TaskInfo(msgspec.Struct, kw_only=True):
     """Enough of the task to know what was asked, and whether two results may be compared."""
@@ -122,6 +127,11 @@ class Summary(msgspec.Struct, kw_only=True):
     verdict: Verdict
     warnings: list[str] = []
     command: str = ""
+
+    @property
+    def ran(self) -> list[Row]:
+        """The contenders that answered, in the order of the line-up."""
+        return [row for row in self.rows if row.ran]
 
 
 class QueryResult(msgspec.Struct, kw_only=True):

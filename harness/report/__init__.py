@@ -9,10 +9,10 @@ PAGE = "evaluation_report.html"
 
 def report_files(summary: Summary, detailed: Detailed, *, pictures: bool = False) -> dict[str, str | bytes]:
     """The page, the exports, and the charts as pictures where they are wanted and can be drawn."""
-    from harness.report import charts
+    from harness.report import charts, plots
     from harness.report.exports import exports
     from harness.report.html import page
 
-    made = charts.charts(summary, detailed) if charts.available() else []
+    made = plots.charts(summary, detailed) if charts.available() else []
     files = {PAGE: page(summary, detailed, made)} | exports(summary)
     return files | (charts.pictures(made) if pictures and made else {})

@@ -1,29 +1,25 @@
-"""The charts of a result, as Altair makes them: specifications for the page, PNG and SVG beside it."""
+"""What every chart shares: colours and shapes, its specification for the page, its pictures, Vega itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from harness.files import write_atomic
-from harness.measures import FAMILIES, Measure
-from harness.recommend import p95, price
 from harness.report.matrix import short_name
 from harness.report.theme import SERIES, chart_config, resolved, var
-from harness.results import Detailed, Row, Summary
+from harness.results import Summary
 
 if TYPE_CHECKING:
     import altair as alt
 
+    Panel = alt.Chart | alt.LayerChart | alt.FacetChart
+
 MISSING = "Charts need two more packages: pip install 'bakeoff[charts]', then bakeoff report on this result."
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-NARROW = 520  # pixels below which labels of categories are set at an angle
-DOTS = 60  # quantiles that stand for all samples of a distribution
 PICTURE_WIDTH, PANEL_WIDTH = 720, 340
 
 
@@ -34,7 +30,7 @@ class Chart:
     key: str
     title: str
     caption: str
-    panels: Sequence[alt.TopLevelMixin] = field(default_factory=tuple)
+    panels: Sequence[Panel] = field(default_factory=tuple)
     absent: str = ""
     legend: bool = True
 
@@ -44,22 +40,7 @@ def available() -> bool:
     return all(find_spec(name) for name in ("altair", "vl_convert"))
 
 
-def charts(summary: Summary, detailed: Detailed) -> list[Chart]:
-    """Every chart that this result has figures for."""
-    if summary.verdict.best is None:
-        return []
-    palette = colours(summary)
-    return [
-        _against(summary, palette, "quality-latency", "latency", p95, "p95, question to answer, in ms (log)", "log"),
-        _against(summary, palette, "quality-cost", "cost", price, "$ for a million documents", "symlog"),
-        _cuts(summary, palette),
-        _heat(summary, detailed),
-        _differences(summary, detailed),
-        _latencies(summary, detailed, palette),
-    ]
-
-
-def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
+def specification(chart: Panel) -> dict[str, Any]:
     """A panel for the page: as wide as its place, coloured by the page's own palette."""
     return _plain(chart.properties(width="container", autosize={"type": "fit-x", "contains": "padding"}), legend=False)
 
@@ -73,11 +54,12 @@ def pictures(made: Sequence[Chart]) -> dict[str, bytes]:
     for chart in made:
         if not chart.panels:
             continue
+        whole: alt.TopLevelMixin
         if len(chart.panels) == 1:
             whole = chart.panels[0].properties(width=PICTURE_WIDTH, title=chart.title)
         else:
-            whole = alt.concat(*(panel.properties(width=PANEL_WIDTH) for panel in chart.panels), columns=2)
-            whole = whole.properties(title=chart.title)
+            sized = [panel.properties(width=PANEL_WIDTH) for panel in chart.panels]
+            whole = alt.concat(*sized, columns=2).properties(title=chart.title)
         spec = resolved(_plain(whole, legend=chart.legend) | {"padding": 16})
         drawn = vl_convert.vegalite_to_svg(spec)
         found[f"charts/{chart.key}.svg"] = drawn.encode()
@@ -93,7 +75,7 @@ def bundle() -> str:
 
     kept = home() / "vega" / f"bundle-{version('vl-convert-python')}.js"
     if not kept.is_file():
-        write_atomic(kept, vl_convert.javascript_bundle())
+        write_atomic(kept, vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
     return kept.read_text()
 
 
@@ -106,17 +88,14 @@ def _plain(chart: alt.TopLevelMixin, *, legend: bool) -> dict[str, Any]:
     return spec | {"config": config, "background": config["background"]}
 
 
-def _ran(summary: Summary) -> list[Row]:
-    return [row for row in summary.rows if row.kind != "baseline" and row.not_run is None]
-
-
 def colours(summary: Summary) -> dict[str, str]:
     """One colour a model, whatever store it stands over; the same in every chart of the page."""
-    names = dict.fromkeys(short_name(row) for row in _ran(summary))
+    names = dict.fromkeys(short_name(row) for row in summary.ran)
     return {name: f"c{place % SERIES}" for place, name in enumerate(names)}
 
 
-def _colour(palette: Mapping[str, str]) -> alt.Color:
+def colour_of(palette: Mapping[str, str]) -> alt.Color:
+    """The encoding of the field `model`."""
     import altair as alt
 
     return alt.Color(
@@ -126,290 +105,20 @@ def _colour(palette: Mapping[str, str]) -> alt.Color:
 
 def shapes(summary: Summary) -> dict[str, str]:
     """One shape a store."""
-    stores = dict.fromkeys(row.store or "none" for row in _ran(summary))
+    stores = dict.fromkeys(row.store or "none" for row in summary.ran)
     return {store: SHAPES[place % len(SHAPES)] for place, store in enumerate(stores)}
 
 
-def _shape(summary: Summary) -> alt.Shape:
+def shape_of(summary: Summary) -> alt.Shape:
+    """The encoding of the field `store`."""
     import altair as alt
 
     known = shapes(summary)
     return alt.Shape("store:N", scale=alt.Scale(domain=list(known), range=list(known.values())), title=None)
 
 
-def _data(values: Sequence[Mapping[str, Any]]) -> alt.Data:
+def inline(values: Sequence[Mapping[str, Any]]) -> alt.InlineData:
+    """Records that travel inside the specification."""
     import altair as alt
 
-    return alt.Data(values=[dict(value) for value in values])
-
-
-def pareto(points: Mapping[str, tuple[float, float]]) -> list[str]:
-    """Those that nothing beats on both (less is better, more is better), from the least on."""
-    front: list[str] = []
-    for name in sorted(points, key=lambda name: (points[name][0], -points[name][1])):
-        if not front or points[name][1] > points[front[-1]][1] + 1e-12:
-            front.append(name)
-    return front
-
-
-def _against(
-    summary: Summary,
-    palette: Mapping[str, str],
-    key: str,
-    what: str,
-    figure: Callable[[Row], float | None],
-    axis: str,
-    scale: str,
-) -> Chart:
-    """Quality against something that one wants less of."""
-    import altair as alt
-
-    measure, label = summary.verdict.measure, Measure.parse(summary.verdict.measure).label
-    title = f"Quality against {what}"
-    known = {row.label: (x, row.measures[measure].mean) for row in _ran(summary) if (x := figure(row)) is not None}
-    lacking = [row.label for row in _ran(summary) if row.label not in known]
-    rest = f" Without a figure: {', '.join(lacking)}." if lacking else ""
-    if not known:
-        return Chart(key, title, "", absent=f"No contender has a known {what}.{rest}")
-    if len({x for x, _ in known.values()}) == 1 and len(known) > 1:
-        same = next(iter(known.values()))[0]
-        return Chart(key, title, "", absent=f"The {what} of every contender is the same ({same:g}).{rest}")
-    front = pareto(known)
-    values = [
-        {
-            "contender": row.label, "model": short_name(row), "store": row.store or "none", "x": known[row.label][0],
-            "y": known[row.label][1], "low": row.measures[measure].low, "high": row.measures[measure].high,
-            "front": row.label in front,
-        }
-        for row in _ran(summary) if row.label in known
-    ]  # fmt: skip
-    x = alt.X("x:Q", title=axis, scale=_room_for_labels([x for x, _ in known.values()], scale), axis=_few_ticks())
-    y = alt.Y("y:Q", title=label, scale=alt.Scale(zero=False, nice=True, padding=14))
-    tip = [alt.Tooltip("contender:N"), alt.Tooltip("y:Q", title=label, format=".3f"),
-           alt.Tooltip("x:Q", title=axis, format=".4~g")]  # fmt: skip
-    base = alt.Chart(_data(values))
-    chosen = base.transform_filter("datum.front")
-    layers = [
-        base.mark_rule(opacity=0.35, strokeWidth=1.5).encode(x=x, y=alt.Y("low:Q", title=label), y2="high:Q",
-                                                           color=_colour(palette)),
-        chosen.mark_line(interpolate="step-after", strokeDash=[4, 3], color=var("muted"), strokeWidth=1).encode(x=x, y=y),
-        base.mark_point(filled=True, size=90, opacity=1).encode(
-            x=x, y=y, color=_colour(palette), shape=_shape(summary), tooltip=tip
-        ),
-        chosen.mark_text(align="right", dx=-9, dy=-9, color=var("ink"), fontWeight=600).encode(
-            x=x, y=y, text="contender:N"
-        ),
-    ]  # fmt: skip
-    caption = (
-        f"Up and to the left is better. The dashed line is the Pareto front: nothing is both better and "
-        f"{'faster' if what == 'latency' else 'cheaper'}. Bars are 95% intervals; the shape is the store.{rest}"
-    )
-    return Chart(key, title, caption, [alt.layer(*layers).properties(height=340)])
-
-
-def _room_for_labels(figures: Sequence[float], scale: str) -> alt.Scale:
-    """Labels stand left of their points, where a Pareto front leaves room: the axis begins early enough for them."""
-    import altair as alt
-
-    if scale == "log":
-        positive = [figure for figure in figures if figure > 0] or [1.0]
-        low, high = np.log10(min(positive)), np.log10(max(positive))
-        span = max(high - low, 0.5)
-        return alt.Scale(type="log", domain=[float(10 ** (low - 0.32 * span)), float(10 ** (high + 0.06 * span))])
-    top = max(figures) or 1.0
-    return alt.Scale(type="symlog", constant=min((f for f in figures if f > 0), default=1.0), domain=[-top / 4, top])
-
-
-def _few_ticks() -> alt.Axis:
-    import altair as alt
-
-    return alt.Axis(tickCount=4, format="~g", grid=False, ticks=False, labelOverlap=True)
-
-
-def alike(summary: Summary) -> dict[str, list[Row]]:
-    """Contenders that differ in the store alone and score the same are one line in a chart of quality."""
-    groups: dict[tuple[str, tuple[float, ...]], list[Row]] = {}
-    for row in _ran(summary):
-        means = tuple(round(value.mean, 9) for value in row.measures.values())
-        groups.setdefault((short_name(row), means), []).append(row)
-    several: dict[str, int] = {}
-    for name, _ in groups:
-        several[name] = several.get(name, 0) + 1
-    return {
-        name if several[name] == 1 else ", ".join(row.label for row in rows): rows
-        for (name, _), rows in groups.items()
-    }
-
-
-def _cuts(summary: Summary, palette: Mapping[str, str]) -> Chart:
-    """Measures against k, a panel a family, with bands."""
-    import altair as alt
-
-    families: dict[str, list[dict[str, Any]]] = {}
-    for name, rows in alike(summary).items():
-        for spelling, value in rows[0].measures.items():
-            measure = Measure.parse(spelling)
-            if measure.k is None or measure != Measure(measure.name, k=measure.k):
-                continue
-            families.setdefault(measure.name, []).append(
-                {"contender": name, "model": short_name(rows[0]), "k": measure.k, "mean": value.mean,
-                 "low": value.low, "high": value.high}
-            )  # fmt: skip
-    panels = []
-    for family, values in families.items():
-        cuts = sorted({value["k"] for value in values})
-        if len(cuts) < 2 or family == "judged":
-            continue
-        x = alt.X("k:Q", title="k", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(values=cuts, grid=False))
-        tip = [alt.Tooltip("contender:N"), alt.Tooltip("k:Q"), alt.Tooltip("mean:Q", format=".3f"),
-               alt.Tooltip("low:Q", format=".3f"), alt.Tooltip("high:Q", format=".3f")]  # fmt: skip
-        y = alt.Y("mean:Q", title=None, scale=alt.Scale(domainMin=0, nice=True), axis=alt.Axis(tickCount=5))
-        base = alt.Chart(_data(values), title=f"{FAMILIES[family].label}@k")
-        shared = {"color": _colour(palette), "detail": "contender:N"}
-        panels.append(
-            alt.layer(
-                base.mark_area(opacity=0.1).encode(x=x, y=alt.Y("low:Q", title=None), y2="high:Q", **shared),
-                base.mark_line(strokeWidth=2).encode(x=x, y=y, **shared),
-                base.mark_point(filled=True, size=36, opacity=1).encode(x=x, y=y, tooltip=tip, **shared),
-            ).properties(height=200)
-        )
-    if not panels:
-        return Chart("measures-k", "Measures against k", "", absent="No measure was taken at more than one k.")
-    caption = "How each measure moves with the cut-off. Bands are 95% intervals over the queries."
-    return Chart("measures-k", "Measures against k", caption, panels)
-
-
-def _heat(summary: Summary, detailed: Detailed) -> Chart:
-    """The deciding measure by category; ink grows with the value, so figures stay readable on it."""
-    import altair as alt
-
-    measure, label = summary.verdict.measure, Measure.parse(summary.verdict.measure).label
-    title = f"{label} by category"
-    counts: dict[str, int] = {}
-    for query in detailed.queries.values():
-        counts[query.category] = counts.get(query.category, 0) + 1
-    categories = [category for category in summary.task.categories if category]
-    if not categories:
-        return Chart("categories", title, "", absent="The task's queries have no categories.")
-    named = {name: rows[0] for name, rows in alike(summary).items()}
-    named = dict(sorted(named.items(), key=lambda item: -item[1].measures[measure].mean))
-    named |= {row.label: row for row in summary.rows if row.label == "random" and row.kind == "baseline"}
-    heads = {category: f"{category} ({counts.get(category, 0)})" for category in categories}
-    values = [
-        {"contender": name, "category": heads[category], "value": row.categories[category][measure]}
-        for name, row in named.items()
-        for category in categories
-        if category in row.categories
-    ] + [{"contender": name, "category": "all", "value": row.measures[measure].mean} for name, row in named.items()]
-    base = alt.Chart(_data(values)).encode(
-        x=alt.X("category:N", sort=["all", *heads.values()], title=None,
-                scale=alt.Scale(paddingInner=0.04),
-                axis=alt.Axis(orient="top", grid=False, ticks=False, labelOverlap=False, labelBaseline="bottom",
-                              labelAngle=alt.expr(f"width < {NARROW} ? -38 : 0"),
-                              labelAlign=alt.expr(f"width < {NARROW} ? 'left' : 'center'"))),
-        y=alt.Y("contender:N", sort=list(named), title=None, scale=alt.Scale(paddingInner=0.08),
-                axis=alt.Axis(grid=False, ticks=False, labelLimit=150)),
-        tooltip=["contender:N", "category:N", alt.Tooltip("value:Q", title=label, format=".3f")],
-    )  # fmt: skip
-    shade = alt.Scale(domain=[0, 1], range=[0.0, 0.55])
-    chart = alt.layer(
-        base.mark_rect(color=var("accent")).encode(
-            fillOpacity=alt.FillOpacity("value:Q", scale=shade, legend=None)
-        ),
-        base.mark_text(color=var("ink"), fontSize=11).encode(text=alt.Text("value:Q", format=".2f")),
-    ).properties(height=30 * len(named))
-    caption = "Means over the queries of each category (their number in brackets). Few queries make a mean unsure."
-    return Chart("categories", title, caption, [chart], legend=False)
-
-
-def _differences(summary: Summary, detailed: Detailed) -> Chart:
-    """Two contenders query by query; the page's two lists choose which."""
-    import altair as alt
-
-    measure, label = summary.verdict.measure, Measure.parse(summary.verdict.measure).label
-    title = "Query by query"
-    labels = [contender.label for contender in detailed.contenders]
-    if len(labels) < 2:
-        return Chart("differences", title, "", absent="There is only one contender.")
-    first, second = opponents(summary)
-    values: list[dict[str, Any]] = []
-    for query, info in detailed.queries.items():
-        value: dict[str, Any] = {"query": query, "asked": info.text[:100], "category": info.category}
-        for place, contender in enumerate(detailed.contenders):
-            if query in contender.queries:
-                value[f"v{place}"] = round(contender.queries[query].measures.get(measure, 0.0), 4)
-        values.append(value)
-    a = alt.param(name="a", value=f"v{labels.index(first)}")
-    b = alt.param(name="b", value=f"v{labels.index(second)}")
-    chart = (
-        alt.Chart(_data(values))
-        .transform_calculate(difference="datum[a] - datum[b]", va="datum[a]", vb="datum[b]")
-        .transform_window(place="row_number()", sort=[alt.SortField("difference", order="descending")])
-        .mark_bar(cornerRadius=1)
-        .encode(
-            x=alt.X("place:O", title="queries, by difference",
-                    axis=alt.Axis(labels=False, ticks=False, grid=False), scale=alt.Scale(paddingInner=0.25)),
-            y=alt.Y("difference:Q", title=f"{label}: first minus second",
-                    scale=alt.Scale(domainMin=-1, domainMax=1), axis=alt.Axis(tickCount=5, format=".1~f")),
-            color=alt.condition("datum.difference >= 0", alt.value(var("c0")), alt.value(var("c1"))),
-            tooltip=["query:N", alt.Tooltip("asked:N", title="asked"), "category:N",
-                     alt.Tooltip("va:Q", title="first", format=".3f"), alt.Tooltip("vb:Q", title="second", format=".3f"),
-                     alt.Tooltip("difference:Q", format="+.3f")],
-        )
-        .add_params(a, b)
-        .properties(height=240)
-    )  # fmt: skip
-    caption = f"Each bar is a query: above the line the first of the two is better. In the picture: {first} against {second}."
-    return Chart("differences", title, caption, [chart], legend=False)
-
-
-def opponents(summary: Summary) -> tuple[str, str]:
-    """The best, and the next one whose scores are not all the same."""
-    measure = summary.verdict.measure
-    ran = sorted(_ran(summary), key=lambda row: -round(row.measures[measure].mean, 12))
-    best = summary.verdict.best or ran[0].label
-    mine = next(row for row in ran if row.label == best).measures[measure].mean
-    others = [row for row in ran if row.label != best]
-    return best, next((row for row in others if abs(row.measures[measure].mean - mine) > 1e-12), others[0]).label
-
-
-def _latencies(summary: Summary, detailed: Detailed, palette: Mapping[str, str]) -> Chart:
-    """Embedding and search apart: all samples as quantiles, the middle half and the median."""
-    import altair as alt
-
-    samples = {contender.label: contender.timing for contender in detailed.contenders}
-    models = {row.label: short_name(row) for row in summary.rows}
-    title = "Latency"
-    panels = []
-    for what, pick in (("Embedding a query", "embed_ns"), ("Searching", "search_ns")):
-        dots: list[dict[str, Any]] = []
-        boxes: list[dict[str, Any]] = []
-        for label, timing in samples.items():
-            taken = np.array(getattr(timing, pick), dtype=float) / 1e6
-            if not len(taken):
-                continue
-            at = np.linspace(0, 1, min(DOTS, len(taken)))
-            common = {"contender": label, "model": models[label]}
-            dots += [common | {"ms": round(float(value), 4)} for value in np.quantile(taken, at)]
-            five, low, middle, high, ninety = np.quantile(taken, (0.05, 0.25, 0.5, 0.75, 0.95))
-            boxes.append(common | {"p5": five, "p25": low, "p50": middle, "p75": high, "p95": ninety, "n": len(taken)})
-        if not boxes:
-            continue
-        order = [box["contender"] for box in sorted(boxes, key=lambda box: float(box["p50"]))]
-        y = alt.Y("contender:N", sort=order, title=None, axis=alt.Axis(grid=True, ticks=False, labelLimit=150))
-        x = alt.X("p25:Q", title="ms (log)", scale=alt.Scale(type="log", nice=False, padding=8), axis=_few_ticks())
-        tip = ["contender:N", *(alt.Tooltip(f"{p}:Q", title=f"{p} ms", format=".3~g") for p in ("p5", "p25", "p50", "p75", "p95")), "n:Q"]
-        base = alt.Chart(_data(boxes), title=what)
-        panels.append(
-            alt.layer(
-                alt.Chart(_data(dots)).mark_tick(thickness=1, size=10, opacity=0.4).encode(
-                    x=alt.X("ms:Q", title="ms (log)"), y=y, color=_colour(palette)),
-                base.mark_bar(height=10, opacity=0.55, cornerRadius=2).encode(
-                    x=x, x2="p75:Q", y=y, color=_colour(palette), tooltip=tip),
-                base.mark_tick(thickness=2.5, size=16, color=var("ink")).encode(x=alt.X("p50:Q", title="ms (log)"), y=y, tooltip=tip),
-            ).properties(height=26 * len(order))
-        )  # fmt: skip
-    if not panels:
-        return Chart("latency", title, "", absent="Nothing was timed.")
-    caption = "Every contender's own samples: quantiles as ticks, the middle half as a bar, the median in ink."
-    return Chart("latency", title, caption, panels, legend=False)
+    return alt.InlineData(values=[dict(value) for value in values])

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from harness.measures import Measure
-from harness.recommend import ALPHA, index_mb, keeps, p95, price
-from harness.recommend import Limits as NoLimits
+from harness.recommend import ALPHA, index_mb, p95, price
 from harness.results import Detailed, QueryInfo, Summary
 
 SHOWN = 10  # places of each ranking that a query shows
@@ -38,8 +37,7 @@ def _rows(summary: Summary) -> list[dict[str, Any]]:
             "index": index_mb(row),
             "local": row.local,
         }
-        for row in summary.rows
-        if keeps(row, NoLimits())
+        for row in summary.ran
     ]
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from harness.measures import Measure
-from harness.report import charts as drawing
-from harness.report.charts import Chart
+from harness.report import plots
+from harness.report.charts import Chart, available, colours, shapes
 from harness.report.data import payload
-from harness.report.matrix import DOUBT, LEGEND, Bar, Cell, heads, notes, ordered_rows, table
+from harness.report.matrix import DOUBT, LEGEND, Bar, Cell, heads, notes, ordered_rows, short_name, table
 from harness.report.measured import USE_HEADS, lineup_text, run_facts, task_facts, use_table
 from harness.report.page import document, facts, figures, plain_table
 from harness.results import Detailed, Row, Summary
@@ -32,7 +32,7 @@ _SHAPES = {
 def page(summary: Summary, detailed: Detailed, made: Sequence[Chart] | None = None) -> str:
     """`evaluation_report.html`, from the two files of a result alone."""
     if made is None:
-        made = drawing.charts(summary, detailed) if drawing.available() else []
+        made = plots.charts(summary, detailed) if available() else []
     body = "<main>" + _verdict(summary) + _matrix(summary) + _charts(summary, detailed, made)
     body += _queries(summary) + _measured(summary, detailed) + "</main>"
     data = payload(summary, detailed) | {"colours": _label_colours(summary)}
@@ -40,8 +40,8 @@ def page(summary: Summary, detailed: Detailed, made: Sequence[Chart] | None = No
 
 
 def _label_colours(summary: Summary) -> dict[str, str]:
-    palette = drawing.colours(summary)
-    return {row.label: palette[name] for row in summary.rows if (name := drawing.short_name(row)) in palette}
+    palette = colours(summary)
+    return {row.label: palette[name] for row in summary.rows if (name := short_name(row)) in palette}
 
 
 def _verdict(summary: Summary) -> str:
@@ -79,8 +79,8 @@ def _recommendations(summary: Summary) -> str:
     return (
         f'<h2>Which to choose</h2><div class="cards">{cards}</div>'
         f'<form class="limits" id="limits"><fieldset><legend>Your limits</legend>'
-        f'<div class="fields">{fields}<label class="check"><input type="checkbox" id="limit-offline"> offline only</label>'
-        f'</div></fieldset><p class="choice" aria-live="polite"><span class="tag">Within these limits</span> '
+        f'<div class="fields">{fields}<label class="check"><input type="checkbox" id="limit-offline"> offline only'
+        f'</label></div></fieldset><p class="choice" aria-live="polite"><span class="tag">Within these limits</span> '
         f'<output id="choice"></output></p></form>'
     )
 
@@ -92,9 +92,7 @@ def _matrix(summary: Summary) -> str:
         f'<button type="button">{_broken(name)}</button></th>'
         for place, name in enumerate(names)
     )
-    body = "".join(
-        _row(row, cells, names) for row, cells in zip(ordered_rows(summary), table(summary), strict=True)
-    )
+    body = "".join(_row(row, cells, names) for row, cells in zip(ordered_rows(summary), table(summary), strict=True))
     options = "".join(f'<option value="{place}">{escape(name)}</option>' for place, name in enumerate(names))
     remarks = "".join(
         f"<li{' class=doubt' if note.startswith(DOUBT) else ''}>{escape(note)}</li>" for note in notes(summary)
@@ -121,7 +119,9 @@ def _broken(name: str) -> str:
 
 def _scale_legend() -> str:
     bar = Bar(0.62, 0.5, 0.74, 0.2, 1.0, None)
-    return f'<span class="key">{_bar(bar)} mean and 95% interval; the line runs from a random order to a perfect one</span>'
+    return (
+        f'<span class="key">{_bar(bar)} mean, 95% interval; the line runs from a random order to a perfect one</span>'
+    )
 
 
 def _row(row: Row, cells: Sequence[Cell], names: Sequence[str]) -> str:
@@ -146,8 +146,9 @@ def _cell(cell: Cell, name: str) -> str:
     marks = f'<span class="marks">{escape(cell.marks)}</span>' if cell.marks or cell.bar or name.endswith(" ms") else ""
     bar = f"{_bar(cell.bar)}" if cell.bar else ""
     interval = f'<span class="interval">{escape(cell.interval)}</span>' if cell.interval else ""
+    state = cell.state or ("empty" if cell.figure == "–" else "")
     return (
-        f'<td class="{cell.state}" data-head="{escape(name)}"{value}{hint}>'
+        f'<td class="{state}" data-head="{escape(name)}"{value}{hint}>'
         f'<span class="figure">{escape(cell.figure)}</span>{marks}{bar}{interval}</td>'
     )
 
@@ -169,7 +170,7 @@ def _charts(summary: Summary, detailed: Detailed, made: Sequence[Chart]) -> str:
     names = [contender.label for contender in detailed.contenders]
     extra: dict[str, str] = {}
     if len(names) > 1:
-        first, second = drawing.opponents(summary)
+        first, second = plots.opponents(summary)
         choices = "".join(
             f'<label>{text} <select id="versus-{key}">'
             + "".join(
@@ -180,13 +181,14 @@ def _charts(summary: Summary, detailed: Detailed, made: Sequence[Chart]) -> str:
             for key, text, chosen in (("a", "First", first), ("b", "Second", second))
         )
         extra["differences"] = f'<div class="tools">{choices}</div><p id="versus" class="note" aria-live="polite"></p>'
-    legend = _legend(drawing.colours(summary), drawing.shapes(summary)) if made else ""
+    legend = _legend(colours(summary), shapes(summary)) if made else ""
     return f'<section id="charts"><h2>Charts</h2>{legend}{figures(made, extra)}</section>'
 
 
 def _legend(palette: Mapping[str, str], shapes: Mapping[str, str]) -> str:
     colours = "".join(
-        f'<li><i class="dot" style="background:var(--{colour})"></i>{escape(name)}</li>' for name, colour in palette.items()
+        f'<li><i class="dot" style="background:var(--{colour})"></i>{escape(name)}</li>'
+        for name, colour in palette.items()
     )
     stores = "".join(
         f'<li><svg width="12" height="12" aria-hidden="true">{_SHAPES[shape]}</svg>'
@@ -234,6 +236,6 @@ def _measured(summary: Summary, detailed: Detailed) -> str:
         + plain_table(USE_HEADS, use_table(summary), label="What each contender took")
         + f"<h3>Make it again</h3><pre><code>{escape(again)}</code></pre>"
         + (f'<p class="note">{hint.strip()}</p>' if hint else "")
-        + f"<details><summary>The line-up</summary><pre><code>{escape(lineup_text(summary.lineup))}</code></pre></details>"
-        "</section>"
+        + "<details><summary>The line-up</summary>"
+        f"<pre><code>{escape(lineup_text(summary.lineup))}</code></pre></details></section>"
     )

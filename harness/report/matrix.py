@@ -55,7 +55,17 @@ def heads(summary: Summary) -> list[str]:
     labels = [Measure.parse(measure).label for measure in columns(summary)]
     labels = [f"{label} [95%]" if measure == summary.verdict.measure else label
               for label, measure in zip(labels, columns(summary), strict=True)]  # fmt: skip
-    return ["Model", "Store", *labels, "embed p50 ms", "search p50 ms", "total p95 ms", "cost", "per M docs", "index MB"]
+    return [
+        "Model",
+        "Store",
+        *labels,
+        "embed p50 ms",
+        "search p50 ms",
+        "total p95 ms",
+        "cost",
+        "per M docs",
+        "index MB",
+    ]
 
 
 def columns(summary: Summary) -> list[str]:
@@ -65,17 +75,15 @@ def columns(summary: Summary) -> list[str]:
 
 def ordered_rows(summary: Summary) -> list[Row]:
     """Contenders by the deciding measure, then the two scales, then what did not run."""
-    ran = [row for row in summary.rows if row.kind != "baseline" and row.not_run is None]
-    ran.sort(key=lambda row: -round(row.measures[summary.verdict.measure].mean, 12))
+    ran = sorted(summary.ran, key=lambda row: -round(row.measures[summary.verdict.measure].mean, 12))
     scales = [row for row in summary.rows if row.kind == "baseline"]
     return ran + scales + [row for row in summary.rows if row.not_run is not None]
 
 
 def table(summary: Summary) -> list[list[Cell]]:
     """One list of cells for each of the ordered rows."""
-    ran = [row for row in summary.rows if row.kind != "baseline" and row.not_run is None]
     best = {
-        measure: max((round(row.measures[measure].mean, 12) for row in ran), default=0.0)
+        measure: max((round(row.measures[measure].mean, 12) for row in summary.ran), default=0.0)
         for measure in columns(summary)
     }
     return [
@@ -161,7 +169,12 @@ def _index(row: Row) -> Cell:
 
 def _lost(row: Row, summary: Summary) -> list[Cell]:
     reason = Cell(f"not run: {row.not_run}", "lost")
-    return [Cell(short_name(row), "lost"), Cell(row.store or "–", "lost"), reason, *[Cell("")] * (len(heads(summary)) - 3)]
+    return [
+        Cell(short_name(row), "lost"),
+        Cell(row.store or "–", "lost"),
+        reason,
+        *[Cell("")] * (len(heads(summary)) - 3),
+    ]
 
 
 def notes(summary: Summary) -> list[str]:

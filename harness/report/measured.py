@@ -29,7 +29,7 @@ def task_facts(summary: Summary, detailed: Detailed) -> Facts:
         found.append(
             ("Relevant per query", f"median {statistics.median(relevant):g}, {min(relevant)} to {max(relevant)}")
         )
-    unjudged = {row.label: row.measures["judged@10"].mean for row in _ran(summary) if "judged@10" in row.measures}
+    unjudged = {row.label: row.measures["judged@10"].mean for row in summary.ran if "judged@10" in row.measures}
     if unjudged:
         least = min(unjudged, key=lambda label: unjudged[label])
         found.append(("Judged among the first 10", f"{unjudged[least]:.0%} or more (least: {least})"))
@@ -59,7 +59,7 @@ USE_HEADS = ("Contender", "Model", "Dimensions", "Build s", "Cold embed ms", "Co
 
 def use_table(summary: Summary) -> list[list[str]]:
     """For each contender what it took: build, cold calls, samples, tokens, requests, cache."""
-    return [[row.label, *_use(row)] for row in _ran(summary)]
+    return [[row.label, *_use(row)] for row in summary.ran]
 
 
 def _use(row: Row) -> list[str]:
@@ -79,10 +79,6 @@ def _use(row: Row) -> list[str]:
 
 def _number(value: float | None, form: str = ",") -> str:
     return "–" if value is None else f"{value:{form}}"
-
-
-def _ran(summary: Summary) -> list[Row]:
-    return [row for row in summary.rows if row.kind != "baseline" and row.not_run is None]
 
 
 def lineup_text(lineup: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The frame that every page shares: one file, its own style and scripts inside, and a policy that forbids the network."""
+"""The frame that every page shares: one file, style and scripts inside, and a policy that forbids the network."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, label: s
     """A table that scrolls inside its own frame where the screen is narrow."""
     head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
     body = "".join(
-        f'<tr><th scope="row">{escape(cells[0])}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in cells[1:]) + "</tr>"
+        f'<tr><th scope="row">{escape(cells[0])}</th>'
+        + "".join(f"<td>{escape(cell)}</td>" for cell in cells[1:])
+        + "</tr>"
         for cells in rows
     )
     return (

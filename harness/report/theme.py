@@ -6,13 +6,13 @@ from typing import Any
 
 LIGHT = {
     "page": "#fbfbfa", "surface": "#ffffff", "ink": "#1c2127", "muted": "#59626d", "line": "#e2e5e8",
-    "accent": "#1d5c9f", "tint": "#e9f1fa", "good": "#256a49", "bad": "#a23a2e", "warn": "#845400", "warntint": "#fdf4e1",
+    "accent": "#1d5c9f", "tint": "#e9f1fa", "warn": "#845400",
     "c0": "#1d5c9f", "c1": "#c1580f", "c2": "#2c7d59", "c3": "#864ba1", "c4": "#b2355b",
     "c5": "#69717c", "c6": "#967410", "c7": "#178191", "c8": "#7b5331", "c9": "#4b57cf",
 }  # fmt: skip
 DARK = {
     "page": "#131619", "surface": "#1a1e22", "ink": "#e7eaed", "muted": "#a3acb6", "line": "#30363d",
-    "accent": "#84b8f1", "tint": "#1b2a3a", "good": "#7fcba5", "bad": "#f09d92", "warn": "#e2b560", "warntint": "#2b2415",
+    "accent": "#84b8f1", "tint": "#1b2a3a", "warn": "#e2b560",
     "c0": "#84b8f1", "c1": "#f0a269", "c2": "#72c79f", "c3": "#c99de2", "c4": "#f28dab",
     "c5": "#aab2bc", "c6": "#dabb50", "c7": "#61c9d7", "c8": "#cba37d", "c9": "#9ea8ff",
 }  # fmt: skip

@@ -284,7 +284,7 @@
           make(
             "div",
             {},
-            make("h4", {}, names),
+            make("h3", {}, names),
             make("p", { className: "score" }, `${data.measure} ${value(places).toFixed(3)}`),
             rows.length ? make("ol", {}, ...rows) : make("p", { className: "note" }, "No answer."),
           ),
@@ -307,7 +307,7 @@
         return make("li", {}, grade(value, highest), make("span", {}, data.titles[number], " ", make("small", {}, mine + better)));
       });
       return [
-        make("h4", {}, `What ${data.best} missed in its first ${data.depth}`),
+        make("h3", {}, `What ${data.best} missed in its first ${data.depth}`),
         make("ul", { className: "missed" }, ...rows),
       ];
     }

@@ -122,3 +122,12 @@ def inline(values: Sequence[Mapping[str, Any]]) -> alt.InlineData:
     import altair as alt
 
     return alt.InlineData(values=[dict(value) for value in values])
+
+
+def few_ticks(scale: str = "log") -> alt.Axis:
+    """Plain figures; a log axis leaves out labels by itself, a symlog one would write them as powers."""
+    import altair as alt
+
+    if scale == "log":
+        return alt.Axis(tickCount=4, grid=False, ticks=False, labelOverlap=True, format="~g")
+    return alt.Axis(tickCount=4, grid=False, ticks=False, labelOverlap=True, labelExpr="format(datum.value, '~g')")

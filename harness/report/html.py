@@ -105,7 +105,7 @@ def _matrix(summary: Summary) -> str:
         f'<label class="sorter">Sort by <select id="sorter">{options}</select></label></div>'
         '<div class="scroll" tabindex="0" role="region" aria-label="Matrix">'
         f'<table class="matrix"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-        f'<p class="note legend">{_scale_legend()}{escape(LEGEND)}</p><ul class="notes">{remarks}</ul></section>'
+        f'<p class="note legend">{_legend_line(summary)}</p><ul class="notes">{remarks}</ul></section>'
     )
 
 
@@ -117,11 +117,13 @@ def _broken(name: str) -> str:
     return f"<span>{escape(name)}</span>"
 
 
-def _scale_legend() -> str:
-    bar = Bar(0.62, 0.5, 0.74, 0.2, 1.0, None)
-    return (
-        f'<span class="key">{_bar(bar)} mean, 95% interval; the line runs from a random order to a perfect one</span>'
-    )
+def _legend_line(summary: Summary) -> str:
+    """The words of the terminal's legend, and how to read a bar."""
+    bar = Bar(0.62, 0.5, 0.74, 0.2, 1.0, 0.88 if summary.task.targets else None)
+    target = ", the upright is the target" if summary.task.targets else ""
+    scale = f"mean, 95% interval; the line runs from a random order to a perfect one{target}"
+    words = "".join(f"<span>{escape(part)}</span>" for part in LEGEND.split("   "))
+    return f'<span class="key">{_bar(bar)} {scale}</span>{words}'
 
 
 def _row(row: Row, cells: Sequence[Cell], names: Sequence[str]) -> str:

@@ -9,7 +9,8 @@ import numpy as np
 
 from harness.measures import FAMILIES, Measure
 from harness.recommend import p95, price
-from harness.report.charts import Chart, colour_of, colours, inline, shape_of
+from harness.report.charts import Chart, colour_of, colours, few_ticks, inline, shape_of
+from harness.report.latency import latencies
 from harness.report.matrix import short_name
 from harness.report.theme import var
 from harness.results import Detailed, Row, Summary
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     import altair as alt
 
 NARROW = 520  # pixels below which labels of categories are set at an angle
-DOTS = 60  # quantiles that stand for all samples of a distribution
 
 
 def charts(summary: Summary, detailed: Detailed) -> list[Chart]:
@@ -32,7 +32,7 @@ def charts(summary: Summary, detailed: Detailed) -> list[Chart]:
         _cuts(summary, palette),
         _heat(summary, detailed),
         _differences(summary, detailed),
-        _latencies(summary, detailed, palette),
+        latencies(summary, detailed, palette),
     ]
 
 
@@ -74,16 +74,17 @@ def _against(
         {
             "contender": row.label, "model": short_name(row), "store": row.store or "none", "x": known[row.label][0],
             "y": known[row.label][1], "low": row.measures[measure].low, "high": row.measures[measure].high,
-            "front": row.label in front,
+            "front": row.label in front, "odd": row.label in front[1::2],
         }
         for row in summary.ran if row.label in known
     ]  # fmt: skip
-    x = alt.X("x:Q", title=axis, scale=_room_for_labels([x for x, _ in known.values()], scale), axis=_few_ticks())
+    x = alt.X("x:Q", title=axis, scale=_room_for_labels([x for x, _ in known.values()], scale), axis=few_ticks(scale))
     y = alt.Y("y:Q", title=label, scale=alt.Scale(zero=False, nice=True, padding=14))
     tip = [alt.Tooltip("contender:N"), alt.Tooltip("y:Q", title=label, format=".3f"),
            alt.Tooltip("x:Q", title=axis, format=".4~g")]  # fmt: skip
     base = alt.Chart(inline(values))
     chosen = base.transform_filter("datum.front")
+    lift = alt.expr(f"width < {NARROW} && datum.odd ? -22 : -9")  # neighbours would overlap on a phone
     layers = [
         base.mark_rule(opacity=0.35, strokeWidth=1.5).encode(x=x, y=alt.Y("low:Q", title=label), y2="high:Q",
                                                            color=colour_of(palette)),
@@ -93,7 +94,7 @@ def _against(
         base.mark_point(filled=True, size=90, opacity=1).encode(
             x=x, y=y, color=colour_of(palette), shape=shape_of(summary), tooltip=tip
         ),
-        chosen.mark_text(align="right", dx=-9, dy=-9, color=var("ink"), fontWeight=600).encode(
+        chosen.mark_text(align="right", dx=-9, dy=lift, color=var("ink"), fontWeight=600).encode(
             x=x, y=y, text="contender:N"
         ),
     ]  # fmt: skip
@@ -114,13 +115,9 @@ def _room_for_labels(figures: Sequence[float], scale: str) -> alt.Scale:
         span = max(high - low, 0.5)
         return alt.Scale(type="log", domain=[float(10 ** (low - 0.32 * span)), float(10 ** (high + 0.06 * span))])
     top = max(figures) or 1.0
-    return alt.Scale(type="symlog", constant=min((f for f in figures if f > 0), default=1.0), domain=[-top / 4, top])
-
-
-def _few_ticks() -> alt.Axis:
-    import altair as alt
-
-    return alt.Axis(tickCount=4, format="~g", grid=False, ticks=False, labelOverlap=True)
+    return alt.Scale(
+        type="symlog", constant=min((f for f in figures if f > 0), default=1.0), domain=[-top / 4, top * 1.15]
+    )
 
 
 def alike(summary: Summary) -> dict[str, list[Row]]:
@@ -268,50 +265,3 @@ def opponents(summary: Summary) -> tuple[str, str]:
     mine = next(row for row in ran if row.label == best).measures[measure].mean
     others = [row for row in ran if row.label != best]
     return best, next((row for row in others if abs(row.measures[measure].mean - mine) > 1e-12), others[0]).label
-
-
-def _latencies(summary: Summary, detailed: Detailed, palette: Mapping[str, str]) -> Chart:
-    """Embedding and search apart: all samples as quantiles, the middle half and the median."""
-    import altair as alt
-
-    samples = {contender.label: contender.timing for contender in detailed.contenders}
-    models = {row.label: short_name(row) for row in summary.rows}
-    title = "Latency"
-    panels = []
-    for what, pick in (("Embedding a query", "embed_ns"), ("Searching", "search_ns")):
-        dots: list[dict[str, Any]] = []
-        boxes: list[dict[str, Any]] = []
-        for label, timing in samples.items():
-            taken = np.array(getattr(timing, pick), dtype=float) / 1e6
-            if not len(taken):
-                continue
-            at = np.linspace(0, 1, min(DOTS, len(taken)))
-            common = {"contender": label, "model": models[label]}
-            dots += [common | {"ms": round(float(value), 4)} for value in np.quantile(taken, at)]
-            five, low, middle, high, ninety = np.quantile(taken, (0.05, 0.25, 0.5, 0.75, 0.95)).tolist()
-            boxes.append(common | {"p5": five, "p25": low, "p50": middle, "p75": high, "p95": ninety, "n": len(taken)})
-        if not boxes:
-            continue
-        order = [box["contender"] for box in sorted(boxes, key=lambda box: float(box["p50"]))]
-        y = alt.Y("contender:N", sort=order, title=None, axis=alt.Axis(grid=True, ticks=False, labelLimit=150))
-        x = alt.X("p25:Q", title="ms (log)", scale=alt.Scale(type="log", nice=False, padding=8), axis=_few_ticks())
-        tip = [
-            "contender:N",
-            *(alt.Tooltip(f"{p}:Q", title=f"{p} ms", format=".3~g") for p in ("p5", "p25", "p50", "p75", "p95")),
-            "n:Q",
-        ]
-        base = alt.Chart(inline(boxes), title=what)
-        panels.append(
-            alt.layer(
-                alt.Chart(inline(dots)).mark_tick(thickness=1, size=10, opacity=0.4).encode(
-                    x=alt.X("ms:Q", title="ms (log)"), y=y, color=colour_of(palette)),
-                base.mark_bar(height=10, opacity=0.55, cornerRadius=2).encode(
-                    x=x, x2="p75:Q", y=y, color=colour_of(palette), tooltip=tip),
-                base.mark_tick(thickness=2.5, size=16, color=var("ink")).encode(
-                    x=alt.X("p50:Q", title="ms (log)"), y=y, tooltip=tip),
-            ).properties(height=26 * len(order))
-        )  # fmt: skip
-    if not panels:
-        return Chart("latency", title, "", absent="Nothing was timed.")
-    caption = "Every contender's own samples: quantiles as ticks, the middle half as a bar, the median in ink."
-    return Chart("latency", title, caption, panels, legend=False)

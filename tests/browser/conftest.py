@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ class Browser:
 
     def __init__(self, driver: webdriver.Chrome) -> None:
         self.driver = driver
+        self._log: Callable[[str], list[dict[str, str]]] = driver.get_log
 
     def screen(self, width: int = 1280, height: int = 900, scheme: str = "light", media: str = "") -> None:
         phone = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
@@ -41,7 +42,7 @@ class Browser:
 
     def open(self, page: Path) -> None:
         """Loads the page and waits until its last chart is drawn."""
-        self.driver.get_log("browser")
+        self._log("browser")
         self.driver.get(page.as_uri())
         self.wait("return document.documentElement.dataset.charts")
 
@@ -53,7 +54,7 @@ class Browser:
 
     def complaints(self) -> list[str]:
         """Everything that the page wrote to the console."""
-        return [f"{entry['level']}: {entry['message']}" for entry in self.driver.get_log("browser")]
+        return [f"{entry['level']}: {entry['message']}" for entry in self._log("browser")]
 
     def set(self, selector: str, value: object) -> None:
         """As a person would: the value, then the events."""

@@ -147,7 +147,7 @@
 
   /* Charts: one after the other, so that the page answers while they are drawn. */
   const views = {};
-  const pause = () => new Promise((resolve) => (window.requestIdleCallback || window.setTimeout)(resolve, { timeout: 200 }));
+  const pause = () => new Promise((resolve) => setTimeout(resolve));
   async function drawCharts() {
     for (const place of document.querySelectorAll(".chart")) {
       await pause();

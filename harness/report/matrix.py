@@ -222,15 +222,19 @@ def made(summary: Summary) -> str:
 def terminal(summary: Summary) -> RenderableType:
     """The verdict and the matrix for a terminal."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    grid = Table(title=headline(summary), title_justify="left", header_style="bold", pad_edge=False)
-    for place, head in enumerate(heads(summary)):
-        grid.add_column(head, justify="left" if place < 2 else "right", overflow="fold")
-    for cells in table(summary):
-        grid.add_row(*(Text(cell.text, style=STYLES.get(cell.state, "")) for cell in cells))
-    parts: list[RenderableType] = [grid, Text(LEGEND, style="dim"), Text("")]
+    from harness.console import grid
+
+    matrix = grid(*(head if place < 2 else f">{head}" for place, head in enumerate(heads(summary))))
+    lost: list[RenderableType] = []  # a reason may be long: it stands below, so that it does not widen a column
+    for row, cells in zip(ordered_rows(summary), table(summary), strict=True):
+        if row.ran or row.kind == "baseline":
+            matrix.add_row(*(Text(cell.text, style=STYLES.get(cell.state, "")) for cell in cells))
+        else:
+            lost.append(Text(f"{row.label} {cells[2].text}", style=STYLES["lost"]))
+    parts: list[RenderableType] = [Text(headline(summary), style="bold"), matrix, *lost]
+    parts += [Text(LEGEND, style="dim"), Text("")]
     parts += [Text(sentence) for sentence in summary.verdict.sentences]
     parts += [Text(""), *(Text(line) for line in advice(summary)), Text("")]
     parts += [Text(note, style="yellow" if note.startswith(DOUBT) else "dim") for note in notes(summary)]

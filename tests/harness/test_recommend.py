@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.clock import Percentiles
@@ -118,12 +118,14 @@ def test_the_next_round_figure_below(figure: float, below: float) -> None:
     assert round_below(figure) == below
 
 
+@settings(deadline=None)
 @given(st.floats(1e-4, 1e7))
 def test_it_is_always_below_and_never_far(figure: float) -> None:
     assert round_below(figure) < figure
     assert figure / round_below(figure) <= 2.5 + 1e-6
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1000), st.floats(0, 10), st.booleans())
 def test_a_tighter_limit_never_lets_more_through(p95: float, mb: float, offline: bool) -> None:
     def kept(part: float) -> set[str]:

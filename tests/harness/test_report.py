@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.lineup import Lineup
@@ -145,6 +145,7 @@ def test_what_comes_from_data_is_shown_and_never_acts(hostile: tuple[Summary, De
     assert "<script" not in markdown(hostile[0])
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=9), st.lists(st.text(), max_size=3), max_size=3))
 def test_embedded_json_cannot_end_its_element(content: object) -> None:
     text = embedded(content)

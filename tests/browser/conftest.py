@@ -88,8 +88,8 @@ class Browser:
         return found
 
 
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def start_chromium(profile: Path) -> webdriver.Chrome:
+    """A fresh browser that keeps everything in this folder."""
     names = ("chromium", "chromium-browser", "google-chrome")
     binary, driver = next(filter(None, map(shutil.which, names)), None), shutil.which("chromedriver")
     if binary is None or driver is None:
@@ -98,10 +98,16 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     options.binary_location = str(binary)
     for flag in FLAGS:
         options.add_argument(f"--{flag}")
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
+    options.add_argument(f"--user-data-dir={profile}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     started = webdriver.Chrome(options=options, service=Service(str(driver)))
     started.set_page_load_timeout(PATIENCE)
+    return started
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    started = start_chromium(tmp_path_factory.mktemp("chromium"))
     yield Browser(started)
     started.quit()
 

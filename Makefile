@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test calibrate lint clean
+.PHONY: run test test-browser calibrate clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -12,7 +12,17 @@ test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest -m 'not browser'
+
+# The page in a real Chromium, with axe-core's rules for contrast and names.
+test-browser: $(VENV)/.test $(VENV)/node_modules/axe-core
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	  { echo "no Chromium found: apt-get install chromium chromium-driver (Debian), or put one on the PATH"; exit 1; }
+	BAKEOFF_AXE=$(VENV)/node_modules/axe-core/axe.min.js BAKEOFF_BROWSER=required $(BIN)/pytest -m browser
+
+$(VENV)/node_modules/axe-core: | $(VENV)/.test
+	@command -v npm >/dev/null || { echo "no npm found, which brings axe-core: apt-get install npm (Debian)"; exit 1; }
+	npm install --silent --no-audit --no-fund --prefix $(VENV) axe-core@4
 
 # The published figures of SciFact, from our own rows: make calibrate DATA=folder with BEIR's scifact/ in it
 calibrate: $(VENV)/.run

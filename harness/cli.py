@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from harness.commands import agreement, build, cache, catalogue, compare, grade, run, score, select, validate
+from harness.commands import agreement, build, cache, catalogue, compare, grade, report, run, score, select, validate
 from providers.errors import BakeoffError, InputError
 
 app = typer.Typer(
@@ -18,6 +18,8 @@ app = typer.Typer(
 app.command()(run.run)
 app.command()(run.show)
 app.command()(validate.validate)
+app.command()(report.report)
+app.command()(report.serve)
 app.command(name="list")(catalogue.list_)
 app.add_typer(build.corpus, name="corpus")
 app.command()(select.select)

@@ -6,18 +6,20 @@ from pathlib import Path
 
 from harness import results
 from harness.formats.trec import qrels_text, run_text
-from harness.report.html import page
-from harness.report.matrix import markdown
+from harness.report import report_files
 from harness.runner import Outcome
 from harness.summary import detail, summarise
 
 
-def record(outcome: Outcome, out: Path) -> Path:
-    """Writes the result and tells where it is."""
-    summary = summarise(outcome)
+def record(outcome: Outcome, out: Path, *, command: str = "", pictures: bool = False) -> Path:
+    """Writes the result and tells where it is; pictures of the charts take seconds, so they are asked for."""
+    summary, detailed = summarise(outcome), detail(outcome)
+    summary.command = command
     folder = out / f"{outcome.started:%Y%m%d-%H%M%S}-{outcome.lineup.name}"
-    runs = {entrant.contender.label: run_text(entrant.rounds[0], entrant.contender.label) for entrant in outcome.ran}
-    results.write(
-        folder, summary, detail(outcome), markdown(summary), page(summary), runs, qrels_text(outcome.task.judgments)
-    )
+    files = report_files(summary, detailed, pictures=pictures)
+    for entrant in outcome.ran:
+        label = entrant.contender.label
+        files[f"runs/{label}.trec"] = run_text(entrant.rounds[0], label)
+    files[results.QRELS] = qrels_text(outcome.task.judgments)
+    results.write(folder, summary, detailed, files)
     return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,7 @@ from harness.files import read_json, write_atomic, write_json
 from harness.stats import Pair
 from providers.errors import InputError
 
-SUMMARY, DETAILED, MATRIX = "metrics_summary.json", "detailed_results.json", "matrix.md"
-QRELS = "judgments.qrels"
+SUMMARY, DETAILED, QRELS = "metrics_summary.json", "detailed_results.json", "judgments.qrels"
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -72,6 +72,11 @@ class Row(msgspec.Struct, kw_only=True):
     stable: bool | None = None
     warnings: list[str] = []
 
+    @property
+    def ran(self) -> bool:
+        """Whether this is a contender that answered."""
+        return self.not_run is None and self.kind != "baseline"
+
 
 class TaskInfo(msgspec.Struct, kw_only=True):
     """Enough of the task to know what was asked, and whether two results may be compared."""
@@ -88,6 +93,14 @@ class TaskInfo(msgspec.Struct, kw_only=True):
     without_relevant: list[str] = []
 
 
+class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
+    """What to choose for one use, and why; no label where nothing will do."""
+
+    use: str
+    label: str | None
+    why: str
+
+
 class Verdict(msgspec.Struct, kw_only=True):
     """Who wins, who ties, how sure, and what this many queries can't tell."""
 
@@ -97,6 +110,7 @@ class Verdict(msgspec.Struct, kw_only=True):
     pairs: list[Pair]
     smallest_detectable: float | None
     sentences: list[str]
+    recommendations: list[Recommendation] = []
 
 
 class Summary(msgspec.Struct, kw_only=True):
@@ -112,6 +126,12 @@ class Summary(msgspec.Struct, kw_only=True):
     rows: list[Row]
     verdict: Verdict
     warnings: list[str] = []
+    command: str = ""
+
+    @property
+    def ran(self) -> list[Row]:
+        """The contenders that answered, in the order of the line-up."""
+        return [row for row in self.rows if row.ran]
 
 
 class QueryResult(msgspec.Struct, kw_only=True):
@@ -148,20 +168,15 @@ class Detailed(msgspec.Struct, kw_only=True):
     baselines: dict[str, dict[str, list[float]]]
 
 
-def write(
-    folder: Path, summary: Summary, detailed: Detailed, matrix: str, page: str, runs: dict[str, str], qrels: str
-) -> None:
+def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str, str | bytes]) -> None:
     """All files of one result, in a folder that appears under its name only when it is complete."""
     if folder.exists():
         raise InputError("there is a result already", file=folder, remedy="choose another --out, or remove it")
     draft = folder.with_name(f".{folder.name}.part")
     write_json(draft / SUMMARY, summary)
     write_atomic(draft / DETAILED, msgspec.json.encode(detailed))
-    write_atomic(draft / MATRIX, matrix)
-    write_atomic(draft / "evaluation_report.html", page)
-    write_atomic(draft / QRELS, qrels)
-    for label, run in runs.items():
-        write_atomic(draft / "runs" / f"{label}.trec", run)
+    for name, content in files.items():
+        write_atomic(draft / name, content)
     draft.rename(folder)
 
 
@@ -179,3 +194,10 @@ def _result(folder: Path) -> Path:
     if not (folder / SUMMARY).is_file():
         raise InputError(f"is not a result (no {SUMMARY})", file=folder, remedy="name a folder under results/")
     return folder
+
+
+def find(folder: Path) -> list[Path]:
+    """The results in a folder, oldest first; a folder that is one itself is the only one."""
+    if (folder / SUMMARY).is_file():
+        return [folder]
+    return sorted(path.parent for path in folder.glob(f"[!.]*/{SUMMARY}"))

@@ -26,10 +26,12 @@ from harness.results import (
 )
 from harness.runner import Entrant, Outcome
 from harness.stats import bca_intervals
-from harness.task import Task
+from harness.task import Document, Task
 from harness.verdict import decide, tied_with_best
 from providers import PROVIDERS
 from providers.base import ModelCard, Role
+
+TITLE_LENGTH = 90
 
 
 def summarise(outcome: Outcome) -> Summary:
@@ -40,7 +42,7 @@ def summarise(outcome: Outcome) -> Summary:
         measure: {entrant.contender.label: entrant.scores[measure] for entrant in outcome.ran} for measure in shown
     }
     ties = {str(measure): tied_with_best(scores, lineup.seed) for measure, scores in by_measure.items()}
-    rows = [_row(entrant, task, shown, outcome.machine, ties, lineup.seed) for entrant in outcome.entrants]
+    rows = [_row(entrant, task, outcome.machine, ties, lineup.seed) for entrant in outcome.entrants]
     rows += [_baseline_row(name, scores, task, shown) for name, scores in outcome.baselines.items()]
     return Summary(
         name=lineup.name,
@@ -75,7 +77,7 @@ def detail(outcome: Outcome) -> Detailed:
             query.id: QueryInfo(text=query.text, category=query.category, grades=dict(task.judgments.get(query.id, {})))
             for query in task.queries
         },
-        titles={document.id: document.title for document in task.documents},
+        titles={document.id: _title(document) for document in task.documents},
         contenders=[
             ContenderResult(label=entrant.contender.label, queries=_query_results(entrant, task), timing=entrant.timing)
             for entrant in outcome.ran
@@ -85,6 +87,12 @@ def detail(outcome: Outcome) -> Detailed:
             for name, scores in outcome.baselines.items()
         },
     )
+
+
+def _title(document: Document) -> str:
+    """What reports call a document: the beginning of its text where it has no title."""
+    text = " ".join(document.text[: 4 * TITLE_LENGTH].split())
+    return document.title or (text if len(text) <= TITLE_LENGTH else f"{text[:TITLE_LENGTH].rstrip()} …")
 
 
 def _query_results(entrant: Entrant, task: Task) -> dict[str, QueryResult]:
@@ -103,7 +111,6 @@ def _query_results(entrant: Entrant, task: Task) -> dict[str, QueryResult]:
 def _row(
     entrant: Entrant,
     task: Task,
-    shown: Sequence[Measure],
     machine: Machine,
     ties: Mapping[str, Mapping[str, bool]],
     seed: int,
@@ -121,8 +128,7 @@ def _row(
     )
     if entrant.not_run is not None:
         return row
-    row.measures = {str(m): Value(float(values.mean())) for m, values in entrant.scores.items()}
-    row.measures |= _with_intervals({measure: entrant.scores[measure] for measure in shown}, seed)
+    row.measures = _with_intervals(entrant.scores, seed)
     row.categories = _by_category(entrant.scores, task)
     row.ties = {measure: tied[contender.label] for measure, tied in ties.items()}
     row.targets = _targets(row, task)

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from harness.measures import Measure
 from harness.power import more_queries_needed, smallest_detectable
+from harness.recommend import ALPHA, listed, recommend
 from harness.results import Row, Verdict
 from harness.stats import Pair, compare, holm_of_pairs, sign_flip_tests, tie_group
 
 Values = NDArray[np.float64]
-ALPHA = 0.05
+WORTH_TELLING = 1.5  # how many times faster a tied contender must be before the verdict mentions it
 
 
 def decide(scores: Mapping[str, Values], measure: Measure, rows: Sequence[Row], seed: int) -> Verdict:
@@ -24,7 +25,7 @@ def decide(scores: Mapping[str, Values], measure: Measure, rows: Sequence[Row], 
     best = group[0] if group else None
     detectable = detectable_difference(scores, best)
     sentences = _sentences(scores, measure, pairs, group, detectable, {row.label: row for row in rows})
-    return Verdict(
+    verdict = Verdict(
         measure=str(measure),
         best=best,
         tie_group=group,
@@ -32,6 +33,8 @@ def decide(scores: Mapping[str, Values], measure: Measure, rows: Sequence[Row], 
         smallest_detectable=detectable,
         sentences=sentences,
     )
+    verdict.recommendations = recommend(rows, verdict)
+    return verdict
 
 
 def tied_with_best(scores: Mapping[str, Values], seed: int) -> dict[str, bool]:
@@ -79,9 +82,11 @@ def _sentences(
     tied = [label for label in group[1:] if label not in same]
     worse = [label for label in against if label not in group]
     if same:
-        told.append(f"{_listed(same)} ranked every query with the same result.")
+        told.append(f"{listed(same)} ranked every query with the same result.")
     if tied:
-        told.append(f"{_listed(tied)} can't be told from it with {n} queries (Holm-adjusted p > {ALPHA}).")
+        told.append(f"{listed(tied)} can't be told from it with {n} queries (Holm-adjusted p > {ALPHA}).")
+        if faster := _faster(rows[best], [rows[label] for label in tied]):
+            told.append(faster)
         nearest = max(tied, key=lambda label: float(scores[label].mean()))
         more = more_queries_needed(scores[best] - scores[nearest])
         gap = float(scores[best].mean() - scores[nearest].mean())
@@ -91,7 +96,7 @@ def _sentences(
         closest = min(worse, key=lambda label: abs(against[label].difference))
         pair = against[closest]
         told.append(
-            f"It is better than {_listed(worse)}; the smallest of these leads is {abs(pair.difference):.3f} "
+            f"It is better than {listed(worse)}; the smallest of these leads is {abs(pair.difference):.3f} "
             f"over {closest} (p = {pair.p_holm:.2g})."
         )
     if detectable is not None and detectable < 1:
@@ -101,5 +106,25 @@ def _sentences(
     return told
 
 
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _faster(best: Row, tied: Sequence[Row]) -> str | None:
+    """Which of the tied embeds a query fastest, where that is worth telling: equal quality for less waiting."""
+    timed = {row.label: p50 for row in tied if row.latency and (p50 := row.latency.embed.p50)}
+    mine = best.latency.embed.p50 if best.latency else None
+    if not timed or mine is None:
+        return None
+    label = min(timed, key=lambda label: timed[label])
+    if mine < WORTH_TELLING * timed[label]:
+        return None
+    doubtful = bool(best.latency and best.latency.doubts) or any(
+        row.latency and row.latency.doubts for row in tied if row.label == label
+    )
+    doubt = "; these timings can't be trusted" if doubtful else ""
+    return (
+        f"{label} embeds a query {_times(mine / timed[label])}× faster "
+        f"({timed[label]:.3g} against {mine:.3g} ms, p50{doubt})."
+    )
+
+
+def _times(ratio: float) -> str:
+    """Two digits of a ratio, without an exponent."""
+    return f"{float(f'{ratio:.2g}'):g}" if ratio < 1e5 else f"{ratio:,.0f}"

@@ -30,6 +30,8 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be asked and paid.")] = False,
 ) -> None:
     """Run a line-up: fill the matrix, write the result, print the verdict."""
+    import shlex
+    import sys
     from dataclasses import replace
 
     from harness.console import Bars
@@ -53,7 +55,8 @@ def run(
     if dry_run:
         _print_plan(chosen, settings)
         return
-    folder = record(run_lineup(chosen, settings), out)
+    command = shlex.join(["bakeoff", *sys.argv[1:]])
+    folder = record(run_lineup(chosen, settings), out, command=command, pictures=True)
     show(folder)
     typer.echo(f"\nWritten to {folder}/")
 
@@ -79,13 +82,24 @@ def _print_plan(lineup: Lineup, settings: Settings) -> None:
     typer.echo(f"in all about ${sum(each.usd or 0 for each in plans):.6f}; nothing was asked")
 
 
-def show(result: Annotated[Path, typer.Argument(help="A folder under results/.")]) -> None:
-    """Print the matrix and the verdict of a result."""
+def show(
+    result: Annotated[Path, typer.Argument(help="A folder under results/.")],
+    p95: Annotated[float | None, typer.Option(min=0, help="Limit: milliseconds, question to answer.")] = None,
+    cost: Annotated[float | None, typer.Option(min=0, help="Limit: dollars for a million documents.")] = None,
+    index: Annotated[float | None, typer.Option(min=0, help="Limit: megabytes of the index.")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Limit: no network.")] = False,
+) -> None:
+    """Print the matrix and the verdict of a result, and the choice within limits where some are given."""
     from harness.console import console
+    from harness.recommend import Limits, choose
     from harness.report.matrix import terminal
     from harness.results import read_summary
 
-    console().print(terminal(read_summary(result)))
+    summary = read_summary(result)
+    console().print(terminal(summary))
+    limits = Limits(p95_ms=p95, usd_per_million=cost, index_mb=index, offline=offline)
+    if limits != Limits():
+        typer.echo(f"\nWithin these limits: {choose(summary.rows, summary.verdict, limits).sentence}")
 
 
 def lineup_path(given: Path | None) -> Path:

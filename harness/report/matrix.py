@@ -1,4 +1,4 @@
-"""The comparison matrix, the same words and figures in the terminal and in Markdown."""
+"""The comparison matrix: the same words and figures in the terminal, in Markdown, in LaTeX and on the page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.measures import Measure
+from harness.recommend import MEGABYTE, dollars
 from harness.results import Row, Summary
 
 if TYPE_CHECKING:
@@ -16,86 +17,164 @@ LEGEND = (
     f"{BEST} best   {TIED} can't be told from the best (paired randomisation test, Holm, 5%)   "
     f"{MET} {MISSED} target met, missed   {DOUBT} timing can't be trusted, see below"
 )
+STYLES = {"name": "bold", "scale": "italic", "best": "bold green", "tied": "green", "doubt": "yellow", "lost": "dim"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A mean and its interval on a measure's own scale, which runs from a random order to a perfect one."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    floor: float | None
+    ceiling: float | None
+    target: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text, and how it stands out."""
+    """One figure with its interval and marks, how it stands out, and what it is sorted by."""
 
-    text: str
-    style: str = ""
+    figure: str
+    state: str = ""
+    interval: str = ""
+    marks: str = ""
+    value: float | None = None
+    bar: Bar | None = None
+    hint: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it in one line."""
+        return " ".join(part for part in (self.figure, self.interval, self.marks) if part)
 
 
 def heads(summary: Summary) -> list[str]:
-    """The columns, in the order of the decision: who, how good, how fast, how dear."""
-    labels = [Measure.parse(measure).label for measure in _columns(summary)]
+    """The columns, in the order of the decision: who, how good, how fast, how dear, how large."""
+    labels = [Measure.parse(measure).label for measure in columns(summary)]
     labels = [f"{label} [95%]" if measure == summary.verdict.measure else label
-              for label, measure in zip(labels, _columns(summary), strict=True)]  # fmt: skip
-    return ["Model", "Store", *labels, "embed p50 ms", "search p50 ms", "total p95 ms", "cost $"]
+              for label, measure in zip(labels, columns(summary), strict=True)]  # fmt: skip
+    return [
+        "Model",
+        "Store",
+        *labels,
+        "embed p50 ms",
+        "search p50 ms",
+        "total p95 ms",
+        "cost",
+        "per M docs",
+        "index MB",
+    ]
 
 
-def _columns(summary: Summary) -> list[str]:
+def columns(summary: Summary) -> list[str]:
+    """The measures of the matrix; the one that decides is always among them."""
     return list(dict.fromkeys([*summary.matrix_measures, summary.verdict.measure]))
 
 
-def table(summary: Summary) -> list[list[Cell]]:
-    """One list of cells a row: contenders by the deciding measure, then what did not run, then the two scales."""
-    ran = [row for row in summary.rows if row.kind != "baseline" and row.not_run is None]
-    ran.sort(key=lambda row: -row.measures[summary.verdict.measure].mean)
-    lost = [row for row in summary.rows if row.not_run is not None]
+def ordered_rows(summary: Summary) -> list[Row]:
+    """Contenders by the deciding measure, then the two scales, then what did not run."""
+    ran = sorted(summary.ran, key=lambda row: -round(row.measures[summary.verdict.measure].mean, 12))
     scales = [row for row in summary.rows if row.kind == "baseline"]
+    return ran + scales + [row for row in summary.rows if row.not_run is not None]
+
+
+def table(summary: Summary) -> list[list[Cell]]:
+    """One list of cells for each of the ordered rows."""
     best = {
-        measure: max((round(row.measures[measure].mean, 12) for row in ran), default=0.0)
-        for measure in _columns(summary)
+        measure: max((round(row.measures[measure].mean, 12) for row in summary.ran), default=0.0)
+        for measure in columns(summary)
     }
-    return [_cells(row, summary, best) for row in (*ran, *scales)] + [_lost(row, summary) for row in lost]
+    return [
+        _lost(row, summary) if row.not_run is not None else _cells(row, summary, best) for row in ordered_rows(summary)
+    ]
 
 
 def _cells(row: Row, summary: Summary, best: dict[str, float]) -> list[Cell]:
-    name = Cell(_name(row), "italic" if row.kind == "baseline" else "bold")
-    measures = [_measure(row, measure, summary, best[measure]) for measure in _columns(summary)]
-    return [name, Cell(row.store or "–"), *measures, *_latency(row), _cost(row)]
+    name = Cell(short_name(row), "scale" if row.kind == "baseline" else "name")
+    measures = [_measure(row, measure, summary, best[measure]) for measure in columns(summary)]
+    return [name, Cell(row.store or "–"), *measures, *_latency(row), *_cost(row), _index(row)]
 
 
-def _name(row: Row) -> str:
+def short_name(row: Row) -> str:
     """The contender without its store, which has a column of its own."""
     return row.label.removesuffix(f"+{row.store}")
 
 
 def _measure(row: Row, measure: str, summary: Summary, best: float) -> Cell:
     value = row.measures[measure]
-    text, style = f"{value.mean:.3f}", ""
-    if measure == summary.verdict.measure and value.low is not None and value.high is not None:
-        text += f" [{value.low:.2f}, {value.high:.2f}]"
+    interval = ""
+    if value.low is not None and value.high is not None:
+        interval = f"[{value.low:.2f}, {value.high:.2f}]"
+    state, marks = "", []
     if row.kind != "baseline" and round(value.mean, 12) == best:
-        text, style = f"{text} {BEST}", "bold green"
+        state, marks = "best", [BEST]
     elif row.ties.get(measure):
-        text, style = f"{text} {TIED}", "green"
+        state, marks = "tied", [TIED]
     if measure in row.targets:
-        text += f" {MET if row.targets[measure] else MISSED}"
-    return Cell(text, style)
+        marks.append(MET if row.targets[measure] else MISSED)
+    scale = {each.label: each.measures[measure].mean for each in summary.rows if each.kind == "baseline"}
+    return Cell(
+        f"{value.mean:.3f}",
+        state,
+        interval if measure == summary.verdict.measure else "",
+        " ".join(marks),
+        value.mean,
+        Bar(
+            value.mean,
+            value.low,
+            value.high,
+            scale.get("random"),
+            scale.get("oracle"),
+            summary.task.targets.get(measure),
+        ),
+        interval,
+    )
 
 
 def _latency(row: Row) -> list[Cell]:
     if row.latency is None:
         return [Cell("–")] * 3
-    mark = f" {DOUBT}" if row.latency.doubts else ""
-    figures = (row.latency.embed.p50, row.latency.search.p50, row.latency.total.p95)
-    return [Cell("–" if figure is None else f"{figure:.2f}{mark}", "yellow" if mark else "") for figure in figures]
+    mark, why = (DOUBT, "; ".join(row.latency.doubts)) if row.latency.doubts else ("", "")
+    cells = []
+    for figure, n in (
+        (row.latency.embed.p50, row.latency.embed.n),
+        (row.latency.search.p50, row.latency.search.n),
+        (row.latency.total.p95, row.latency.total.n),
+    ):
+        if figure is None:
+            cells.append(Cell("–", hint=f"{n} samples are too few" if n else ""))
+        else:
+            cells.append(Cell(f"{figure:.2f}", "doubt" if mark else "", "", mark, figure, hint=why or f"{n} samples"))
+    return cells
 
 
-def _cost(row: Row) -> Cell:
+def _cost(row: Row) -> list[Cell]:
+    """What this run's vectors cost, and what a million documents would."""
     if row.cost is None:
+        return [Cell("–")] * 2
+    about = "~" if row.cost.tokens_estimated else ""
+    return [
+        Cell("unknown" if usd is None else f"{about if usd else ''}{dollars(usd)}", value=usd, hint=row.cost.price)
+        for usd in (row.cost.usd, row.cost.usd_per_million_documents)
+    ]
+
+
+def _index(row: Row) -> Cell:
+    if row.index_bytes is None:
         return Cell("–")
-    if row.cost.usd is None:
-        return Cell("unknown")
-    about = "~" if row.cost.tokens_estimated and row.cost.usd else ""
-    return Cell("0" if row.cost.usd == 0 else f"{about}{row.cost.usd:.6f}")
+    return Cell(f"{row.index_bytes / MEGABYTE:.2f}", value=row.index_bytes / MEGABYTE)
 
 
 def _lost(row: Row, summary: Summary) -> list[Cell]:
-    reason = Cell(f"not run: {row.not_run}", "dim")
-    return [Cell(_name(row), "dim"), Cell(row.store or "–", "dim"), reason, *[Cell("")] * (len(heads(summary)) - 3)]
+    reason = Cell(f"not run: {row.not_run}", "lost")
+    return [
+        Cell(short_name(row), "lost"),
+        Cell(row.store or "–", "lost"),
+        reason,
+        *[Cell("")] * (len(heads(summary)) - 3),
+    ]
 
 
 def notes(summary: Summary) -> list[str]:
@@ -126,21 +205,13 @@ def headline(summary: Summary) -> str:
     )
 
 
-def markdown(summary: Summary) -> str:
-    """`matrix.md`."""
-    lines = [f"# {headline(summary)}", "", *(f"- {sentence}" for sentence in summary.verdict.sentences), ""]
-    columns = heads(summary)
-    lines += ["| " + " | ".join(columns) + " |", "|" + "|".join(["---"] * 2 + ["--:"] * (len(columns) - 2)) + "|"]
-    lines += ["| " + " | ".join(_escaped(cell.text) for cell in cells) + " |" for cells in table(summary)]
-    lines += ["", LEGEND, "", *(f"- {note}" for note in notes(summary)), "", _made(summary)]
-    return "\n".join(lines) + "\n"
+def advice(summary: Summary) -> list[str]:
+    """The recommendations by use, a line each."""
+    return [f"{each.use}: {each.label or 'none'}. {each.why}" for each in summary.verdict.recommendations]
 
 
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
-
-
-def _made(summary: Summary) -> str:
+def made(summary: Summary) -> str:
+    """When and where, in one sentence."""
     machine = summary.machine
     return (
         f"Made {summary.started} on {machine.cpu} ({machine.cores} cores, load {machine.load_before} before and "
@@ -149,17 +220,22 @@ def _made(summary: Summary) -> str:
 
 
 def terminal(summary: Summary) -> RenderableType:
-    """The matrix for a terminal."""
+    """The verdict and the matrix for a terminal."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    grid = Table(title=headline(summary), title_justify="left", header_style="bold", pad_edge=False)
-    for place, head in enumerate(heads(summary)):
-        grid.add_column(head, justify="left" if place < 2 else "right", overflow="fold")
-    for cells in table(summary):
-        grid.add_row(*(Text(cell.text, style=cell.style) for cell in cells))
-    parts: list[RenderableType] = [grid, Text(LEGEND, style="dim"), Text("")]
+    from harness.console import grid
+
+    matrix = grid(*(head if place < 2 else f">{head}" for place, head in enumerate(heads(summary))))
+    lost: list[RenderableType] = []  # a reason may be long: it stands below, so that it does not widen a column
+    for row, cells in zip(ordered_rows(summary), table(summary), strict=True):
+        if row.ran or row.kind == "baseline":
+            matrix.add_row(*(Text(cell.text, style=STYLES.get(cell.state, "")) for cell in cells))
+        else:
+            lost.append(Text(f"{row.label} {cells[2].text}", style=STYLES["lost"]))
+    parts: list[RenderableType] = [Text(headline(summary), style="bold"), matrix, *lost]
+    parts += [Text(LEGEND, style="dim"), Text("")]
     parts += [Text(sentence) for sentence in summary.verdict.sentences]
+    parts += [Text(""), *(Text(line) for line in advice(summary)), Text("")]
     parts += [Text(note, style="yellow" if note.startswith(DOUBT) else "dim") for note in notes(summary)]
     return Group(*parts)

@@ -11,7 +11,7 @@ import pytrec_eval
 
 from harness.lineup import Lineup
 from harness.record import record
-from harness.report.matrix import markdown
+from harness.report.exports import markdown
 from harness.results import read_detailed, read_summary
 from harness.runner import Settings, run
 from providers.errors import InputError

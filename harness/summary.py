@@ -235,5 +235,5 @@ def _row_warnings(entrant: Entrant) -> list[str]:
             found.append(f"{truncated} texts were longer than the model's context and were cut")
     short = sum(not ranking.ids for ranking in entrant.rounds[0].values())
     if short:
-        found.append(f"{short} queries got no answer at all")
+        found.append(f"{short} {'query' if short == 1 else 'queries'} got no answer at all")
     return found

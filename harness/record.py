@@ -16,8 +16,18 @@ def record(outcome: Outcome, out: Path) -> Path:
     """Writes the result and tells where it is."""
     summary = summarise(outcome)
     folder = out / f"{outcome.started:%Y%m%d-%H%M%S}-{outcome.lineup.name}"
-    runs = {entrant.contender.label: run_text(entrant.rounds[0], entrant.contender.label) for entrant in outcome.ran}
+    runs = {
+        entrant.contender.label: run_text(entrant.rounds[0], entrant.contender.label)
+        for entrant in outcome.ran
+        if entrant.rounds and entrant.rounds[0]
+    }
     results.write(
-        folder, summary, detail(outcome), markdown(summary), page(summary), runs, qrels_text(outcome.task.judgments)
+        folder,
+        summary,
+        detail(outcome),
+        markdown(summary),
+        page(summary),
+        runs,
+        {results.QRELS: qrels_text(outcome.task.judgments), **outcome.extras.files},
     )
     return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,15 @@ class Verdict(msgspec.Struct, kw_only=True):
     sentences: list[str]
 
 
+class Section(msgspec.Struct, kw_only=True):
+    """A table that a kind of task adds to every report, in words and figures that are ready to be shown."""
+
+    title: str
+    head: list[str] = []
+    rows: list[list[str]] = []
+    notes: list[str] = []
+
+
 class Summary(msgspec.Struct, kw_only=True):
     """`metrics_summary.json`."""
 
@@ -112,6 +122,8 @@ class Summary(msgspec.Struct, kw_only=True):
     rows: list[Row]
     verdict: Verdict
     warnings: list[str] = []
+    figures: dict[str, Any] = {}
+    sections: list[Section] = []
 
 
 class QueryResult(msgspec.Struct, kw_only=True):
@@ -149,7 +161,13 @@ class Detailed(msgspec.Struct, kw_only=True):
 
 
 def write(
-    folder: Path, summary: Summary, detailed: Detailed, matrix: str, page: str, runs: dict[str, str], qrels: str
+    folder: Path,
+    summary: Summary,
+    detailed: Detailed,
+    matrix: str,
+    page: str,
+    runs: dict[str, str],
+    files: Mapping[str, str | bytes],
 ) -> None:
     """All files of one result, in a folder that appears under its name only when it is complete."""
     if folder.exists():
@@ -159,9 +177,10 @@ def write(
     write_atomic(draft / DETAILED, msgspec.json.encode(detailed))
     write_atomic(draft / MATRIX, matrix)
     write_atomic(draft / "evaluation_report.html", page)
-    write_atomic(draft / QRELS, qrels)
     for label, run in runs.items():
         write_atomic(draft / "runs" / f"{label}.trec", run)
+    for name, content in files.items():
+        write_atomic(draft / name, content)
     draft.rename(folder)
 
 

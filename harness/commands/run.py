@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from harness.runner import Settings
 
 LineupArgument = Annotated[
-    Path | None, typer.Argument(help="The line-up; default: ./bakeoff.toml, or the built-in one.")
+    Path | None,
+    typer.Argument(help="A line-up, or a built-in one's name; default: ./bakeoff.toml, or the built-in one."),
 ]
 
 
@@ -28,6 +29,10 @@ def run(
     cache: Annotated[bool, typer.Option(help="Keep vectors on disk and reuse them.")] = True,
     max_cost: Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are passed.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be asked and paid.")] = False,
+    tune_weights: Annotated[
+        bool,
+        typer.Option("--tune-weights", help="Fusions: choose weights by cross-validation and tell their score."),
+    ] = False,
 ) -> None:
     """Run a line-up: fill the matrix, write the result, print the verdict."""
     from dataclasses import replace
@@ -49,6 +54,7 @@ def run(
         max_cost=max_cost,
         progress=Bars(),
         notice=lambda text: typer.echo(f"warning: {text}", err=True),
+        tune_weights=tune_weights,
     )
     if dry_run:
         _print_plan(chosen, settings)
@@ -90,7 +96,7 @@ def show(result: Annotated[Path, typer.Argument(help="A folder under results/.")
 
 def lineup_path(given: Path | None) -> Path:
     """The file that was named, the one in this folder, or the one that travels with Bakeoff."""
-    from harness.shipped import default_lineup
+    from harness.shipped import default_lineup, lineup_file
 
     here = Path("bakeoff.toml")
-    return given or (here if here.is_file() else default_lineup())
+    return lineup_file(given) if given else here if here.is_file() else default_lineup()

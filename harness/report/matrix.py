@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.measures import Measure
-from harness.results import Row, Summary
+from harness.results import Row, Section, Summary
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -132,8 +132,23 @@ def markdown(summary: Summary) -> str:
     columns = heads(summary)
     lines += ["| " + " | ".join(columns) + " |", "|" + "|".join(["---"] * 2 + ["--:"] * (len(columns) - 2)) + "|"]
     lines += ["| " + " | ".join(_escaped(cell.text) for cell in cells) + " |" for cells in table(summary)]
-    lines += ["", LEGEND, "", *(f"- {note}" for note in notes(summary)), "", _made(summary)]
+    lines += ["", LEGEND, "", *(f"- {note}" for note in notes(summary)), ""]
+    for section in summary.sections:
+        lines += _section(section)
+    lines.append(_made(summary))
     return "\n".join(lines) + "\n"
+
+
+def _section(section: Section) -> list[str]:
+    """A table of the task's kind in Markdown."""
+    lines = [f"## {section.title}", ""]
+    if section.head:
+        lines += [
+            "| " + " | ".join(map(_escaped, section.head)) + " |",
+            "|" + "|".join(["---"] * len(section.head)) + "|",
+        ]
+        lines += ["| " + " | ".join(map(_escaped, cells)) + " |" for cells in section.rows] + [""]
+    return [*lines, *(f"- {note}" for note in section.notes), ""]
 
 
 def _escaped(text: str) -> str:
@@ -162,4 +177,20 @@ def terminal(summary: Summary) -> RenderableType:
     parts: list[RenderableType] = [grid, Text(LEGEND, style="dim"), Text("")]
     parts += [Text(sentence) for sentence in summary.verdict.sentences]
     parts += [Text(note, style="yellow" if note.startswith(DOUBT) else "dim") for note in notes(summary)]
+    for section in summary.sections:
+        parts += [Text(""), _section_grid(section), *(Text(note, style="dim") for note in section.notes)]
     return Group(*parts)
+
+
+def _section_grid(section: Section) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    if not section.head:
+        return Text(section.title, style="bold")
+    grid = Table(title=section.title, title_justify="left", header_style="bold", pad_edge=False)
+    for place, head in enumerate(section.head):
+        grid.add_column(Text(head), justify="left" if place == 0 else "right", overflow="fold")
+    for cells in section.rows:
+        grid.add_row(*map(Text, cells))
+    return grid

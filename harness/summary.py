@@ -96,13 +96,14 @@ def detail(outcome: Outcome) -> Detailed:
 def _query_results(entrant: Entrant, task: Task) -> dict[str, QueryResult]:
     found = {}
     answered = entrant.rounds[0] if entrant.rounds else {}
+    columns = {str(measure): values.tolist() for measure, values in entrant.scores.items()}
     for place, query in enumerate(task.queries[:DETAILED_QUERIES]):
         ranking, grades = answered.get(query.id, Ranking((), ())), task.judgments.get(query.id, {})
         found[query.id] = QueryResult(
             ids=list(ranking.ids),
             scores=list(ranking.scores),
             grades=[grades.get(document) for document in ranking.ids],
-            measures={str(measure): float(values[place]) for measure, values in entrant.scores.items()},
+            measures={name: values[place] for name, values in columns.items()},
         )
     return found
 

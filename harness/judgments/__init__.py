@@ -21,6 +21,7 @@ KINDS: Registry[Kind] = Registry(
         "graded": "harness.judgments.graded:Graded",
         "reference": "harness.judgments.reference:Reference",
         "ordered": "harness.judgments.ordered:Ordered",
+        "single": "harness.judgments.single:Single",
     },
 )
 

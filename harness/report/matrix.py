@@ -107,7 +107,7 @@ def notes(summary: Summary) -> list[str]:
         for doubt in row.latency.doubts if row.latency else []:
             reasons.setdefault(doubt, []).append(row.label)
     found += [f"{DOUBT} {_who(labels, summary)}: {doubt}" for doubt, labels in reasons.items()]
-    if summary.lineup["rounds"] > 1 and not any(row.stable is False for row in summary.rows):
+    if any(row.stable for row in summary.rows) and not any(row.stable is False for row in summary.rows):
         found.append(f"Stable: all {summary.lineup['rounds']} rounds ranked identically.")
     return found
 

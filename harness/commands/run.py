@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,6 +33,11 @@ def run(
         bool,
         typer.Option("--tune-weights", help="Fusions: choose weights by cross-validation and tell their score."),
     ] = False,
+    weights: Annotated[Path | None, typer.Option(help="Profiles: weights of similarity and keywords, as JSON.")] = None,
+    use_best_weights: Annotated[bool, typer.Option(help="Profiles: the weights beside the task, if any.")] = True,
+    calibrate_thresholds: Annotated[
+        bool, typer.Option("--calibrate-thresholds", help="Profiles: tell which thresholds would fit; applies none.")
+    ] = False,
 ) -> None:
     """Run a line-up: fill the matrix, write the result, print the verdict."""
     from dataclasses import replace
@@ -46,6 +51,12 @@ def run(
     chosen = Lineup.read(lineup_path(lineup)).narrowed(only or (), store or ())
     if rounds is not None:
         chosen = replace(chosen, rounds=rounds)
+    overrides: dict[str, Any] = {
+        **({"weights_file": str(weights.absolute())} if weights else {}),
+        **({} if use_best_weights else {"use_best_weights": False}),
+        **({"calibrate_thresholds": True} if calibrate_thresholds else {}),
+    }
+    chosen = replace(chosen, overrides=overrides)
     if out.exists() and not out.is_dir():
         raise InputError("is not a folder", file=out, remedy="choose another --out")
     settings = Settings(

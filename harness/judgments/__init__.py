@@ -22,6 +22,7 @@ KINDS: Registry[Kind] = Registry(
         "reference": "harness.judgments.reference:Reference",
         "ordered": "harness.judgments.ordered:Ordered",
         "single": "harness.judgments.single:Single",
+        "profiles": "harness.judgments.profiles:Profiles",
     },
 )
 

@@ -134,12 +134,12 @@ def markdown(summary: Summary) -> str:
     lines += ["| " + " | ".join(_escaped(cell.text) for cell in cells) + " |" for cells in table(summary)]
     lines += ["", LEGEND, "", *(f"- {note}" for note in notes(summary)), ""]
     for section in summary.sections:
-        lines += _section(section)
+        lines += section_markdown(section)
     lines.append(_made(summary))
     return "\n".join(lines) + "\n"
 
 
-def _section(section: Section) -> list[str]:
+def section_markdown(section: Section) -> list[str]:
     """A table of the task's kind in Markdown."""
     lines = [f"## {section.title}", ""]
     if section.head:

@@ -164,15 +164,18 @@ def _build_store(entrant: Entrant, embeddings: Embeddings, folder: Path) -> None
     contender, index = entrant.contender, embeddings.index(entrant.contender)
     if (reason := STORES.get(contender.store).missing()) and not embeddings.settings.offline:
         raise Unavailable(reason)
-    embedder, vectors = embeddings.of(contender)
-    variant = contender.variant.fitted(vectors)
-    vectors = variant.documents(vectors)
+    embedder, whole = embeddings.of(contender)
+    variant = contender.variant.fitted(whole)
+    vectors = variant.documents(whole)
     entrant.embedder, entrant.provider, entrant.dimensions = embedder, embedder.provider, int(vectors.shape[1])
     folder.mkdir()
     store = STORES.create(contender.store, dimensions=int(vectors.shape[1]), folder=folder, **contender.store_options)
     _, nanoseconds = timed(lambda: store.add([chunk.id for chunk in index.chunks], vectors))
     entrant.build_seconds, entrant.index_bytes = nanoseconds / 1e9, store.size_bytes()
     entrant.searcher = DenseSearcher(embedder, store, index, variant)
+    rows = {chunk.id: row for row, chunk in enumerate(index.chunks)} if index.texts else {}
+    for item in index.texts.keys() & rows.keys():
+        entrant.searcher.learn(item, whole[rows[item]])
 
 
 def _build_ranker(entrant: Entrant, embeddings: Embeddings) -> None:

@@ -154,7 +154,7 @@ def _answer_all(entrant: Entrant, queries: Sequence[Query], kind: Kind) -> None:
         entrant.timing.search_ns.append(answer.search_ns)
         if answer.embed_ns is not None:
             entrant.timing.embed_ns.append(answer.embed_ns)
-        if answer.embed_ns is not None or entrant.embedder is None:
+        if answer.embed_ns is not None or entrant.embedder is None or query.item:
             entrant.timing.total_ns.append(answer.search_ns + (answer.embed_ns or 0))
     entrant.rounds.append(answered)
 

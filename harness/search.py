@@ -99,10 +99,15 @@ class DenseSearcher:
         ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k), query.item)
         return Answer(ranking, search_ns, embed_ns)
 
+    def learn(self, item: str, vector: Vectors) -> None:
+        """An item that is one piece has its vector already: asking for it again would only cost."""
+        self._vectors[item if self.embedder.provider.by_id else self.index.texts[item]] = vector
+
     def know(self, queries: Sequence[Query]) -> None:
         """Takes the vectors of these queries in one go, untimed: nobody wants to pay 300 requests for a latency."""
         for role in Role:
             texts = [self._asked(query) for query in queries if _role(query) is role]
+            texts = [text for text in texts if text not in self._vectors]
             if texts:
                 self._vectors.update(zip(texts, self.embedder.embed(texts, role), strict=True))
 

@@ -135,7 +135,8 @@ def _row(
     row.ties = {measure: tied[contender.label] for measure, tied in ties.items()}
     row.targets = _targets(row, task)
     if entrant.searcher is not None:
-        row.latency = _latency(entrant, machine, local=row.local)
+        nothing_to_embed = all(query.item for query in task.queries)
+        row.latency = _latency(entrant, machine, local=row.local or nothing_to_embed)
         row.cost = _cost(entrant, len(task.documents))
     row.dimensions, row.index_bytes = entrant.dimensions, entrant.index_bytes
     row.vector_bytes = contender.variant.bytes_each(entrant.dimensions) if entrant.dimensions else None

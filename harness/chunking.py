@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from math import sqrt
 
 from harness.task import Document
+from providers.errors import InputError
+from providers.registry import nearest
 
 # A full stop, question or exclamation mark, a space, and something that can open a sentence.
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-ZÀ-Þ0-9])")
@@ -18,26 +20,31 @@ _NO_END = re.compile(r"(?:\b[A-Z]|\b(?:St|Mt|Dr|Mr|Mrs|Ms|No|Jr|Sr|vs|etc|e\.g|i
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a document as it is embedded; its title goes before it, as BEIR and MTEB do."""
+    """A piece of a document as it is embedded, its title before it; a piece of a field has none."""
 
     id: str
     document: str
     text: str
 
 
-def chunks(document: Document) -> list[Chunk]:
-    """The pieces of one document. A document that is not cut keeps its own id."""
-    size = document.chunking.max_chunk_size
+def chunks(document: Document, field: str = "") -> list[Chunk]:
+    """The pieces of one document, or of one of its fields. A document that is not cut keeps its own id."""
+    if field and field not in document.fields:
+        raise InputError(
+            f"document {document.id!r} has no field {field!r}", place="field", remedy=nearest(field, [*document.fields])
+        )
+    size, title = document.chunking.max_chunk_size, "" if field else document.title
+    text = document.fields[field] if field else document.text
     match document.chunking.chunk_strategy:
         case "whole":
-            pieces = [document.text]
+            pieces = [text]
         case "fixed":
-            pieces = list(_fixed(document.text, size))
+            pieces = list(_fixed(text, size))
         case "sentence":
-            pieces = _packed(sentences(document.text), size)
+            pieces = _packed(sentences(text), size)
         case "semantic":
-            pieces = _semantic(sentences(document.text), size)
-    texts = [f"{document.title} {piece}".strip() for piece in pieces or [""]]
+            pieces = _semantic(sentences(text), size)
+    texts = [f"{title} {piece}".strip() for piece in pieces or [""]]
     if len(texts) == 1:
         return [Chunk(document.id, document.id, texts[0])]
     return [Chunk(f"{document.id}#{place}", document.id, text) for place, text in enumerate(texts)]

@@ -6,7 +6,20 @@ import sys
 
 import typer
 
-from harness.commands import agreement, build, cache, catalogue, compare, grade, report, run, score, select, validate
+from harness.commands import (
+    agreement,
+    build,
+    cache,
+    catalogue,
+    compare,
+    grade,
+    report,
+    run,
+    score,
+    select,
+    snapshot,
+    validate,
+)
 from providers.errors import BakeoffError, InputError
 
 app = typer.Typer(
@@ -32,6 +45,7 @@ app.command()(agreement.audit)
 app.command()(score.score)
 app.command()(compare.compare)
 app.command()(compare.gate)
+app.command()(snapshot.snapshot)
 app.command()(cache.doctor)
 app.add_typer(cache.cache, name="cache")
 app.add_typer(catalogue.models, name="models")

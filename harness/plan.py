@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.cache import VectorCache
-from harness.chunking import Chunk, chunks
 from harness.embed import Embedder, batches, estimated_tokens
-from harness.formats import load_task
+from harness.judgments import load_kind
 from harness.lineup import Contender, Lineup
+from harness.prepare import Embeddings
 from harness.runner import TIMED_HOSTED, Settings
-from harness.task import Query
-from providers import PROVIDERS
 from providers.base import ModelCard, Role
 from providers.errors import BakeoffError, InputError
 
@@ -33,24 +31,26 @@ class Plan:
 
 def plan(lineup: Lineup, settings: Settings) -> list[Plan]:
     """A plan for each distinct embedding, in the order of the line-up. Asks no provider for anything."""
-    task = load_task(lineup.task, lineup.folder)
-    pieces = [chunk for document in task.documents for chunk in chunks(document)]
-    rows: dict[tuple[str, str, str], list[Contender]] = {}
-    for contender in lineup.contenders:
+    kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
+    embeddings = Embeddings(kind.task(), 1, settings, lineup.folder)
+    rows: dict[tuple[str, ...], list[Contender]] = {}
+    for contender in (*kind.models, *lineup.contenders):
         if contender.provider:
             rows.setdefault(contender.embedding(), []).append(contender)
-    return [_plan(sharing, pieces, task.queries, settings) for sharing in rows.values()]
+    return [_plan(sharing, embeddings, settings) for sharing in rows.values()]
 
 
-def _plan(sharing: Sequence[Contender], pieces: Sequence[Chunk], queries: Sequence[Query], settings: Settings) -> Plan:
+def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settings) -> Plan:
     first, labels = sharing[0], tuple(contender.label for contender in sharing)
     try:
-        provider = PROVIDERS.create(first.provider, **first.provider_options())
+        provider, index = first.create(embeddings.folder), embeddings.index(first)
         cache = VectorCache(settings.cache) if settings.cache and not provider.by_id else None
         embedder = Embedder(provider, cache, settings.policy)
-        texts = [chunk.id if provider.by_id else chunk.text for chunk in pieces]
+        texts = [chunk.id if provider.by_id else chunk.text for chunk in index.chunks]
         embedder.fit(texts)
+        queries = [query for query in embeddings.task.queries if not query.item]
         asked = [query.id if provider.by_id else query.text for query in queries]
+        texts += [] if provider.by_id else index.texts.values()  # items ask as the documents that they are
         documents, wanted = embedder.missing(texts, Role.DOCUMENT), embedder.missing(asked, Role.QUERY)
     except InputError:
         raise

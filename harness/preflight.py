@@ -17,6 +17,8 @@ def task_warnings(task: Task) -> list[str]:
     first: dict[str, str] = {}
     twins = []
     for document in task.documents:
+        if not document.whole():
+            continue  # known by its id alone
         original = first.setdefault(f"{document.title}\n{document.text}", document.id)
         if original != document.id:
             twins.append(f"{document.id} = {original}")

@@ -18,8 +18,9 @@ def record(outcome: Outcome, out: Path, *, command: str = "", pictures: bool = F
     folder = out / f"{outcome.started:%Y%m%d-%H%M%S}-{outcome.lineup.name}"
     files = report_files(summary, detailed, pictures=pictures)
     for entrant in outcome.ran:
-        label = entrant.contender.label
-        files[f"runs/{label}.trec"] = run_text(entrant.rounds[0], label)
+        if entrant.rounds and entrant.rounds[0]:
+            label = entrant.contender.label
+            files[f"runs/{label}.trec"] = run_text(entrant.rounds[0], label)
     files[results.QRELS] = qrels_text(outcome.task.judgments)
-    results.write(folder, summary, detailed, files)
+    results.write(folder, summary, detailed, files | dict(outcome.extras.files))
     return folder

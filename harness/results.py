@@ -113,6 +113,15 @@ class Verdict(msgspec.Struct, kw_only=True):
     recommendations: list[Recommendation] = []
 
 
+class Section(msgspec.Struct, kw_only=True):
+    """A table that a kind of task adds to every report, in words and figures that are ready to be shown."""
+
+    title: str
+    head: list[str] = []
+    rows: list[list[str]] = []
+    notes: list[str] = []
+
+
 class Summary(msgspec.Struct, kw_only=True):
     """`metrics_summary.json`."""
 
@@ -127,6 +136,8 @@ class Summary(msgspec.Struct, kw_only=True):
     verdict: Verdict
     warnings: list[str] = []
     command: str = ""
+    figures: dict[str, Any] = {}
+    sections: list[Section] = []
 
     @property
     def ran(self) -> list[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -35,10 +35,14 @@ class Searcher(Protocol):
 
 @dataclass(slots=True)
 class Index:
-    """The pieces of the corpus and whose they are: what turns hits on pieces into a ranking of documents."""
+    """The pieces of the corpus and whose they are: what turns hits on pieces into a ranking of documents.
+
+    `texts` holds whole documents, for queries that are items of the corpus.
+    """
 
     chunks: Sequence[Chunk]
     depth: int
+    texts: Mapping[str, str] = field(default_factory=dict)
     owner: dict[str, str] = field(init=False)
     most_pieces: int = field(init=False)
 
@@ -54,13 +58,21 @@ class Index:
         """How many pieces to ask for: enough for `depth` documents however they are cut, and one to see a tie by."""
         return min(len(self.owner), self.depth * self.most_pieces + 1)
 
-    def ranking(self, hits: Hits, more: Callable[[int], Hits]) -> Ranking:
-        """Documents by their best piece. Asks for more while documents that tie with the last may be missing."""
+    def reach_past(self, item: str) -> int:
+        """The reach of a query that is an item: its own pieces take places that others need."""
+        return min(len(self.owner), self.reach + self.most_pieces) if item else self.reach
+
+    def ranking(self, hits: Hits, more: Callable[[int], Hits], item: str = "") -> Ranking:
+        """Documents by their best piece. Asks for more while documents that tie with the last may be missing.
+
+        `item` is the document that asks: it has no place in its own ranking.
+        """
         while True:
             scores = [round(score, SIMILARITY_DIGITS) for score in hits.scores]
             best = best_chunks(hits.ids, scores, self.owner)
+            best.pop(item, None)
             ranking = ordered(best.items(), self.depth)
-            complete = len(hits.ids) >= len(self.owner) or len(hits.ids) < self.reach
+            complete = len(hits.ids) >= len(self.owner) or len(hits.ids) < self.reach_past(item)
             if complete or (len(ranking) == self.depth and min(scores) < ranking.scores[-1]):
                 return ranking
             wider = more(min(len(self.owner), 2 * len(hits.ids)))
@@ -83,27 +95,35 @@ class DenseSearcher:
         """Embeds, searches, ranks."""
         whole, embed_ns = self._vector(query)
         vector = self.variant.queries(whole[None])[0]
-        hits, search_ns = timed(lambda: self.store.search(vector, self.index.reach))
-        ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k))
+        hits, search_ns = timed(lambda: self.store.search(vector, self.index.reach_past(query.item)))
+        ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k), query.item)
         return Answer(ranking, search_ns, embed_ns)
+
+    def learn(self, item: str, vector: Vectors) -> None:
+        """An item that is one piece has its vector already: asking for it again would only cost."""
+        self._vectors[item if self.embedder.provider.by_id else self.index.texts[item]] = vector
 
     def know(self, queries: Sequence[Query]) -> None:
         """Takes the vectors of these queries in one go, untimed: nobody wants to pay 300 requests for a latency."""
-        texts = [self._asked(query) for query in queries]
-        if texts:
-            self._vectors.update(zip(texts, self.embedder.embed(texts, Role.QUERY), strict=True))
+        for role in Role:
+            texts = [self._asked(query) for query in queries if _role(query) is role]
+            texts = [text for text in texts if text not in self._vectors]
+            if texts:
+                self._vectors.update(zip(texts, self.embedder.embed(texts, role), strict=True))
 
     def _vector(self, query: Query) -> tuple[Vectors, int | None]:
         text = self._asked(query)
         if text in self._vectors:
             return self._vectors[text], None
-        vector, embed_ns = self.embedder.embed_timed(text, Role.QUERY)
+        vector, embed_ns = self.embedder.embed_timed(text, _role(query))
         if not self.embedder.provider.local:
             self._vectors[text] = vector
         return vector, embed_ns
 
     def _asked(self, query: Query) -> str:
-        return query.id if self.embedder.provider.by_id else query.text
+        if self.embedder.provider.by_id:
+            return query.item or query.id
+        return self.index.texts[query.item] if query.item else query.text
 
 
 @dataclass(slots=True)
@@ -115,5 +135,11 @@ class LexicalSearcher:
 
     def ask(self, query: Query) -> Answer:
         """Searches, ranks."""
-        hits, search_ns = timed(lambda: self.ranker.search(query.text, self.index.reach))
-        return Answer(self.index.ranking(hits, lambda k: self.ranker.search(query.text, k)), search_ns)
+        text, reach = self.index.texts.get(query.item, query.text), self.index.reach_past(query.item)
+        hits, search_ns = timed(lambda: self.ranker.search(text, reach))
+        return Answer(self.index.ranking(hits, lambda k: self.ranker.search(text, k), query.item), search_ns)
+
+
+def _role(query: Query) -> Role:
+    """An item is compared as what it is, a document: its vector is the one in the store."""
+    return Role.DOCUMENT if query.item else Role.QUERY

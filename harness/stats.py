@@ -16,6 +16,8 @@ SEED = 42
 FLIPS = 100_000
 RESAMPLES = 10_000
 EXACT_UP_TO = 20
+DRAWS = 100_000_000  # signs or draws in all: with very many queries fewer repetitions tell as much
+BLOCK_CELLS = 1 << 24  # of them held at once
 NOISE = 1e-12  # differences below this are rounding of equal scores, not wins
 
 Values = NDArray[np.float64]
@@ -103,11 +105,16 @@ def sign_flip_tests(values: Values, pairs: Pairs | None = None, *, flips: int = 
     for row in np.flatnonzero((nonzero > 0) & (nonzero <= EXACT_UP_TO)):
         p[row] = _exact(differences[row], float(bar[row]))
     if (sampled := nonzero > EXACT_UP_TO).any():
-        extreme = np.zeros(len(p), dtype=np.int64)
+        flips, extreme = _affordable(flips, len(values)), np.zeros(len(p), dtype=np.int64)
         for sums in _flipped_sums(values, flips, seed):
             extreme += np.count_nonzero(np.abs(_across(sums, pairs)) >= bar[:, None], axis=1)
         p[sampled] = (extreme[sampled] + 1) / (flips + 1)
     return p
+
+
+def _affordable(repetitions: int, queries: int) -> int:
+    """All of them up to a thousand queries; for a hundred thousand queries still a thousand."""
+    return min(repetitions, max(1000, DRAWS // max(queries, 1)))
 
 
 def _exact(differences: Values, bar: float) -> float:
@@ -226,7 +233,8 @@ def bca_intervals(
         return np.full(len(differences), np.nan), np.full(len(differences), np.nan)
     means = differences.mean(axis=1)
     from_mean = values - values.mean(axis=0)
-    drawn = _across(np.concatenate([counts @ from_mean for counts in _resamples(n, resamples, seed)]).T / n, pairs)
+    draws = _resamples(n, _affordable(resamples, n), seed)
+    drawn = _across(np.concatenate([counts @ from_mean for counts in draws]).T / n, pairs)
     low, high = means.copy(), means.copy()
     for row in np.flatnonzero(np.ptp(differences, axis=1) > NOISE):
         centred = differences[row] - means[row]
@@ -278,6 +286,7 @@ def _bca_levels(drawn: Values, acceleration: float, level: float) -> tuple[float
 def _resamples(n: int, resamples: int, seed: int, block: int = 1000) -> Iterator[Values]:
     """Blocks of how often each query was drawn: a product with the values then gives the sums of the resamples."""
     rng = np.random.default_rng(seed)
+    block = max(1, min(block, BLOCK_CELLS // n))
     for start in range(0, resamples, block):
         rows = min(block, resamples - start)
         drawn = rng.integers(0, n, size=(rows, n)) + n * np.arange(rows)[:, None]

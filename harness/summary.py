@@ -12,6 +12,7 @@ from harness.embed import Usage
 from harness.measures import Measure
 from harness.metrics import Scores
 from harness.preflight import vector_warnings
+from harness.ranking import Ranking
 from harness.results import (
     ContenderResult,
     Cost,
@@ -32,6 +33,7 @@ from providers import PROVIDERS
 from providers.base import ModelCard, Role
 
 TITLE_LENGTH = 90
+DETAILED_QUERIES = 10_000  # beyond this a reader needs a program, and the runs hold everything
 
 
 def summarise(outcome: Outcome) -> Summary:
@@ -43,6 +45,7 @@ def summarise(outcome: Outcome) -> Summary:
     }
     ties = {str(measure): tied_with_best(scores, lineup.seed) for measure, scores in by_measure.items()}
     rows = [_row(entrant, task, outcome.machine, ties, lineup.seed) for entrant in outcome.entrants]
+    _share_out_fusions(rows, outcome)
     rows += [_baseline_row(name, scores, task, shown) for name, scores in outcome.baselines.items()]
     return Summary(
         name=lineup.name,
@@ -65,7 +68,9 @@ def summarise(outcome: Outcome) -> Summary:
         matrix_measures=[str(measure) for measure in lineup.measures],
         rows=rows,
         verdict=decide(by_measure[lineup.primary], lineup.primary, rows, lineup.seed),
-        warnings=outcome.warnings,
+        warnings=[*outcome.warnings, *outcome.extras.warnings, *_shortened(task)],
+        figures=outcome.extras.figures,
+        sections=outcome.extras.sections,
     )
 
 
@@ -75,7 +80,7 @@ def detail(outcome: Outcome) -> Detailed:
     return Detailed(
         queries={
             query.id: QueryInfo(text=query.text, category=query.category, grades=dict(task.judgments.get(query.id, {})))
-            for query in task.queries
+            for query in task.queries[:DETAILED_QUERIES]
         },
         titles={document.id: _title(document) for document in task.documents},
         contenders=[
@@ -83,7 +88,7 @@ def detail(outcome: Outcome) -> Detailed:
             for entrant in outcome.ran
         ],
         baselines={
-            name: {str(measure): values.tolist() for measure, values in scores.items()}
+            name: {str(measure): values[:DETAILED_QUERIES].tolist() for measure, values in scores.items()}
             for name, scores in outcome.baselines.items()
         },
     )
@@ -97,13 +102,15 @@ def _title(document: Document) -> str:
 
 def _query_results(entrant: Entrant, task: Task) -> dict[str, QueryResult]:
     found = {}
-    for place, query in enumerate(task.queries):
-        ranking, grades = entrant.rounds[0][query.id], task.judgments.get(query.id, {})
+    answered = entrant.rounds[0] if entrant.rounds else {}
+    columns = {str(measure): values.tolist() for measure, values in entrant.scores.items()}
+    for place, query in enumerate(task.queries[:DETAILED_QUERIES]):
+        ranking, grades = answered.get(query.id, Ranking((), ())), task.judgments.get(query.id, {})
         found[query.id] = QueryResult(
             ids=list(ranking.ids),
             scores=list(ranking.scores),
             grades=[grades.get(document) for document in ranking.ids],
-            measures={str(measure): float(values[place]) for measure, values in entrant.scores.items()},
+            measures={name: values[place] for name, values in columns.items()},
         )
     return found
 
@@ -119,9 +126,9 @@ def _row(
     adapter = PROVIDERS.get(contender.provider) if contender.provider else None
     row = Row(
         label=contender.label,
-        kind="dense" if adapter else "lexical",
+        kind=contender.kind,
         provider=contender.provider or contender.ranker,
-        model=contender.model or (adapter.default_model if adapter else contender.ranker),
+        model=contender.model or (adapter.default_model if adapter else contender.ranker or contender.name),
         store=contender.store,
         local=adapter.local if adapter else True,
         not_run=entrant.not_run,
@@ -132,13 +139,44 @@ def _row(
     row.categories = _by_category(entrant.scores, task)
     row.ties = {measure: tied[contender.label] for measure, tied in ties.items()}
     row.targets = _targets(row, task)
-    row.latency = _latency(entrant, machine, local=row.local)
-    row.cost = _cost(entrant, len(task.documents))
+    if entrant.searcher is not None:
+        nothing_to_embed = all(query.item for query in task.queries)
+        row.latency = _latency(entrant, machine, local=row.local or nothing_to_embed)
+        row.cost = _cost(entrant, len(task.documents))
     row.dimensions, row.index_bytes = entrant.dimensions, entrant.index_bytes
     row.vector_bytes = contender.variant.bytes_each(entrant.dimensions) if entrant.dimensions else None
     row.build_seconds, row.stable = entrant.build_seconds, entrant.stable
     row.warnings = _row_warnings(entrant)
     return row
+
+
+def _share_out_fusions(rows: Sequence[Row], outcome: Outcome) -> None:
+    """A fusion costs what its parts cost, and is local only if they all are."""
+    by_label = {row.label: row for row in rows}
+    for entrant in outcome.entrants:
+        if entrant.contender.fusion is None:
+            continue
+        row, parts = by_label[entrant.contender.label], [by_label[label] for label in entrant.contender.fusion.of]
+        row.local = all(part.local for part in parts)
+        costs = [part.cost for part in parts if part.cost is not None]
+        if row.not_run is None and costs:
+            row.cost = Cost(
+                usd=_sum([cost.usd for cost in costs]),
+                usd_per_million_documents=_sum([cost.usd_per_million_documents for cost in costs]),
+                tokens=sum(cost.tokens for cost in costs),
+                tokens_estimated=any(cost.tokens_estimated for cost in costs),
+            )
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _shortened(task: Task) -> list[str]:
+    if len(task.queries) <= DETAILED_QUERIES:
+        return []
+    return [f"detailed_results.json holds the first {DETAILED_QUERIES:,} of {len(task.queries):,} queries"]
 
 
 def _baseline_row(name: str, scores: Scores, task: Task, shown: Sequence[Measure]) -> Row:
@@ -233,7 +271,7 @@ def _row_warnings(entrant: Entrant) -> list[str]:
         truncated = sum(usage.truncated for usage in entrant.embedder.usage.values())
         if truncated:
             found.append(f"{truncated} texts were longer than the model's context and were cut")
-    short = sum(not ranking.ids for ranking in entrant.rounds[0].values())
+    short = sum(not ranking.ids for ranking in entrant.rounds[0].values()) if entrant.rounds else 0
     if short:
         found.append(f"{short} {'query' if short == 1 else 'queries'} got no answer at all")
     return found

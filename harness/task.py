@@ -25,21 +25,27 @@ class Chunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """One thing that can be found."""
+    """One thing that can be found. `fields` are further texts about it: a contender may be put over one of them."""
 
     id: str
     text: str
     title: str = ""
     metadata: Mapping[str, Any] = {}
     chunking: Chunking = Chunking()
+    fields: Mapping[str, str] = {}
+
+    def whole(self, field: str = "") -> str:
+        """All that is embedded of it: the title goes before the text, as BEIR and MTEB do; a field stands alone."""
+        return self.fields[field] if field else f"{self.title} {self.text}".strip()
 
 
 class Query(msgspec.Struct, frozen=True):
-    """One thing that is asked."""
+    """One thing that is asked. `item` is the document that it is, where it is one: it never finds itself."""
 
     id: str
     text: str
     category: str = ""
+    item: str = ""
 
 
 Judgments = Mapping[str, Mapping[str, int]]
@@ -67,6 +73,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             )
         documents = _unique([document.id for document in self.documents], "document", self.name)
         queries = _unique([query.id for query in self.queries], "query", self.name)
+        for asked in self.queries:
+            if asked.item and asked.item not in documents:
+                raise InputError(f"query {asked.id!r} is item {asked.item!r}, which is not in the corpus")
         for query, grades in self.judgments.items():
             if query not in queries:
                 raise InputError(f"a judgment names query {query!r}, which task {self.name!r} does not have")
@@ -83,6 +92,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         """The queries' categories in the order of their first appearance."""
         return list(dict.fromkeys(query.category for query in self.queries if query.category))
 
+    @property
+    def candidates(self) -> int:
+        """How many documents a query can find: all, or all but itself where queries are items."""
+        return len(self.documents) - any(query.item for query in self.queries)
+
     def without_relevant(self) -> list[str]:
         """Queries that no document answers: every contender scores 0 on them, and the user must know."""
         return [
@@ -95,9 +109,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         """Equal for equal tasks: results are only comparable under the same one."""
         content = (
             [(d.id, d.title, d.text, d.chunking) for d in self.documents],
-            [(q.id, q.text, q.category) for q in self.queries],
+            [(q.id, q.text, q.category, *([q.item] if q.item else [])) for q in self.queries],
             sorted((query, sorted(grades.items())) for query, grades in self.judgments.items()),
             self.rel,
+            *[(d.id, sorted(d.fields.items())) for d in self.documents if d.fields],
         )
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
 

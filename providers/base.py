@@ -65,7 +65,8 @@ class EmbeddingBatch:
 class Provider(ABC):
     """Text → vectors. One subclass a file; heavy libraries are imported inside its methods.
 
-    `local` says that calls are free and stay on this machine; `by_id`, that it wants ids in place of texts.
+    `local` says that calls are free and stay on this machine; `by_id`, that it wants ids in place of texts;
+    `paths` names the options that are files, which a line-up gives relative to itself.
     """
 
     name: ClassVar[str]
@@ -74,6 +75,7 @@ class Provider(ABC):
     extra: ClassVar[str | None] = None
     modules: ClassVar[tuple[str, ...]] = ()
     by_id: ClassVar[bool] = False
+    paths: ClassVar[tuple[str, ...]] = ()
 
     card: ModelCard
 

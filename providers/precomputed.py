@@ -31,6 +31,7 @@ class Precomputed(Provider):
     default_model: ClassVar[str] = "precomputed"
     local: ClassVar[bool] = True
     by_id: ClassVar[bool] = True
+    paths: ClassVar[tuple[str, ...]] = ("path", "ids", "documents", "document_ids", "queries", "query_ids")
 
     def __init__(
         self,

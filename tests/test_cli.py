@@ -39,8 +39,20 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
         text=True, check=True,
     )  # fmt: skip
     assert "HEAVY []" in done.stdout
-    made = ("corpus", "queries", "grade", "annotate", "agreement", "adjudicate", "audit")
-    for command in ("run", "list", "validate", "select", "show", "models", "score", "compare", "gate", *made):
+    made = ("corpus", "queries", "grade", "annotate", "agreement", "adjudicate", "audit", "snapshot")
+    for command in (
+        "run",
+        "list",
+        "validate",
+        "select",
+        "show",
+        "models",
+        "score",
+        "compare",
+        "gate",
+        "snapshot",
+        *made,
+    ):
         assert command in done.stdout
 
 
@@ -61,6 +73,10 @@ def test_a_run_prints_the_matrix_and_show_prints_it_again(tmp_path: Path) -> Non
     ("arguments", "said"),
     [
         (["run", "none.toml"], "none.toml: no such file"),
+        (["run", "film"], "did you mean 'films'?"),
+        (["run", "films", "--only", "bm25", "--tune-weights"], "needs a [[fusion]]"),
+        (["run", "trips", "--calibrate-thresholds"], "no option 'calibrate_thresholds'"),
+        (["snapshot", "broken.toml"], "is not valid JSON"),
         (["run", "--only", "minilmm"], "did you mean 'minilm'?"),
         (["run", "--store", "fais"], "did you mean 'faiss'?"),
         (["validate", "broken.toml"], "broken.toml: is not valid TOML"),
@@ -92,8 +108,31 @@ def test_list_tells_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
     done = bakeoff("list", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "VOYAGE_API_KEY is not set" in done.stdout
-    assert "tasks: wikipedia; own ones in the formats native, beir, tables, ir_datasets, hub" in done.stdout
+    (tasks,) = [line for line in done.stdout.splitlines() if line.startswith("tasks: ")]
+    names, _, formats = tasks.removeprefix("tasks: ").partition("; own ones in the formats ")
+    assert {"wikipedia", "neighbours"} <= set(names.split(", "))
+    assert formats == "native, beir, tables, ir_datasets, hub"
     assert "ndcg@k" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "file"),
+    [
+        (["trips"], "Paired t-test over seeds (MRR)", "ranks/markov-1.npy"),
+        (["films", "--only", "bm25"], "Spaces against their own lists", "ordered_report_k5.json"),
+        (
+            ["scholarships", "--only", "tfidf", "--calibrate-thresholds"],
+            "NDCG@10 by label mode",
+            "profiles_report_*.md",
+        ),
+    ],
+)
+def test_built_in_examples_run_by_their_names(tmp_path: Path, arguments: list[str], said: str, file: str) -> None:
+    done = bakeoff("run", *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+    (folder,) = (tmp_path / "results").iterdir()
+    assert list(folder.glob(file))
 
 
 def test_select_draws_the_shipped_sample(tmp_path: Path) -> None:
@@ -117,6 +156,8 @@ def test_a_wheel_carries_everything_it_needs(tmp_path: Path) -> None:
     assert (tmp_path / "site" / "harness" / "build" / "annotate.html").is_file()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
+    named = bakeoff("run", "trips", "--out", "named", cwd=elsewhere, path=tmp_path / "site")
+    assert named.returncode == 0, named.stderr
     done = bakeoff("run", "--only", "bm25", cwd=elsewhere, path=tmp_path / "site")
     assert done.returncode == 0, done.stderr
     assert "wikipedia: task wikipedia (25 documents, 20 queries)" in done.stdout

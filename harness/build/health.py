@@ -16,7 +16,7 @@ from harness.measures import Measure
 from harness.metrics import Scores, Values, evaluate, join
 from harness.preflight import task_warnings
 from harness.progress import Progress, silent
-from harness.runner import Settings, baselines, run
+from harness.runner import Settings, run
 from harness.task import Task
 from harness.verdict import detectable_difference
 
@@ -108,7 +108,8 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
     measures = tuple(dict.fromkeys([*lineup.measures, *map(Measure.parse, task.targets)]))
     primary = lineup.primary
     scouts = replace(lineup, contenders=SCOUTS, measures=measures, rounds=1)
-    scales, outcome = baselines(task, scouts), run(scouts, Settings(progress=progress))
+    outcome = run(scouts, Settings(progress=progress))
+    scales = outcome.baselines
     ids = [query.id for query in task.queries]
     answers = {entrant.contender.label: entrant.rounds[0] for entrant in outcome.ran}
     depth = max((measure.k for measure in measures if measure.k), default=10)

@@ -16,7 +16,7 @@ def list_() -> None:
     from harness.formats import FORMATS
     from harness.measures import FAMILIES
     from harness.rankers import RANKERS
-    from harness.shipped import task_names
+    from harness.shipped import lineup_names, task_names
     from harness.stores import STORES
     from providers import PROVIDERS
 
@@ -29,6 +29,7 @@ def list_() -> None:
         console().print(table)
     spellings = [name if family.cut == "refused" else f"{name}@k" for name, family in FAMILIES.items()]
     typer.echo(f"tasks: {', '.join(task_names())}; own ones in the formats {', '.join(FORMATS.names())}")
+    typer.echo(f"line-ups to run by name: {', '.join(lineup_names())}")
     typer.echo(f"measures: {', '.join(spellings)}; with options: ndcg(gain=exp)@5, p(rel=2)@5")
 
 

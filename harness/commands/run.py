@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from harness.runner import Settings
 
 LineupArgument = Annotated[
-    Path | None, typer.Argument(help="The line-up; default: ./bakeoff.toml, or the built-in one.")
+    Path | None,
+    typer.Argument(help="A line-up, or a built-in one's name; default: ./bakeoff.toml, or the built-in one."),
 ]
 
 
@@ -28,6 +29,15 @@ def run(
     cache: Annotated[bool, typer.Option(help="Keep vectors on disk and reuse them.")] = True,
     max_cost: Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are passed.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be asked and paid.")] = False,
+    tune_weights: Annotated[
+        bool,
+        typer.Option("--tune-weights", help="Fusions: choose weights by cross-validation and tell their score."),
+    ] = False,
+    weights: Annotated[Path | None, typer.Option(help="Profiles: weights of similarity and keywords, as JSON.")] = None,
+    use_best_weights: Annotated[bool, typer.Option(help="Profiles: the weights beside the task, if any.")] = True,
+    calibrate_thresholds: Annotated[
+        bool, typer.Option("--calibrate-thresholds", help="Profiles: tell which thresholds would fit; applies none.")
+    ] = False,
 ) -> None:
     """Run a line-up: fill the matrix, write the result, print the verdict."""
     import shlex
@@ -43,6 +53,12 @@ def run(
     chosen = Lineup.read(lineup_path(lineup)).narrowed(only or (), store or ())
     if rounds is not None:
         chosen = replace(chosen, rounds=rounds)
+    overrides: dict[str, Any] = {
+        **({"weights_file": str(weights.absolute())} if weights else {}),
+        **({} if use_best_weights else {"use_best_weights": False}),
+        **({"calibrate_thresholds": True} if calibrate_thresholds else {}),
+    }
+    chosen = replace(chosen, overrides=overrides)
     if out.exists() and not out.is_dir():
         raise InputError("is not a folder", file=out, remedy="choose another --out")
     settings = Settings(
@@ -51,6 +67,7 @@ def run(
         max_cost=max_cost,
         progress=Bars(),
         notice=lambda text: typer.echo(f"warning: {text}", err=True),
+        tune_weights=tune_weights,
     )
     if dry_run:
         _print_plan(chosen, settings)
@@ -104,7 +121,7 @@ def show(
 
 def lineup_path(given: Path | None) -> Path:
     """The file that was named, the one in this folder, or the one that travels with Bakeoff."""
-    from harness.shipped import default_lineup
+    from harness.shipped import default_lineup, lineup_file
 
     here = Path("bakeoff.toml")
-    return given or (here if here.is_file() else default_lineup())
+    return lineup_file(given) if given else here if here.is_file() else default_lineup()

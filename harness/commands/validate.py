@@ -24,17 +24,18 @@ def validate(
     """Check a line-up or a task before anything is spent on it."""
     from harness.build.health import health as examine
     from harness.console import Bars
-    from harness.formats import load_task
+    from harness.judgments import load_kind
 
     path, lineup = _lineup(target)
-    task = load_task(lineup.task, lineup.folder)
+    kind = load_kind(lineup.task, lineup.folder)
+    task = kind.task()
     typer.echo(f"{path}: valid")
     _tell_task(task)
     if lineup.contenders:
         typer.echo(f"measures: {', '.join(map(str, lineup.measures))}; {lineup.primary} decides")
         for contender in lineup.contenders:
             typer.echo(f"  {contender.label}: {contender.missing() or 'ready'}")
-    if health:
+    if health and kind.scouted:
         _tell_health(examine(task, lineup, Bars()))
 
 
@@ -46,7 +47,7 @@ def _lineup(target: str | None) -> tuple[Path, Lineup]:
     from harness.measures import Measure
 
     path = lineup_path(None) if target is None else Path(target)
-    if target is None or (target.endswith(".toml") and "format" not in read_toml(path, dict[str, Any])):
+    if target is None or (target.endswith(".toml") and not {"format", "kind"} & read_toml(path, dict[str, Any]).keys()):
         return path, Lineup.read(path)
     path = task_description(str(target), Path())
     measures = tuple(map(Measure.parse, DEFAULT_MEASURES))
@@ -56,7 +57,7 @@ def _lineup(target: str | None) -> tuple[Path, Lineup]:
         contenders=(),
         measures=measures,
         primary=measures[-1],
-        depth=100,
+        depth=None,
         rounds=1,
         seed=42,
         folder=Path(),

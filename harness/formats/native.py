@@ -79,6 +79,22 @@ def read_articles(path: Path) -> ArticleFile:
     return content
 
 
+def document(article: Article) -> Document:
+    """An article as everything behind the files knows it."""
+    return Document(
+        id=str(article.page_id),
+        title=article.title,
+        text=article.summary,
+        metadata={
+            "city": article.city,
+            "county": article.county,
+            "state": article.state,
+            "categories": article.categories,
+        },
+        chunking=article.embedding_metadata,
+    )
+
+
 def load(name: str, base: Path, articles: str, queries: str, ground_truth: str, rel: int = 1) -> Task:
     """The graded task in three files, checked against each other."""
     return read_task(name, base / articles, base / queries, base / ground_truth, rel)
@@ -95,21 +111,7 @@ def read_task(name: str, articles: Path, queries: Path, ground_truth: Path, rel:
         _check_entry(entry, truth.get(entry.query_id, {}), known, queries, f"$.queries[{place}]")
     return Task(
         name=name,
-        documents=[
-            Document(
-                id=str(page.page_id),
-                title=page.title,
-                text=page.summary,
-                metadata={
-                    "city": page.city,
-                    "county": page.county,
-                    "state": page.state,
-                    "categories": page.categories,
-                },
-                chunking=page.embedding_metadata,
-            )
-            for page in pages
-        ],
+        documents=[document(page) for page in pages],
         queries=[Query(id=entry.query_id, text=entry.query_text, category=entry.category) for entry in asked],
         judgments=truth,
         rel=rel,

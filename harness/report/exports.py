@@ -11,7 +11,7 @@ import msgspec
 
 from harness.recommend import index_mb
 from harness.report.matrix import LEGEND, Cell, advice, columns, headline, heads, made, notes, ordered_rows, table
-from harness.results import Row, Summary
+from harness.results import Row, Section, Summary
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -37,8 +37,22 @@ def markdown(summary: Summary) -> str:
     lines += ["| " + " | ".join(names) + " |", "|" + "|".join(["---"] * 2 + ["--:"] * (len(names) - 2)) + "|"]
     lines += ["| " + " | ".join(_plain(cell.text) for cell in cells) + " |" for cells in table(summary)]
     lines += ["", LEGEND, "", *(f"- {_plain(line)}" for line in advice(summary))]
-    lines += ["", *(f"- {_plain(note)}" for note in notes(summary)), "", _plain(made(summary))]
-    return "\n".join(lines) + "\n"
+    lines += ["", *(f"- {_plain(note)}" for note in notes(summary)), ""]
+    for section in summary.sections:
+        lines += section_markdown(section)
+    return "\n".join([*lines, _plain(made(summary))]) + "\n"
+
+
+def section_markdown(section: Section) -> list[str]:
+    """A table of the task's kind in Markdown."""
+    lines = [f"## {_plain(section.title)}", ""]
+    if section.head:
+        lines += [
+            "| " + " | ".join(map(_plain, section.head)) + " |",
+            "|" + "|".join(["---"] * len(section.head)) + "|",
+        ]
+        lines += ["| " + " | ".join(map(_plain, cells)) + " |" for cells in section.rows] + [""]
+    return [*lines, *(f"- {_plain(note)}" for note in section.notes), ""]
 
 
 def _plain(text: str) -> str:

@@ -12,7 +12,7 @@ from harness.report.data import payload
 from harness.report.matrix import DOUBT, LEGEND, Bar, Cell, heads, notes, ordered_rows, short_name, table
 from harness.report.measured import USE_HEADS, lineup_text, run_facts, task_facts, use_table
 from harness.report.page import document, facts, figures, plain_table
-from harness.results import Detailed, Row, Summary
+from harness.results import Detailed, Row, Section, Summary
 
 _LIMITS = (
     ("p95", "Latency, p95", "ms"),
@@ -33,7 +33,7 @@ def page(summary: Summary, detailed: Detailed, made: Sequence[Chart] | None = No
     """`evaluation_report.html`, from the two files of a result alone."""
     if made is None:
         made = plots.charts(summary, detailed) if available() else []
-    body = "<main>" + _verdict(summary) + _matrix(summary) + _charts(summary, detailed, made)
+    body = "<main>" + _verdict(summary) + _matrix(summary) + _sections(summary) + _charts(summary, detailed, made)
     body += _queries(summary) + _measured(summary, detailed) + "</main>"
     data = payload(summary, detailed) | {"colours": _label_colours(summary)}
     return document(f"{summary.name}: {summary.task.name}", body, data, made)
@@ -115,6 +115,17 @@ def _broken(name: str) -> str:
         if name.endswith(part):
             return f"<span>{escape(name.removesuffix(part))}</span><small>{escape(part.strip())}</small>"
     return f"<span>{escape(name)}</span>"
+
+
+def _sections(summary: Summary) -> str:
+    """The tables that the task's kind adds."""
+    return "".join(map(_section, summary.sections))
+
+
+def _section(section: Section) -> str:
+    remarks = "".join(f"<li>{escape(note)}</li>" for note in section.notes)
+    grid = plain_table(section.head, section.rows, label=section.title) if section.head else ""
+    return f'<section><h2>{escape(section.title)}</h2>{grid}<ul class="notes">{remarks}</ul></section>'
 
 
 def _legend_line(summary: Summary) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.measures import Measure
 from harness.recommend import MEGABYTE, dollars
-from harness.results import Row, Summary
+from harness.results import Row, Section, Summary
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -186,7 +186,7 @@ def notes(summary: Summary) -> list[str]:
         for doubt in row.latency.doubts if row.latency else []:
             reasons.setdefault(doubt, []).append(row.label)
     found += [f"{DOUBT} {_who(labels, summary)}: {doubt}" for doubt, labels in reasons.items()]
-    if summary.lineup["rounds"] > 1 and not any(row.stable is False for row in summary.rows):
+    if any(row.stable for row in summary.rows) and not any(row.stable is False for row in summary.rows):
         found.append(f"Stable: all {summary.lineup['rounds']} rounds ranked identically.")
     return found
 
@@ -238,4 +238,21 @@ def terminal(summary: Summary) -> RenderableType:
     parts += [Text(sentence) for sentence in summary.verdict.sentences]
     parts += [Text(""), *(Text(line) for line in advice(summary)), Text("")]
     parts += [Text(note, style="yellow" if note.startswith(DOUBT) else "dim") for note in notes(summary)]
+    for section in summary.sections:
+        parts += [Text(""), _section_grid(section), *(Text(note, style="dim") for note in section.notes)]
     return Group(*parts)
+
+
+def _section_grid(section: Section) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    from harness.console import grid
+
+    title = Text(section.title, style="bold")
+    if not section.head:
+        return title
+    table = grid(*(head if place == 0 else f">{head}" for place, head in enumerate(section.head)))
+    for cells in section.rows:
+        table.add_row(*map(Text, cells))
+    return Group(title, table)

@@ -14,6 +14,7 @@ from harness.plan import plan
 from harness.record import record
 from harness.retry import RetryPolicy
 from harness.runner import Outcome, Settings, run
+from harness.shipped import root
 from harness.summary import summarise
 from providers import PROVIDERS
 from providers.base import Role
@@ -185,3 +186,21 @@ def test_variants_come_from_one_paid_pass(tmp_path: Path, wire: WireServer) -> N
     rows = {row.label: row for row in summarise(outcome).rows}
     assert rows["voyage-4@256-binary+faiss"].vector_bytes == 32
     assert rows["voyage-4@512-int8+faiss"].dimensions == 512
+
+
+def test_items_that_ask_are_paid_for_once_as_documents(tmp_path: Path, wire: WireServer) -> None:
+    path = tmp_path / "items.toml"
+    corpus = root() / "corpora" / "wikipedia" / "articles.json"
+    path.write_text(
+        f'rounds = 2\ntask = {{ kind = "reference", corpus = "{corpus}", reference = {{ provider = "fake" }} }}\n'
+        f'[[contender]]\nprovider = "openai"\nstore = "faiss"\noptions = {{ base_url = "{wire.base("openai")}" }}\n'
+    )
+    lineup = Lineup.read(path)
+    reference, told = plan(lineup, _settings(tmp_path, cache=None))
+    assert (reference.rows, told.texts) == (("fake",), 54)
+    summary = summarise(_ran(run(lineup, _settings(tmp_path, cache=None))))
+    assert sum(len(request.texts) for request in wire.embeddings()) == 54
+    latency = summary.rows[0].latency
+    assert latency is not None
+    assert (latency.embed.n, latency.search.n, latency.total.n) == (0, 108, 108)
+    assert not any("came from the cache" in doubt for doubt in latency.doubts)

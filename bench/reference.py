@@ -1,0 +1,121 @@
+"""The reference task at size: 5,000 × 1,536 against 2 × 5,000 × 384, beside a plain full-matrix NumPy script.
+
+    python bench/reference.py
+
+The peer does the least that gives the same recall@10 (full similarity matrices in float64, a full sort). The target:
+no more than twice the peer's time, though a run also builds stores, times queries, tests and draws; and never the
+memory of one full 5,000² float64 matrix (200 MB) above the vectors that are read.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+N, WIDE, NARROW, MOST_TIMES = 5000, 1536, 384, 2.0
+LINEUP = """
+measures = ["recall@10", "ndcg@10", "mrr"]
+primary = "recall@10"
+rounds = 1
+[task]
+kind = "reference"
+corpus = "ids.txt"
+[task.reference]
+provider = "precomputed"
+options = { path = "ada.npy", ids = "ids.txt" }
+[[contender]]
+provider = "precomputed"
+label = "base"
+store = "faiss"
+options = { path = "base.npy", ids = "ids.txt" }
+[[contender]]
+provider = "precomputed"
+label = "finetuned"
+store = "faiss"
+options = { path = "finetuned.npy", ids = "ids.txt" }
+"""
+
+
+def make(folder: Path) -> None:
+    rng = np.random.default_rng(42)
+    wide = (
+        rng.normal(size=(N, WIDE)).astype(np.float32)
+        + rng.normal(size=(50, WIDE)).astype(np.float32)[rng.integers(0, 50, N)]
+    )
+    np.save(folder / "ada.npy", wide)
+    for name, noise in (("base", 40.0), ("finetuned", 10.0)):
+        project = rng.normal(size=(WIDE, NARROW)).astype(np.float32)
+        np.save(folder / f"{name}.npy", wide @ project + noise * rng.normal(size=(N, NARROW)).astype(np.float32))
+    (folder / "ids.txt").write_text("\n".join(f"d{number:05d}" for number in range(N)))
+    (folder / "bench.toml").write_text(LINEUP)
+
+
+def peer(folder: Path) -> dict[str, float]:
+    """Recall@10 of the same 500 items, the plain way."""
+    import random
+
+    ids = [f"d{number:05d}" for number in range(N)]
+    asked = sorted(int(name[1:]) for name in random.Random(42).sample(ids, 500))
+
+    def top(name: str) -> np.ndarray:
+        vectors = np.load(folder / f"{name}.npy").astype(np.float64)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        similarity = vectors @ vectors.T
+        np.fill_diagonal(similarity, -np.inf)
+        return np.argsort(-similarity, axis=1)[asked, :10]
+
+    truth = top("ada")
+    found = {}
+    for name in ("base", "finetuned"):
+        mine = top(name)
+        found[f"{name}+faiss"] = float(np.mean([len(set(a) & set(b)) / 10 for a, b in zip(truth, mine, strict=True)]))
+    return found
+
+
+def ours(folder: Path) -> dict[str, float]:
+    from harness.lineup import Lineup
+    from harness.runner import run
+
+    outcome = run(Lineup.read(folder / "bench.toml"))
+    return {label: figures["at"]["10"]["recall"]["mean"] for label, figures in outcome.extras.figures.items()}
+
+
+def measured(which: str, folder: Path) -> tuple[dict[str, float], float, float]:
+    """The figures, seconds and megabytes of one side, in a process of its own."""
+    script = (
+        "import resource, sys, time, json\nfrom pathlib import Path\nimport bench.reference as b\nimport numpy, faiss\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\nstart = time.perf_counter()\n"
+        f"found = b.{which}(Path(sys.argv[1]))\nseconds = time.perf_counter() - start\n"
+        "print(json.dumps([found, seconds, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(folder)], check=True, capture_output=True, text=True,
+        cwd=Path(__file__).parent.parent,
+    )  # fmt: skip
+    import json
+
+    found, seconds, megabytes = json.loads(done.stdout.splitlines()[-1])
+    return found, seconds, megabytes
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make(folder)
+        rows = {which: measured(which, folder) for which in ("peer", "ours")}
+    print(f"{'':24}{'seconds':>9}{'MB above start':>16}   recall@10")
+    for which, (found, seconds, megabytes) in rows.items():
+        shown = ", ".join(f"{label} {value:.4f}" for label, value in found.items())
+        print(f"{which:24}{seconds:9.2f}{megabytes:16.0f}   {shown}")
+    same = all(abs(rows["peer"][0][label] - value) < 1e-3 for label, value in rows["ours"][0].items())
+    times = rows["ours"][1] / rows["peer"][1]
+    print(f"same recall: {same}; {times:.2f} × the peer's time (target ≤ {MOST_TIMES:g})")
+    sys.exit(0 if same and times <= MOST_TIMES else 1)
+
+
+if __name__ == "__main__":
+    main()

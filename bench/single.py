@@ -1,0 +1,94 @@
+"""The single task at size: 100,000 samples × 1,187 classes in less than 1 GB.
+
+    python bench/single.py
+
+Three models as float32 arrays on disk. The peer is the plain way for one of them: load it, sort every row, look the
+target up. The targets: the same MRR as the peer, no more of its time than four times (for three models, with
+baselines, tests and files), and a whole run's peak below 1 GB.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+SAMPLES, CLASSES, MOST_TIMES, MOST_MB = 100_000, 1187, 4.0, 1000
+MODELS = ("first", "second", "third")
+LINEUP = """
+measures = ["acc@1", "acc@10", "mrr", "ndcg@10"]
+primary = "mrr"
+task = { kind = "single", name = "big", truth = "targets.npy", classes = 1187 }
+""" + "".join(f'[[contender]]\nanswers = "{name}.npy"\n' for name in MODELS)
+
+
+def make(folder: Path) -> None:
+    rng = np.random.default_rng(42)
+    targets = rng.integers(0, CLASSES, SAMPLES)
+    np.save(folder / "targets.npy", targets)
+    for name, help_ in zip(MODELS, (1.0, 1.5, 2.0), strict=True):
+        array = np.lib.format.open_memmap(folder / f"{name}.npy", mode="w+", dtype=np.float32, shape=(SAMPLES, CLASSES))
+        for start in range(0, SAMPLES, 5000):
+            block = rng.normal(size=(5000, CLASSES)).astype(np.float32)
+            block[np.arange(5000), targets[start : start + 5000]] += help_
+            array[start : start + 5000] = block
+        array.flush()
+    (folder / "big.toml").write_text(LINEUP)
+
+
+def peer(folder: Path) -> float:
+    """One model's MRR, the plain way, a tenth of the samples at a time."""
+    scores, targets = np.load(folder / "first.npy", mmap_mode="r"), np.load(folder / "targets.npy")
+    ranks = []
+    for start in range(0, SAMPLES, SAMPLES // 10):
+        order = np.argsort(-scores[start : start + SAMPLES // 10], axis=1, kind="stable")
+        ranks.append((order == targets[start : start + SAMPLES // 10, None]).argmax(axis=1) + 1)
+    return float((1 / np.concatenate(ranks)).mean())
+
+
+def ours(folder: Path) -> float:
+    from harness.lineup import Lineup
+    from harness.record import record
+    from harness.runner import run
+
+    outcome = run(Lineup.read(folder / "big.toml"))
+    record(outcome, folder / "results")
+    return float(outcome.extras.figures["models"]["first"]["mrr"][0])
+
+
+def measured(which: str, folder: Path) -> tuple[float, float, float]:
+    """MRR, seconds and peak megabytes of one side, in a process of its own."""
+    script = (
+        "import json, resource, sys, time\nfrom pathlib import Path\nimport bench.single as b\n"
+        f"start = time.perf_counter()\nfound = b.{which}(Path(sys.argv[1]))\nseconds = time.perf_counter() - start\n"
+        "print(json.dumps([found, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(folder)], check=True, capture_output=True, text=True,
+        cwd=Path(__file__).parent.parent,
+    )  # fmt: skip
+    found, seconds, megabytes = json.loads(done.stdout.splitlines()[-1])
+    return found, seconds, megabytes
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make(folder)
+        rows = {which: measured(which, folder) for which in ("peer", "ours")}
+    print(f"{'':24}{'MRR of first':>14}{'seconds':>9}{'peak MB':>9}")
+    for which, (found, seconds, megabytes) in rows.items():
+        print(f"{which:24}{found:14.6f}{seconds:9.2f}{megabytes:9.0f}")
+    same = abs(rows["peer"][0] - rows["ours"][0]) < 1e-9
+    times, peak = rows["ours"][1] / rows["peer"][1], rows["ours"][2]
+    print(f"same MRR: {same}; {times:.2f} × the peer's time (target ≤ {MOST_TIMES:g})")
+    print(f"peak {peak:.0f} MB (target < {MOST_MB})")
+    sys.exit(0 if same and times <= MOST_TIMES and peak < MOST_MB else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -86,25 +86,52 @@ def lineup_text(lineup: Mapping[str, Any]) -> str:
     lines = [
         f"{key} = {_toml(lineup[key])}"
         for key in ("name", "task", "measures", "primary", "depth", "rounds", "seed")
-        if key in lineup
+        if lineup.get(key) is not None
     ]
     for contender in lineup["contenders"]:
-        store = contender["store"]
-        own = contender["label"].removesuffix(f"+{store}")
-        lines += ["", "[[contender]]"]
-        lines += [f"{key} = {_toml(contender[key])}" for key in ("provider", "ranker", "model") if contender[key]]
-        if own == contender["label"] and store:  # the store has a label of its own: `name+label`
-            own, _, label = contender["label"].rpartition("+")
-            entry = {"name": store, "label": label, "options": contender["store_options"]}
-            lines += [f"label = {_toml(own)}", f"store = {_toml(entry)}"]
-        else:
-            lines.append(f"label = {_toml(own)}")
-            if store:
-                entry = {"name": store, "options": contender["store_options"]}
-                lines.append(f"store = {_toml(entry if contender['store_options'] else store)}")
-        if contender["options"]:
-            lines.append(f"options = {_toml(contender['options'])}")
+        lines += _fusion(contender) if "fusion" in contender else _contender(contender)
     return "\n".join(lines) + "\n"
+
+
+def _contender(contender: Mapping[str, Any]) -> list[str]:
+    """One table a row; the name goes without the variant, which is written out."""
+    variant, store, options = (
+        contender.get("variant", {}),
+        contender.get("store", ""),
+        contender.get("store_options", {}),
+    )
+    name, found, suffix = contender["name"].rpartition("@")
+    lost = "-".join(
+        str(part) for part in (variant.get("dimensions"), variant.get("precision")) if part not in (None, "float32")
+    )
+    label = name if found and suffix == lost else contender["name"]
+    entry: dict[str, Any] = {
+        key: contender[key] for key in ("provider", "ranker", "model", "field") if key in contender
+    }
+    entry["label"] = label
+    if store:
+        shown = contender["label"].rpartition("+")[2]
+        named = (
+            {"name": store} | ({"label": shown} if shown != store else {}) | ({"options": options} if options else {})
+        )
+        entry["store"] = named if len(named) > 1 else store
+    if variant.get("dimensions"):
+        entry["dimensions"] = variant["dimensions"]
+    if variant.get("precision", "float32") != "float32":
+        entry["precision"] = variant["precision"]
+    if "options" in contender:
+        entry["options"] = contender["options"]
+    if files := contender.get("answers"):
+        seed = next(iter(files))
+        entry["answers"] = files[seed].replace(seed, "{seed}") if seed else files[seed]
+        if seed:
+            entry["seeds"] = [int(each) for each in files]
+    return ["", "[[contender]]", *(f"{key} = {_toml(value)}" for key, value in entry.items())]
+
+
+def _fusion(contender: Mapping[str, Any]) -> list[str]:
+    settings = {"label": contender["label"], **contender["fusion"]}
+    return ["", "[[fusion]]", *(f"{key} = {_toml(value)}" for key, value in settings.items() if value is not None)]
 
 
 def _toml(value: Any) -> str:

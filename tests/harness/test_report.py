@@ -262,6 +262,9 @@ def test_the_line_up_on_the_page_runs_again(tmp_path: Path) -> None:
         '[[contender]]\nprovider = "fake"\nlabel = "mine"\n'
         'store = ["faiss", { name = "faiss", label = "flat", options = { index = "HNSW16" } }]\n'
         "options = { dimensions = 64 }\n"
+        '[[contender]]\nprovider = "fake"\nstore = "chroma"\ndimensions = [128, 64]\nprecision = ["float32", "int8"]\n'
+        '[[contender]]\nanswers = "scores-{seed}.npy"\nseeds = [1, 2]\n'
+        '[[fusion]]\nlabel = "both"\nof = ["words", "mine+faiss"]\nweights = [1.0, 2.0]\ntop_n = 50\n'
     )
     lineup = Lineup.read(path)
     again = tmp_path / "again.toml"

@@ -95,7 +95,9 @@ class Contender:
         """What keeps this contender from running here, without asking any server."""
         if self.ranker:
             return RANKERS.get(self.ranker).missing()
-        return PROVIDERS.get(self.provider).missing(**self.options) or STORES.get(self.store).missing()
+        return PROVIDERS.get(self.provider).missing(**self.options) or STORES.get(self.store).missing(
+            **self.store_options
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import shutil
 import tempfile
@@ -20,11 +21,13 @@ from harness.clock import Machine, Timing, timed
 from harness.embed import Budget, Embedder
 from harness.formats import load_task
 from harness.lineup import Contender, Lineup
+from harness.loss import NDCG, Truth, attribute
 from harness.metrics import Scores, evaluate, join, oracle, random_expectation
 from harness.preflight import provider_warnings, task_warnings
 from harness.progress import Progress, silent
 from harness.rankers import RANKERS
 from harness.ranking import Ranking
+from harness.results import Loss
 from harness.retry import RetryPolicy
 from harness.search import DenseSearcher, Index, LexicalSearcher, Searcher
 from harness.stores import STORES
@@ -67,6 +70,7 @@ class Entrant:
     dimensions: int | None = None
     index_bytes: int | None = None
     build_seconds: float | None = None
+    loss: Loss | None = None
     timing: Timing = field(default_factory=Timing)
     rounds: list[dict[str, Ranking]] = field(default_factory=list)
     scores: Scores = field(default_factory=dict)
@@ -116,11 +120,12 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
     entrants = [Entrant(contender) for contender in lineup.contenders]
     scratch = Path(tempfile.mkdtemp(prefix="bakeoff-"))
     try:
-        _prepare(entrants, pieces, lineup, settings, scratch)
+        _prepare(entrants, Index(pieces, lineup.depth, task.metadata), settings, scratch)
         _take_turns(entrants, task, lineup.rounds, settings.progress)
         for entrant in entrants:
             if entrant.not_run is None:
                 _score(entrant, task, lineup)
+        _attribute_loss(entrants, task)
     finally:
         _close(entrants)
         shutil.rmtree(scratch, ignore_errors=True)
@@ -138,13 +143,10 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
     )
 
 
-def _prepare(
-    entrants: Sequence[Entrant], pieces: Sequence[Chunk], lineup: Lineup, settings: Settings, scratch: Path
-) -> None:
+def _prepare(entrants: Sequence[Entrant], index: Index, settings: Settings, scratch: Path) -> None:
     """Embeds once for each embedding, builds every store; what fails for a reason of its own becomes `not run`."""
     embedded: dict[tuple[str, str, str], tuple[Embedder, Vectors] | str] = {}
     budget = Budget(settings.max_cost) if settings.max_cost is not None else None
-    index = Index(pieces, lineup.depth)
     with settings.progress("preparing", len(entrants)) as advance:
         for number, entrant in enumerate(entrants):
             contender = entrant.contender
@@ -156,7 +158,7 @@ def _prepare(
                 else:
                     key = contender.embedding()
                     if key not in embedded:
-                        embedded[key] = _embed_corpus(contender, pieces, settings, budget)
+                        embedded[key] = embed_corpus(contender, index.chunks, settings, budget)
                     found = embedded[key]
                     if isinstance(found, str):
                         raise Unavailable(found)
@@ -168,7 +170,7 @@ def _prepare(
             advance(1)
 
 
-def _embed_corpus(
+def embed_corpus(
     contender: Contender, pieces: Sequence[Chunk], settings: Settings, budget: Budget | None
 ) -> tuple[Embedder, Vectors] | str:
     """The corpus as vectors, or why there are none: a second store must not ask for them again."""
@@ -198,9 +200,11 @@ def _build_store(entrant: Entrant, embedder: Embedder, vectors: Vectors, index: 
     entrant.embedder, entrant.provider, entrant.dimensions = embedder, embedder.provider, int(vectors.shape[1])
     folder.mkdir()
     store = STORES.create(contender.store, dimensions=int(vectors.shape[1]), folder=folder, **contender.store_options)
-    _, nanoseconds = timed(lambda: store.add([chunk.id for chunk in index.chunks], vectors))
-    entrant.build_seconds, entrant.index_bytes = nanoseconds / 1e9, store.size_bytes()
-    entrant.searcher = DenseSearcher(embedder, store, index, variant)
+    entrant.searcher = DenseSearcher(embedder, store, index, variant, vectors)
+    ids, metadata = [chunk.id for chunk in index.chunks], [index.fields(chunk) for chunk in index.chunks]
+    _, added = timed(lambda: store.add(ids, vectors, metadata))
+    _, built = timed(store.build)
+    entrant.build_seconds, entrant.index_bytes = (added + built) / 1e9, store.size_bytes()
 
 
 def _build_ranker(entrant: Entrant, index: Index) -> None:
@@ -213,7 +217,7 @@ def _build_ranker(entrant: Entrant, index: Index) -> None:
 
 def _take_turns(entrants: Sequence[Entrant], task: Task, rounds: int, progress: Progress) -> None:
     """Cold call, warm-up, then rounds in which every contender answers every query: drift hits all alike."""
-    playing = [entrant for entrant in entrants if entrant.searcher is not None]
+    playing = [entrant for entrant in entrants if entrant.searcher is not None and entrant.not_run is None]
     with progress("queries", len(playing) * rounds * len(task.queries)) as advance:
         for entrant in playing:
             _guarded(entrant, partial(_warm_up, entrant, task.queries))
@@ -267,6 +271,17 @@ def _score(entrant: Entrant, task: Task, lineup: Lineup) -> None:
     entrant.scores = {measure: np.mean([scores[measure] for scores in scored], axis=0) for measure in measures}
 
 
+def _attribute_loss(entrants: Sequence[Entrant], task: Task) -> None:
+    """What each approximate index lost; exact search is done once for stores that hold the same vectors."""
+    truths: dict[tuple[tuple[str, str, str], str], Truth] = {}
+    for entrant in entrants:
+        searcher, contender = entrant.searcher, entrant.contender
+        if entrant.not_run is None and isinstance(searcher, DenseSearcher) and not searcher.store.capabilities.exact:
+            key = contender.embedding(), str(contender.variant)
+            truth = truths.setdefault(key, Truth(searcher.index, searcher.pieces, searcher.asked))
+            entrant.loss = attribute(truth, task, entrant.rounds, float(entrant.scores[NDCG].mean()))
+
+
 def baselines(task: Task, lineup: Lineup) -> dict[str, Scores]:
     """The two rows that no provider made: the ceiling and the floor of every measure on this task."""
     ids, measures = [query.id for query in task.queries], lineup.all_measures()
@@ -295,6 +310,7 @@ def _warnings(task: Task, lineup: Lineup, entrants: Sequence[Entrant]) -> list[s
 def _close(entrants: Sequence[Entrant]) -> None:
     for entrant in entrants:
         if isinstance(entrant.searcher, DenseSearcher):
-            entrant.searcher.store.close()
+            with contextlib.suppress(Exception):  # a server that is gone must not take the result with it
+                entrant.searcher.store.discard()
     for embedder in {id(entrant.embedder): entrant.embedder for entrant in entrants if entrant.embedder}.values():
         embedder.close()

@@ -128,7 +128,7 @@ def _row(
     row.targets = _targets(row, task)
     row.latency = _latency(entrant, machine, local=row.local)
     row.cost = _cost(entrant, len(task.documents))
-    row.dimensions, row.index_bytes = entrant.dimensions, entrant.index_bytes
+    row.dimensions, row.index_bytes, row.loss = entrant.dimensions, entrant.index_bytes, entrant.loss
     row.vector_bytes = contender.variant.bytes_each(entrant.dimensions) if entrant.dimensions else None
     row.build_seconds, row.stable = entrant.build_seconds, entrant.stable
     row.warnings = _row_warnings(entrant)

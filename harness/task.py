@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from harness.stores.filters import conditions
 from providers.errors import InputError
 
 ChunkStrategy = Literal["whole", "fixed", "sentence", "semantic"]
@@ -40,6 +41,7 @@ class Query(msgspec.Struct, frozen=True):
     id: str
     text: str
     category: str = ""
+    where: Mapping[str, Any] = {}  # only documents whose metadata passes: harness.stores.filters
 
 
 Judgments = Mapping[str, Mapping[str, int]]
@@ -67,6 +69,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             )
         documents = _unique([document.id for document in self.documents], "document", self.name)
         queries = _unique([query.id for query in self.queries], "query", self.name)
+        for asked in self.queries:
+            conditions(asked.where)
         for query, grades in self.judgments.items():
             if query not in queries:
                 raise InputError(f"a judgment names query {query!r}, which task {self.name!r} does not have")
@@ -83,6 +87,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         """The queries' categories in the order of their first appearance."""
         return list(dict.fromkeys(query.category for query in self.queries if query.category))
 
+    @property
+    def metadata(self) -> dict[str, Mapping[str, Any]]:
+        """Every document's fields, by its id."""
+        return {document.id: document.metadata for document in self.documents}
+
     def without_relevant(self) -> list[str]:
         """Queries that no document answers: every contender scores 0 on them, and the user must know."""
         return [
@@ -95,7 +104,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         """Equal for equal tasks: results are only comparable under the same one."""
         content = (
             [(d.id, d.title, d.text, d.chunking) for d in self.documents],
-            [(q.id, q.text, q.category) for q in self.queries],
+            [(q.id, q.text, q.category, *([q.where] if q.where else [])) for q in self.queries],
             sorted((query, sorted(grades.items())) for query, grades in self.judgments.items()),
             self.rel,
         )

@@ -84,4 +84,5 @@ def attribute(truth: Truth, task: Task, rounds: Sequence[Mapping[str, Ranking]],
     rankings = truth.search(task.queries) if not truth.rankings else truth.rankings
     best = float(evaluate(join(rankings, task.judgments, ids), [NDCG], task.rel)[NDCG].mean())
     recalls = [truth.recall(query, answered[query.id]) for answered in rounds for query in task.queries]
-    return Loss(ndcg_exact=best, ndcg_lost=best - achieved, recall=float(np.mean(recalls)))
+    short = sum(len(rounds[0][query]) < len(rankings[query]) for query in ids)
+    return Loss(ndcg_exact=best, ndcg_lost=best - achieved, recall=float(np.mean(recalls)), short=short)

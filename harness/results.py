@@ -52,12 +52,14 @@ class Latency(msgspec.Struct, kw_only=True, frozen=True):
 class Loss(msgspec.Struct, kw_only=True, frozen=True):
     """What an approximate index takes from its model: NDCG@10 under exact search, how much of it is lost, and recall.
 
-    `recall` is the share of the ten nearest documents that came back; one that ties with the tenth counts.
+    `recall` is the share of the ten nearest documents that came back; one that ties with the tenth counts. `short`
+    counts queries that got fewer documents than there were.
     """
 
     ndcg_exact: float
     ndcg_lost: float
     recall: float
+    short: int = 0
 
 
 class Row(msgspec.Struct, kw_only=True):

@@ -118,6 +118,7 @@ def _lost_to_the_index(loss: Loss) -> str:
     return (
         f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, {loss.ndcg_lost + 0.0:.3f} of it lost by the index; "
         f"recall@10 against exact search {loss.recall:.3f}"
+        + (f"; {loss.short} queries got shorter lists than there were documents for" if loss.short else "")
     )
 
 

@@ -101,7 +101,11 @@ class Store(ABC):
                 self._delete(list(ids))
 
     def search(self, vector: Vectors, k: int, where: Where | None = None) -> Hits:
-        """The k nearest of those that pass the filter; all there are, when they are fewer."""
+        """The k nearest of those that pass the filter; all there are, when they are fewer.
+
+        With a filter the list is always full. Without one an approximate index may answer a shorter list than it
+        could: that is part of what it loses, and is counted.
+        """
         self._check_dimensions(vector.shape[-1])
         square = float(vector @ vector)
         if not 0 < square < np.inf:

@@ -132,12 +132,12 @@ class Faiss(NumberedStore):
         """Nothing: the catalogue's mask hides them."""
 
     def _nearest(self, vector: Vectors, k: int) -> Found:
-        """A graph in islands finds fewer than k though there are more; then all are compared."""
+        """Lists that were not probed and islands of a graph make it short: that is its loss, unless all are wanted."""
         if self._catalogue.dead:
             return self._filtered(vector, k, ())
         k = min(k, self._catalogue.numbers)
         found = self._asked(self._index, vector, k, None)
-        return found if len(found[0]) == k else self._filtered(vector, k, ())
+        return found if len(found[0]) == k or k < self._catalogue.numbers else self._filtered(vector, k, ())
 
     def _filtered(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Found:
         """Few are scanned; for many, the index looks as much further as the filter takes away."""

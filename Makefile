@@ -12,7 +12,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -m 'not browser'
+	$(BIN)/pytest -n auto -m 'not browser'
 
 # The page in a real Chromium, with axe-core's rules for contrast and names.
 test-browser: $(VENV)/.test $(VENV)/node_modules/axe-core

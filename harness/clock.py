@@ -16,7 +16,9 @@ import numpy as np
 T = TypeVar("T")
 
 SAMPLES_FOR = {50: 5, 95: 60, 99: 300}  # fewer samples than this say nothing about the percentile
-RECORDED = ("bakeoff", "numpy", "faiss-cpu", "chromadb", "onnxruntime", "scikit-learn", "bm25s", "wordllama", "ollama")
+RECORDED = ("bakeoff", "numpy", "faiss-cpu", "chromadb", "onnxruntime", "scikit-learn", "bm25s", "wordllama", "ollama",
+            "pgvector", "psycopg", "qdrant-edge-py", "qdrant-client", "lancedb", "sqlite-vec", "usearch", "hnswlib",
+            "duckdb")  # fmt: skip
 
 
 class Percentiles(msgspec.Struct, frozen=True):

@@ -90,7 +90,7 @@ class Contender:
         """What keeps this contender from running here, without asking any server."""
         if self.provider:
             return PROVIDERS.get(self.provider).missing(**self.options) or (
-                STORES.get(self.store).missing() if self.store else None
+                STORES.get(self.store).missing(**self.store_options) if self.store else None
             )
         return RANKERS.get(self.ranker).missing() if self.ranker else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from harness.preflight import provider_warnings
 from harness.progress import Progress, silent
 from harness.rankers import RANKERS
 from harness.ranking import Ranking
+from harness.results import Loss
 from harness.retry import RetryPolicy
 from harness.search import DenseSearcher, Index, LexicalSearcher, Searcher
 from harness.stores import STORES
@@ -61,6 +63,7 @@ class Entrant:
     dimensions: int | None = None
     index_bytes: int | None = None
     build_seconds: float | None = None
+    loss: Loss | None = None
     timing: Timing = field(default_factory=Timing)
     rounds: list[dict[str, Ranking]] = field(default_factory=list)
     found: dict[str, Ranking] = field(default_factory=dict)
@@ -91,7 +94,7 @@ class Embeddings:
             pieces = [chunk for document in self.task.documents for chunk in chunks(document, name)]
             items = {query.item for query in self.task.queries if query.item}
             texts = {document.id: document.whole(name) for document in self.task.documents if document.id in items}
-            self._indexes[name] = Index(pieces, self.depth, texts)
+            self._indexes[name] = Index(pieces, self.depth, texts, self.task.metadata)
         return self._indexes[name]
 
     @property
@@ -162,7 +165,7 @@ def prepare(entrants: Sequence[Entrant], embeddings: Embeddings, scratch: Path) 
 
 def _build_store(entrant: Entrant, embeddings: Embeddings, folder: Path) -> None:
     contender, index = entrant.contender, embeddings.index(entrant.contender)
-    if (reason := STORES.get(contender.store).missing()) and not embeddings.settings.offline:
+    if (reason := STORES.get(contender.store).missing(**contender.store_options)) and not embeddings.settings.offline:
         raise Unavailable(reason)
     embedder, whole = embeddings.of(contender)
     variant = contender.variant.fitted(whole)
@@ -170,9 +173,11 @@ def _build_store(entrant: Entrant, embeddings: Embeddings, folder: Path) -> None
     entrant.embedder, entrant.provider, entrant.dimensions = embedder, embedder.provider, int(vectors.shape[1])
     folder.mkdir()
     store = STORES.create(contender.store, dimensions=int(vectors.shape[1]), folder=folder, **contender.store_options)
-    _, nanoseconds = timed(lambda: store.add([chunk.id for chunk in index.chunks], vectors))
-    entrant.build_seconds, entrant.index_bytes = nanoseconds / 1e9, store.size_bytes()
-    entrant.searcher = DenseSearcher(embedder, store, index, variant)
+    entrant.searcher = DenseSearcher(embedder, store, index, variant, vectors)
+    ids, metadata = [chunk.id for chunk in index.chunks], [index.fields(chunk) for chunk in index.chunks]
+    _, added = timed(lambda: store.add(ids, vectors, metadata))
+    _, built = timed(store.build)
+    entrant.build_seconds, entrant.index_bytes = (added + built) / 1e9, store.size_bytes()
     rows = {chunk.id: row for row, chunk in enumerate(index.chunks)} if index.texts else {}
     for item in index.texts.keys() & rows.keys():
         entrant.searcher.learn(item, whole[rows[item]])
@@ -206,4 +211,5 @@ def close(entrants: Sequence[Entrant]) -> None:
     """Lets go of the stores."""
     for entrant in entrants:
         if isinstance(entrant.searcher, DenseSearcher):
-            entrant.searcher.store.close()
+            with contextlib.suppress(Exception):  # a server that is gone must not take the result with it
+                entrant.searcher.store.discard()

@@ -49,6 +49,19 @@ class Latency(msgspec.Struct, kw_only=True, frozen=True):
     doubts: list[str] = []
 
 
+class Loss(msgspec.Struct, kw_only=True, frozen=True):
+    """What an approximate index takes from its model: NDCG@10 under exact search, how much of it is lost, and recall.
+
+    `recall` is the share of the ten nearest documents that came back; one that ties with the tenth counts. `short`
+    counts queries that got fewer documents than there were.
+    """
+
+    ndcg_exact: float
+    ndcg_lost: float
+    recall: float
+    short: int = 0
+
+
 class Row(msgspec.Struct, kw_only=True):
     """One row of the matrix. `not_run` holds the reason where there is nothing else to tell."""
 
@@ -68,6 +81,7 @@ class Row(msgspec.Struct, kw_only=True):
     dimensions: int | None = None
     vector_bytes: float | None = None
     index_bytes: int | None = None
+    loss: Loss | None = None
     build_seconds: float | None = None
     stable: bool | None = None
     warnings: list[str] = []

@@ -18,6 +18,7 @@ from harness.clock import Machine
 from harness.judgments import load_kind
 from harness.judgments.base import Extras, Kind
 from harness.lineup import Lineup
+from harness.loss import Truth, attribute
 from harness.measures import Measure
 from harness.metrics import Scores, evaluate, oracle, random_expectation
 from harness.preflight import task_warnings
@@ -33,6 +34,7 @@ __all__ = ["Entrant", "Outcome", "Settings", "run", "vectors_folder"]
 
 WARM_UP = 3  # calls that are made and thrown away after the cold one
 TIMED_HOSTED = 30  # queries that a hosted provider is asked one by one for the sake of its latency
+TIMED_LOCAL = 100  # and a local one, in each round: its calls are free, but 300 queries in six rows take minutes
 DEPTH = 100  # how many documents a query asks for where neither the line-up nor the kind of task says
 
 
@@ -87,6 +89,7 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
         for entrant in entrants:
             if entrant.not_run is None:
                 _score(entrant, task, kind, measures, lineup.folder)
+        _attribute_loss(entrants, task)
         machine.load_after = clock.load()
         outcome = Outcome(
             lineup=lineup,
@@ -140,8 +143,8 @@ def _warm_up(entrant: Entrant, queries: Sequence[Query]) -> None:
     entrant.timing.cold_embed_ns, entrant.timing.cold_search_ns = cold.embed_ns, cold.search_ns
     for _ in range(WARM_UP):
         searcher.ask(queries[0])
-    if isinstance(searcher, DenseSearcher) and not searcher.embedder.provider.local:
-        searcher.know(queries[TIMED_HOSTED:])
+    if isinstance(searcher, DenseSearcher):
+        searcher.know(queries[TIMED_LOCAL if searcher.embedder.provider.local else TIMED_HOSTED :])
 
 
 def _answer_all(entrant: Entrant, queries: Sequence[Query], kind: Kind) -> None:
@@ -173,6 +176,17 @@ def _score(entrant: Entrant, task: Task, kind: Kind, measures: Sequence[Measure]
         distinct = entrant.rounds[:1] if entrant.stable in (True, None) else entrant.rounds
         scored = [kind.score(entrant, answered, task, measures) for answered in distinct]
     entrant.scores = {measure: np.mean([scores[measure] for scores in scored], axis=0) for measure in measures}
+
+
+def _attribute_loss(entrants: Sequence[Entrant], task: Task) -> None:
+    """What each approximate index lost; exact search is done once for stores that hold the same vectors."""
+    truths: dict[tuple[tuple[str, ...], str], Truth] = {}
+    for entrant in entrants:
+        searcher, contender = entrant.searcher, entrant.contender
+        if entrant.not_run is None and isinstance(searcher, DenseSearcher) and not searcher.store.capabilities.exact:
+            key = contender.embedding(), str(contender.variant)
+            truth = truths.setdefault(key, Truth(searcher.index, searcher.pieces, searcher.asked))
+            entrant.loss = attribute(truth, task, entrant.found)
 
 
 def _baselines(task: Task, kind: Kind, measures: Sequence[Measure]) -> dict[str, Scores]:

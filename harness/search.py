@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from harness.chunking import Chunk
 from harness.clock import timed
@@ -12,6 +12,7 @@ from harness.embed import Embedder
 from harness.rankers.base import Ranker
 from harness.ranking import Ranking, best_chunks, ordered
 from harness.stores.base import SIMILARITY_DIGITS, Hits, Store
+from harness.stores.filters import conditions, passes
 from harness.task import Query
 from harness.variants import FittedVariant
 from providers.base import Role, Vectors
@@ -43,6 +44,7 @@ class Index:
     chunks: Sequence[Chunk]
     depth: int
     texts: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     owner: dict[str, str] = field(init=False)
     most_pieces: int = field(init=False)
 
@@ -61,6 +63,10 @@ class Index:
     def reach_past(self, item: str) -> int:
         """The reach of a query that is an item: its own pieces take places that others need."""
         return min(len(self.owner), self.reach + self.most_pieces) if item else self.reach
+
+    def fields(self, chunk: Chunk) -> Mapping[str, Any]:
+        """What a filter sees of a piece: its document's metadata."""
+        return self.metadata.get(chunk.document, {})
 
     def ranking(self, hits: Hits, more: Callable[[int], Hits], item: str = "") -> Ranking:
         """Documents by their best piece. Asks for more while documents that tie with the last may be missing.
@@ -89,14 +95,18 @@ class DenseSearcher:
     store: Store
     index: Index
     variant: FittedVariant
+    pieces: Vectors
+    asked: dict[str, Vectors] = field(default_factory=dict)  # by query: what exact search is asked with, to compare
     _vectors: dict[str, Vectors] = field(default_factory=dict)
 
     def ask(self, query: Query) -> Answer:
         """Embeds, searches, ranks."""
         whole, embed_ns = self._vector(query)
         vector = self.variant.queries(whole[None])[0]
-        hits, search_ns = timed(lambda: self.store.search(vector, self.index.reach_past(query.item)))
-        ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k), query.item)
+        self.asked[query.id] = vector
+        reach = self.index.reach_past(query.item)
+        hits, search_ns = timed(lambda: self.store.search(vector, reach, query.where))
+        ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.item)
         return Answer(ranking, search_ns, embed_ns)
 
     def learn(self, item: str, vector: Vectors) -> None:
@@ -135,9 +145,21 @@ class LexicalSearcher:
 
     def ask(self, query: Query) -> Answer:
         """Searches, ranks."""
-        text, reach = self.index.texts.get(query.item, query.text), self.index.reach_past(query.item)
-        hits, search_ns = timed(lambda: self.ranker.search(text, reach))
-        return Answer(self.index.ranking(hits, lambda k: self.ranker.search(text, k), query.item), search_ns)
+        reach = self.index.reach_past(query.item)
+        hits, search_ns = timed(lambda: self._search(query, reach))
+        return Answer(self.index.ranking(hits, lambda k: self._search(query, k), query.item), search_ns)
+
+    def _search(self, query: Query, k: int) -> Hits:
+        """Rankers know no filters: where there is one, all are ranked and those that pass are kept."""
+        text = self.index.texts.get(query.item, query.text)
+        if not query.where:
+            return self.ranker.search(text, k)
+        filters = conditions(query.where)
+        allowed = {chunk.id for chunk in self.index.chunks if passes(self.index.fields(chunk), filters)}
+        found = self.ranker.search(text, len(self.index.chunks))
+        kept = [pair for pair in zip(found.ids, found.scores, strict=True) if pair[0] in allowed]
+        best = sorted(kept, key=lambda pair: -pair[1])[:k]
+        return Hits([item for item, _ in best], [score for _, score in best])
 
 
 def _role(query: Query) -> Role:

@@ -143,7 +143,7 @@ def _row(
         nothing_to_embed = all(query.item for query in task.queries)
         row.latency = _latency(entrant, machine, local=row.local or nothing_to_embed)
         row.cost = _cost(entrant, len(task.documents))
-    row.dimensions, row.index_bytes = entrant.dimensions, entrant.index_bytes
+    row.dimensions, row.index_bytes, row.loss = entrant.dimensions, entrant.index_bytes, entrant.loss
     row.vector_bytes = contender.variant.bytes_each(entrant.dimensions) if entrant.dimensions else None
     row.build_seconds, row.stable = entrant.build_seconds, entrant.stable
     row.warnings = _row_warnings(entrant)

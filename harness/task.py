@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from harness.stores.filters import conditions
 from providers.errors import InputError
 
 ChunkStrategy = Literal["whole", "fixed", "sentence", "semantic"]
@@ -46,6 +47,7 @@ class Query(msgspec.Struct, frozen=True):
     text: str
     category: str = ""
     item: str = ""
+    where: Mapping[str, Any] = {}  # only documents whose metadata passes: harness.stores.filters
 
 
 Judgments = Mapping[str, Mapping[str, int]]
@@ -76,6 +78,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         for asked in self.queries:
             if asked.item and asked.item not in documents:
                 raise InputError(f"query {asked.id!r} is item {asked.item!r}, which is not in the corpus")
+            conditions(asked.where)
         for query, grades in self.judgments.items():
             if query not in queries:
                 raise InputError(f"a judgment names query {query!r}, which task {self.name!r} does not have")
@@ -97,6 +100,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         """How many documents a query can find: all, or all but itself where queries are items."""
         return len(self.documents) - any(query.item for query in self.queries)
 
+    @property
+    def metadata(self) -> dict[str, Mapping[str, Any]]:
+        """Every document's fields, by its id."""
+        return {document.id: document.metadata for document in self.documents}
+
     def without_relevant(self) -> list[str]:
         """Queries that no document answers: every contender scores 0 on them, and the user must know."""
         return [
@@ -109,7 +117,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         """Equal for equal tasks: results are only comparable under the same one."""
         content = (
             [(d.id, d.title, d.text, d.chunking) for d in self.documents],
-            [(q.id, q.text, q.category, *([q.item] if q.item else [])) for q in self.queries],
+            [(q.id, q.text, q.category, *filter(None, (q.item, q.where))) for q in self.queries],
             sorted((query, sorted(grades.items())) for query, grades in self.judgments.items()),
             self.rel,
             *[(d.id, sorted(d.fields.items())) for d in self.documents if d.fields],

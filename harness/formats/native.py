@@ -42,6 +42,7 @@ class QueryEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     category: str
     expected_results: list[int]
     relevance_annotations: dict[str, int]
+    where: dict[str, str | int | bool | list[str | int | bool]] = {}
 
 
 class QueryFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -112,7 +113,10 @@ def read_task(name: str, articles: Path, queries: Path, ground_truth: Path, rel:
     return Task(
         name=name,
         documents=[document(page) for page in pages],
-        queries=[Query(id=entry.query_id, text=entry.query_text, category=entry.category) for entry in asked],
+        queries=[
+            Query(id=entry.query_id, text=entry.query_text, category=entry.category, where=entry.where)
+            for entry in asked
+        ],
         judgments=truth,
         rel=rel,
     )

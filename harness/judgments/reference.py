@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.contender import Contender, located
-from harness.exact import exact_topk
+from harness.exact import nearest
 from harness.formats.items import read_documents
 from harness.judgments.base import Extras, Kind
 from harness.measures import Measure
@@ -226,12 +226,12 @@ class Reference(Kind):
 def _neighbours(queries: Sequence[Query], asked: Vectors, vectors: Vectors, index: Index) -> dict[str, tuple[str, ...]]:
     """Ranked by the one rule, ties and pieces included; a block of queries at a time."""
     reach = index.reach_past("any")
-    places, scores = exact_topk(asked, vectors, reach)
+    places, scores = nearest(asked, vectors, reach)
 
     def hits(row: int, k: int) -> Hits:
         if k <= reach:
             return Hits([index.chunks[place].id for place in places[row]], scores[row].tolist())
-        wider, similarity = exact_topk(asked[row : row + 1], vectors, k)
+        wider, similarity = nearest(asked[row : row + 1], vectors, k)
         return Hits([index.chunks[place].id for place in wider[0]], similarity[0].tolist())
 
     return {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.measures import Measure
 from harness.recommend import MEGABYTE, dollars
-from harness.results import Row, Section, Summary
+from harness.results import Loss, Row, Section, Summary
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -185,10 +185,20 @@ def notes(summary: Summary) -> list[str]:
         found += [f"{row.label}: {warning}" for warning in row.warnings]
         for doubt in row.latency.doubts if row.latency else []:
             reasons.setdefault(doubt, []).append(row.label)
+        if row.loss is not None:
+            found.append(f"{row.label}: {_lost_to_the_index(row.loss)}")
     found += [f"{DOUBT} {_who(labels, summary)}: {doubt}" for doubt, labels in reasons.items()]
     if any(row.stable for row in summary.rows) and not any(row.stable is False for row in summary.rows):
         found.append(f"Stable: all {summary.lineup['rounds']} rounds ranked identically.")
     return found
+
+
+def _lost_to_the_index(loss: Loss) -> str:
+    return (
+        f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, {loss.ndcg_lost + 0.0:.3f} of it lost by the index; "
+        f"recall@10 against exact search {loss.recall:.3f}"
+        + (f"; {loss.short} queries got shorter lists than there were documents for" if loss.short else "")
+    )
 
 
 def _who(labels: list[str], summary: Summary) -> str:

@@ -15,5 +15,12 @@ STORES: Registry[Store] = Registry(
     {
         "faiss": "harness.stores.faiss:Faiss",
         "chroma": "harness.stores.chroma:Chroma",
+        "pgvector": "harness.stores.pgvector:PgVector",
+        "qdrant": "harness.stores.qdrant:Qdrant",
+        "lancedb": "harness.stores.lancedb:LanceDB",
+        "sqlite_vec": "harness.stores.sqlite_vec:SqliteVec",
+        "usearch": "harness.stores.usearch:USearch",
+        "hnswlib": "harness.stores.hnswlib:Hnswlib",
+        "duckdb_vss": "harness.stores.duckdb_vss:DuckdbVss",
     },
 )

@@ -1,38 +1,57 @@
-"""Chroma embedded and persistent, set to cosine: its default space is squared L2."""
+"""Chroma, set to cosine: its default space is squared L2. On disk in this process, in memory, or a server by URL."""
 
 from __future__ import annotations
 
+import os
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
-from harness.stores.base import Hits, Store
+from harness.stores.base import Capabilities, Grid, Hits, Store, Theory, graph_bytes
+from harness.stores.filters import Condition, Metadata
+from harness.stores.servers import collection_name, listeners, refuse_password
 from providers.base import Vectors
+from providers.errors import InputError, Unavailable
+
+URL = "CHROMA_URL"
 
 
 class Chroma(Store):
-    """An HNSW index, so not exact; with its default list sizes it loses nothing on a few thousand documents."""
+    """An HNSW index, so not exact; with its default list sizes it loses nothing on a few thousand documents.
+
+    `mode` is "persistent", "ephemeral" or "server"; the server's address is `url` or CHROMA_URL.
+    """
 
     name = "chroma"
     modules = ("chromadb",)
-    exact = False
+    query = ("ef_search",)
 
     def __init__(
         self,
         *,
         dimensions: int,
         folder: Path,
+        mode: str = "persistent",
+        url: str = "",
         ef_search: int = 100,
         ef_construction: int = 100,
         max_neighbors: int = 16,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
-        import chromadb
-        from chromadb.config import Settings
+        refuse_password(url, URL)
+        self.mode, self.max_neighbors, self.ef_search = ("server" if url else mode), max_neighbors, ef_search
+        self._url = url or os.environ.get(URL, "")
+        self._name = f"bakeoff_{uuid.uuid4().hex}" if mode == "ephemeral" else collection_name(folder)
+        if self.mode == "server":
+            import httpx
+            from chromadb.errors import ChromaError
 
-        self._client = chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
-        self._ef_search = ef_search
-        self._collection = self._client.create_collection(
-            "bakeoff",
+            self.failures = (httpx.HTTPError, ChromaError)
+        self._client = self._connected()
+        self._collection = self._client.get_or_create_collection(
+            self._name,
             embedding_function=None,  # the default one would download a model
             configuration={
                 "hnsw": {
@@ -44,17 +63,97 @@ class Chroma(Store):
             },
         )
 
-    def add(self, ids: Sequence[str], vectors: Vectors) -> None:
-        """In batches that Chroma takes; upsert, because its add ignores an id that it knows."""
+    def _connected(self) -> Any:
+        import chromadb
+        from chromadb.config import Settings
+
+        settings = Settings(anonymized_telemetry=False)
+        match self.mode:
+            case "persistent":
+                return chromadb.PersistentClient(str(self.folder), settings=settings)
+            case "ephemeral":  # clients in memory share their collections, so the name is drawn
+                return chromadb.EphemeralClient(settings=settings)
+            case "server":
+                parts = urlsplit(self._url)
+                if not parts.hostname:
+                    raise Unavailable(f"chroma: {URL} is not set, and the line-up names no url")
+                try:
+                    return chromadb.HttpClient(
+                        host=parts.hostname,
+                        port=parts.port or (443 if parts.scheme == "https" else 8000),
+                        ssl=parts.scheme == "https",
+                        settings=settings,
+                    )
+                except ValueError as error:
+                    raise Unavailable(f"chroma: {error}") from None
+        raise InputError(f"chroma has no mode {self.mode!r}", remedy='use "persistent", "ephemeral" or "server"')
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The same engine in all three."""
+        return Capabilities(
+            exact=False,
+            filters=True,
+            persistent=self.mode != "ephemeral",
+            updates=True,
+            in_process=self.mode != "server",
+        )
+
+    @classmethod
+    def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003
+        """The number of links."""
+        return {"max_neighbors": (16, 32)}
+
+    def tunings(self) -> Grid:
+        """The length of the candidate list."""
+        return {"ef_search": (16, 32, 64, 128, 256)}
+
+    def _tuned(self) -> None:
+        self._collection.modify(configuration={"hnsw": {"ef_search": self.ef_search}})
+
+    def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
+        """In batches that Chroma takes. What is known goes first: add would ignore it, and upsert merges fields."""
         step = self._client.get_max_batch_size()
         for start in range(0, len(ids), step):
-            self._collection.upsert(ids=list(ids[start : start + step]), embeddings=vectors[start : start + step])
+            batch = list(ids[start : start + step])
+            known = self._collection.get(ids=batch, include=[])["ids"]
+            if known:
+                self._collection.delete(ids=known)
+            fields = [dict(each) or None for each in metadata[start : start + step]]
+            self._collection.upsert(
+                ids=batch, embeddings=vectors[start : start + step], metadatas=fields if any(fields) else None
+            )
 
-    def search(self, vector: Vectors, k: int) -> Hits:
+    def _delete(self, ids: list[str]) -> None:
+        step = self._client.get_max_batch_size()
+        for start in range(0, len(ids), step):
+            self._collection.delete(ids=ids[start : start + step])
+
+    def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         """Chroma answers distances, 1 − cosine."""
-        answer = self._collection.query(query_embeddings=vector[None], n_results=k, include=["distances"])
+        clauses = [{condition.field: {"$in": list(condition.values)}} for condition in filters]
+        where = {"$and": clauses} if len(clauses) > 1 else clauses[0] if clauses else None
+        answer = self._collection.query(query_embeddings=vector[None], n_results=k, include=["distances"], where=where)
         return Hits(answer["ids"][0], [1.0 - distance for distance in answer["distances"][0]])
+
+    def size_bytes(self) -> int | None:
+        """Files where it has them; neither memory nor a server tells."""
+        return super().size_bytes() if self.mode == "persistent" else None
+
+    def theory(self) -> Theory:
+        """A graph with its vectors."""
+        return graph_bytes(self.dimensions, self.max_neighbors)
+
+    def processes(self) -> list[int]:
+        """The server, if it runs on this machine."""
+        return listeners(self._url) if self.mode == "server" else []
 
     def close(self) -> None:
         """Stops the system that Chroma keeps for each path."""
         self._client.close()
+
+    def discard(self) -> None:
+        """A server forgets the collection."""
+        if self.mode != "persistent":
+            self._client.delete_collection(self._name)
+        self.close()

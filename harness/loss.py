@@ -1,0 +1,90 @@
+"""What an index lost: the same vectors searched exactly, scored by the same judgments, beside what the store found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from harness import exact
+from harness.measures import Measure
+from harness.metrics import evaluate, join
+from harness.ranking import Ranking
+from harness.results import Loss
+from harness.search import Index
+from harness.stores.base import SIMILARITY_DIGITS, Hits
+from harness.stores.filters import conditions, passes
+from harness.task import Query, Task
+from providers.base import Vectors
+
+NDCG, K = Measure.parse("ndcg@10"), 10
+
+
+@dataclass(slots=True)
+class Truth:
+    """Exact search over one set of vectors: made once, asked for every store that holds them."""
+
+    index: Index
+    vectors: Vectors
+    queries: Mapping[str, Vectors]
+    rankings: dict[str, Ranking] = field(default_factory=dict)
+    _rows: dict[str, list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for row, chunk in enumerate(self.index.chunks):
+            self._rows.setdefault(chunk.document, []).append(row)
+
+    def search(self, queries: Sequence[Query]) -> dict[str, Ranking]:
+        """The exact ranking of every query; those with the same filter in one go."""
+        groups: dict[str, list[Query]] = {}
+        for query in queries:
+            groups.setdefault(repr(query.where), []).append(query)
+        for group in groups.values():
+            self._search(group)
+        return self.rankings
+
+    def recall(self, query: Query, found: Ranking) -> float:
+        """Of the ten nearest documents, by their exact scores: one that ties with the tenth counts as found."""
+        truth = self.rankings[query.id]
+        wanted = min(K, len(truth))
+        if not wanted:
+            return 1.0
+        scores = np.array([self._score(document, self.queries[query.id]) for document in found.ids[:K]])
+        return exact.recall(scores, truth.scores[wanted - 1], wanted)
+
+    def _search(self, group: Sequence[Query]) -> None:
+        filters = conditions(group[0].where)
+        kept = np.array([not filters or passes(self.index.fields(chunk), filters) for chunk in self.index.chunks])
+        vectors = self.vectors if kept.all() else self.vectors[kept]
+        ids = [chunk.id for chunk, keep in zip(self.index.chunks, kept, strict=True) if keep]
+        asked = np.stack([self.queries[query.id] for query in group])
+
+        def hits(places: exact.Rows, scores: exact.Similarities) -> Hits:
+            return Hits([ids[place] for place in places], scores.tolist())
+
+        def more(row: int, k: int) -> Hits:
+            places, scores = exact.nearest(asked[row : row + 1], vectors, k)
+            return hits(places[0], scores[0])
+
+        places, scores = exact.nearest(asked, vectors, max(self.index.reach_past(query.item) for query in group))
+        for row, query in enumerate(group):
+            first = hits(places[row], scores[row])
+            self.rankings[query.id] = self.index.ranking(first, partial(more, row), query.item)
+
+    def _score(self, document: str, query: Vectors) -> float:
+        return round(float((self.vectors[self._rows[document]] @ query).max()), SIMILARITY_DIGITS)
+
+
+def attribute(truth: Truth, task: Task, found: Mapping[str, Ranking]) -> Loss:
+    """NDCG under exact search, what the store's lists lack of it, and how many of the nearest they hold."""
+    ids = [query.id for query in task.queries]
+    rankings = truth.rankings or truth.search(task.queries)
+    best, achieved = (
+        float(evaluate(join(answers, task.judgments, ids), [NDCG], task.rel)[NDCG].mean())
+        for answers in (rankings, found)
+    )
+    recalls = [truth.recall(query, found[query.id]) for query in task.queries]
+    short = sum(len(found[query]) < len(rankings[query]) for query in ids)
+    return Loss(ndcg_exact=best, ndcg_lost=best - achieved, recall=float(np.mean(recalls)), short=short)

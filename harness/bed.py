@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from providers.base import Vectors
-from providers.errors import InputError
+from providers.base import Role, Vectors
+from providers.errors import InputError, Unavailable
+
+if TYPE_CHECKING:
+    from harness.lineup import Lineup
+    from harness.runner import Settings
 
 SMALL = 1000  # an index over fewer documents shows nothing that holds for more
 SPREAD = 0.5
@@ -76,6 +81,31 @@ def from_files(vectors: Path, queries: Path | None) -> Bed:
     if not held:
         raise InputError("has too few rows to keep some back as queries", file=vectors, remedy="give --queries")
     return Bed(vectors.name, documents[:-held], documents[-held:])
+
+
+def from_lineup(lineup: Lineup, settings: Settings) -> Bed:
+    """The first dense contender's own vectors: its task embedded as a run would, through the cache."""
+    from harness.chunking import chunks
+    from harness.formats import load_task
+    from harness.runner import embed_corpus
+
+    contender = next((each for each in lineup.contenders if each.provider), None)
+    if contender is None:
+        raise InputError("no contender has vectors", remedy="name a provider, or use --synthetic")
+    task = load_task(lineup.task, lineup.folder)
+    pieces = [chunk for document in task.documents for chunk in chunks(document)]
+    found = embed_corpus(contender, pieces, settings, None)
+    if isinstance(found, str):
+        raise Unavailable(f"{contender.label}: {found}")
+    embedder, vectors = found
+    try:
+        asked = [query.id if embedder.provider.by_id else query.text for query in task.queries]
+        queries = embedder.embed(asked, Role.QUERY)
+    finally:
+        embedder.close()
+    variant = contender.variant.fitted(vectors)
+    name = f"{task.name} by {contender.model or contender.provider}"
+    return Bed(name, variant.documents(vectors), variant.queries(queries))
 
 
 def _read(file: Path) -> Vectors:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from harness.commands import agreement, build, cache, catalogue, compare, grade, run, score, select, validate
+from harness.commands import agreement, build, cache, catalogue, compare, grade, run, score, select, stores, validate
 from providers.errors import BakeoffError, InputError
 
 app = typer.Typer(
@@ -30,6 +30,9 @@ app.command()(agreement.audit)
 app.command()(score.score)
 app.command()(compare.compare)
 app.command()(compare.gate)
+app.command()(stores.sweep)
+app.command()(stores.load)
+app.command()(stores.footprint)
 app.command()(cache.doctor)
 app.add_typer(cache.cache, name="cache")
 app.add_typer(catalogue.models, name="models")

@@ -21,7 +21,7 @@ from harness.clock import Machine, Timing, timed
 from harness.embed import Budget, Embedder
 from harness.formats import load_task
 from harness.lineup import Contender, Lineup
-from harness.loss import NDCG, Truth, attribute
+from harness.loss import Losses
 from harness.metrics import Scores, evaluate, join, oracle, random_expectation
 from harness.preflight import provider_warnings, task_warnings
 from harness.progress import Progress, silent
@@ -122,10 +122,11 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
     try:
         _prepare(entrants, Index(pieces, lineup.depth, task.metadata), settings, scratch)
         _take_turns(entrants, task, lineup.rounds, settings.progress)
+        losses = Losses(task)
         for entrant in entrants:
             if entrant.not_run is None:
                 _score(entrant, task, lineup)
-        _attribute_loss(entrants, task)
+                entrant.loss = losses.of(entrant.contender, entrant.searcher, entrant.rounds, entrant.scores)
     finally:
         _close(entrants)
         shutil.rmtree(scratch, ignore_errors=True)
@@ -269,17 +270,6 @@ def _score(entrant: Entrant, task: Task, lineup: Lineup) -> None:
     distinct = entrant.rounds[:1] if entrant.stable in (True, None) else entrant.rounds
     scored = [evaluate(join(answered, task.judgments, ids), measures, task.rel) for answered in distinct]
     entrant.scores = {measure: np.mean([scores[measure] for scores in scored], axis=0) for measure in measures}
-
-
-def _attribute_loss(entrants: Sequence[Entrant], task: Task) -> None:
-    """What each approximate index lost; exact search is done once for stores that hold the same vectors."""
-    truths: dict[tuple[tuple[str, str, str], str], Truth] = {}
-    for entrant in entrants:
-        searcher, contender = entrant.searcher, entrant.contender
-        if entrant.not_run is None and isinstance(searcher, DenseSearcher) and not searcher.store.capabilities.exact:
-            key = contender.embedding(), str(contender.variant)
-            truth = truths.setdefault(key, Truth(searcher.index, searcher.pieces, searcher.asked))
-            entrant.loss = attribute(truth, task, entrant.rounds, float(entrant.scores[NDCG].mean()))
 
 
 def baselines(task: Task, lineup: Lineup) -> dict[str, Scores]:

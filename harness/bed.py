@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from providers.base import Vectors
-from providers.errors import InputError
+from providers.base import Role, Vectors
+from providers.errors import InputError, Unavailable
+
+if TYPE_CHECKING:
+    from harness.lineup import Lineup
+    from harness.runner import Settings
 
 SMALL = 1000  # an index over fewer documents shows nothing that holds for more
 SPREAD = 0.5
@@ -76,6 +81,34 @@ def from_files(vectors: Path, queries: Path | None) -> Bed:
     if not held:
         raise InputError("has too few rows to keep some back as queries", file=vectors, remedy="give --queries")
     return Bed(vectors.name, documents[:-held], documents[-held:])
+
+
+def from_lineup(lineup: Lineup, settings: Settings) -> Bed:
+    """The first dense contender's own vectors: its task embedded as a run would, through the cache."""
+    from harness.judgments import load_kind
+    from harness.prepare import Embeddings
+
+    contender = next((each for each in lineup.contenders if each.provider), None)
+    if contender is None:
+        raise InputError("no contender has vectors", remedy="name a provider, or use --synthetic")
+    task = load_kind(lineup.task, lineup.folder, lineup.overrides).task()
+    embeddings = Embeddings(task, 1, settings, lineup.folder)
+    try:
+        embedder, vectors = embeddings.of(contender)
+        items = [query.item for query in task.queries if query.item]
+        if items:
+            rows = {chunk.document: row for row, chunk in enumerate(embeddings.index(contender).chunks)}
+            queries = vectors[[rows[item] for item in items]]
+        else:
+            asked = [query.id if embedder.provider.by_id else query.text for query in task.queries]
+            queries = embedder.embed(asked, Role.QUERY)
+    except Unavailable as error:
+        raise Unavailable(f"{contender.label}: {error}") from None
+    finally:
+        embeddings.close()
+    variant = contender.variant.fitted(vectors)
+    name = f"{task.name} by {contender.model or contender.provider}"
+    return Bed(name, variant.documents(vectors), variant.queries(queries))
 
 
 def _read(file: Path) -> Vectors:

@@ -18,6 +18,7 @@ from harness.commands import (
     score,
     select,
     snapshot,
+    stores,
     validate,
 )
 from providers.errors import BakeoffError, InputError
@@ -46,6 +47,9 @@ app.command()(score.score)
 app.command()(compare.compare)
 app.command()(compare.gate)
 app.command()(snapshot.snapshot)
+app.command()(stores.sweep)
+app.command()(stores.load)
+app.command()(stores.footprint)
 app.command()(cache.doctor)
 app.add_typer(cache.cache, name="cache")
 app.add_typer(catalogue.models, name="models")

@@ -9,11 +9,12 @@ from functools import partial
 import numpy as np
 
 from harness import exact
+from harness.contender import Contender
 from harness.measures import Measure
 from harness.metrics import evaluate, join
 from harness.ranking import Ranking
 from harness.results import Loss
-from harness.search import Index
+from harness.search import DenseSearcher, Index, Searcher
 from harness.stores.base import SIMILARITY_DIGITS, Hits
 from harness.stores.filters import conditions, passes
 from harness.task import Query, Task
@@ -75,6 +76,22 @@ class Truth:
 
     def _score(self, document: str, query: Vectors) -> float:
         return round(float((self.vectors[self._rows[document]] @ query).max()), SIMILARITY_DIGITS)
+
+
+@dataclass(slots=True)
+class Losses:
+    """The losses of one run; stores that hold the same vectors share one exact search."""
+
+    task: Task
+    _truths: dict[tuple[tuple[str, ...], str], Truth] = field(default_factory=dict)
+
+    def of(self, contender: Contender, searcher: Searcher | None, found: Mapping[str, Ranking]) -> Loss | None:
+        """None where there is nothing to lose: an exact store, or no store at all."""
+        if not isinstance(searcher, DenseSearcher) or searcher.store.capabilities.exact:
+            return None
+        key = contender.embedding(), str(contender.variant)
+        truth = self._truths.setdefault(key, Truth(searcher.index, searcher.pieces, searcher.asked))
+        return attribute(truth, self.task, found)
 
 
 def attribute(truth: Truth, task: Task, found: Mapping[str, Ranking]) -> Loss:

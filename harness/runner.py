@@ -18,7 +18,7 @@ from harness.clock import Machine
 from harness.judgments import load_kind
 from harness.judgments.base import Extras, Kind
 from harness.lineup import Lineup
-from harness.loss import Truth, attribute
+from harness.loss import Losses
 from harness.measures import Measure
 from harness.metrics import Scores, evaluate, oracle, random_expectation
 from harness.preflight import task_warnings
@@ -86,10 +86,11 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
         task = kind.judged(task, embeddings)
         prepare(entrants, embeddings, scratch)
         _take_turns(entrants, task, kind, lineup.rounds, settings.progress)
+        losses = Losses(task)
         for entrant in entrants:
             if entrant.not_run is None:
                 _score(entrant, task, kind, measures, lineup.folder)
-        _attribute_loss(entrants, task)
+                entrant.loss = losses.of(entrant.contender, entrant.searcher, entrant.found)
         machine.load_after = clock.load()
         outcome = Outcome(
             lineup=lineup,
@@ -176,17 +177,6 @@ def _score(entrant: Entrant, task: Task, kind: Kind, measures: Sequence[Measure]
         distinct = entrant.rounds[:1] if entrant.stable in (True, None) else entrant.rounds
         scored = [kind.score(entrant, answered, task, measures) for answered in distinct]
     entrant.scores = {measure: np.mean([scores[measure] for scores in scored], axis=0) for measure in measures}
-
-
-def _attribute_loss(entrants: Sequence[Entrant], task: Task) -> None:
-    """What each approximate index lost; exact search is done once for stores that hold the same vectors."""
-    truths: dict[tuple[tuple[str, ...], str], Truth] = {}
-    for entrant in entrants:
-        searcher, contender = entrant.searcher, entrant.contender
-        if entrant.not_run is None and isinstance(searcher, DenseSearcher) and not searcher.store.capabilities.exact:
-            key = contender.embedding(), str(contender.variant)
-            truth = truths.setdefault(key, Truth(searcher.index, searcher.pieces, searcher.asked))
-            entrant.loss = attribute(truth, task, entrant.found)
 
 
 def _baselines(task: Task, kind: Kind, measures: Sequence[Measure]) -> dict[str, Scores]:

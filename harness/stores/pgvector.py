@@ -124,7 +124,7 @@ class PgVector(Store):
     @classmethod
     def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003
         """Both kinds of index."""
-        return {"index": ("none", "hnsw", "ivfflat"), "m": (16,)}
+        return {"index": ("none", "hnsw", "ivfflat")}
 
     def tunings(self) -> Grid:
         """By the kind of the index."""

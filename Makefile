@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-browser calibrate clean
+.PHONY: run test test-browser test-torch calibrate clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -23,6 +23,12 @@ test-browser: $(VENV)/.test $(VENV)/node_modules/axe-core
 $(VENV)/node_modules/axe-core: | $(VENV)/.test
 	@command -v npm >/dev/null || { echo "no npm found, which brings axe-core: apt-get install npm (Debian)"; exit 1; }
 	npm install --silent --no-audit --no-fund --prefix $(VENV) axe-core@4
+
+# sentence-transformers brings torch, which is large: its adapter is tested apart.
+test-torch: $(VENV)/.test
+	$(BIN)/pip install --quiet 'torch==2.13.0'
+	$(BIN)/pip install --quiet -e '.[sentence-transformers]'
+	$(BIN)/pytest tests/providers/test_sentence_transformers.py
 
 # The published figures of SciFact, from our own rows: make calibrate DATA=folder with BEIR's scifact/ in it
 calibrate: $(VENV)/.run

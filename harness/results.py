@@ -124,6 +124,7 @@ class Verdict(msgspec.Struct, kw_only=True):
     pairs: list[Pair]
     smallest_detectable: float | None
     sentences: list[str]
+    agreement: dict[str, float] = {}
     recommendations: list[Recommendation] = []
 
 

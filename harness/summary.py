@@ -67,7 +67,7 @@ def summarise(outcome: Outcome) -> Summary:
         machine=outcome.machine,
         matrix_measures=[str(measure) for measure in lineup.measures],
         rows=rows,
-        verdict=decide(by_measure[lineup.primary], lineup.primary, rows, lineup.seed),
+        verdict=decide(by_measure[lineup.primary], lineup.primary, rows, lineup.seed, lineup.measures),
         warnings=[*outcome.warnings, *outcome.extras.warnings, *_shortened(task)],
         figures=outcome.extras.figures,
         sections=outcome.extras.sections,

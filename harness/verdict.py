@@ -12,19 +12,24 @@ from harness.measures import Measure
 from harness.power import more_queries_needed, smallest_detectable
 from harness.recommend import ALPHA, listed, recommend
 from harness.results import Row, Verdict
-from harness.stats import Pair, compare, holm_of_pairs, sign_flip_tests, tie_group
+from harness.stats import Pair, compare, holm_of_pairs, kendall_tau, sign_flip_tests, tie_group
 
 Values = NDArray[np.float64]
+FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
 WORTH_TELLING = 1.5  # how many times faster a tied contender must be before the verdict mentions it
 
 
-def decide(scores: Mapping[str, Values], measure: Measure, rows: Sequence[Row], seed: int) -> Verdict:
-    """The verdict on one measure, over the contenders that ran."""
+def decide(
+    scores: Mapping[str, Values], measure: Measure, rows: Sequence[Row], seed: int, others: Sequence[Measure] = ()
+) -> Verdict:
+    """The verdict on one measure, over the contenders that ran; the others tell whether they would say the same."""
     pairs = compare(scores, seed=seed)
     group = tie_group(scores, pairs, ALPHA)
     best = group[0] if group else None
     detectable = detectable_difference(scores, best)
     sentences = _sentences(scores, measure, pairs, group, detectable, {row.label: row for row in rows})
+    agreement = order_agreement([row for row in rows if row.label in scores], measure, others)
+    sentences += _agreement_told(agreement, measure)
     verdict = Verdict(
         measure=str(measure),
         best=best,
@@ -32,6 +37,7 @@ def decide(scores: Mapping[str, Values], measure: Measure, rows: Sequence[Row], 
         pairs=pairs,
         smallest_detectable=detectable,
         sentences=sentences,
+        agreement=agreement,
     )
     verdict.recommendations = recommend(rows, verdict)
     return verdict
@@ -104,6 +110,30 @@ def _sentences(
     elif detectable is not None:
         told.append(f"{n} queries are too few to show any difference at all (80% power).")
     return told
+
+
+def order_agreement(rows: Sequence[Row], measure: Measure, others: Sequence[Measure]) -> dict[str, float]:
+    """Kendall's τ of the contenders' order by this measure and by each other one, and within each category."""
+    if len(rows) < FEWEST_TO_ORDER:
+        return {}
+    name = str(measure)
+    mine = [row.measures[name].mean for row in rows]
+    columns = {str(other): [row.measures[str(other)].mean for row in rows] for other in others if other != measure}
+    for category in rows[0].categories:
+        columns[f"category {category}"] = [row.categories[category][name] for row in rows]
+    found = {key: kendall_tau(mine, values) for key, values in columns.items()}
+    return {key: tau for key, tau in found.items() if np.isfinite(tau)}
+
+
+def _agreement_told(agreement: Mapping[str, float], measure: Measure) -> list[str]:
+    if not agreement:
+        return []
+    least = min(agreement, key=lambda key: agreement[key])
+    what = f"within the {least}" if least.startswith("category ") else f"by {Measure.parse(least).label}"
+    return [
+        f"The contenders' order by {measure.label} agrees least with their order {what} "
+        f"(Kendall's τ {agreement[least]:.2f})."
+    ]
 
 
 def _faster(best: Row, tied: Sequence[Row]) -> str | None:

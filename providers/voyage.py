@@ -74,7 +74,7 @@ class Voyage(Hosted):
 
 
 def _session() -> Any:
-    """The SDK retries connections by itself and stumbles over a 529: this session does neither."""
+    """The SDK retries connections by itself and stumbles over a 529: this one does neither."""
     import requests
 
     def refuse(response: requests.Response, **_: Any) -> None:

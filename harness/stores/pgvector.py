@@ -146,7 +146,7 @@ class PgVector(Store):
         return f"(embedding::halfvec({self.dimensions}))", "halfvec_cosine_ops"
 
     def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
-        """COPY into a table of this session, then one upsert."""
+        """COPY into a temporary table, then one upsert."""
         from psycopg.types.json import Jsonb
 
         with self._connection.transaction(), self._connection.cursor() as cursor:

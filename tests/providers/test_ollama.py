@@ -42,6 +42,7 @@ def test_only_queries_of_mxbai_have_a_prompt(wire: WireServer) -> None:
 @pytest.mark.parametrize("model", ["nomic-embed-text", "nomic-embed-text:latest", "mxbai-embed-large"])
 def test_ready_when_the_model_is_there(wire: WireServer, model: str) -> None:
     Ollama(base_url=wire.url, model=model).ready()
+    assert [request.path for request in wire.requests] == ["/api/tags"]  # it asked, and embedded nothing
 
 
 @pytest.mark.parametrize("model", ["bge-m3", "nomic-embed-text:v1.5"])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from harness.stores.base import SIMILARITY_DIGITS
 from providers.base import Vectors
 
+FIRST = 1024  # documents that set the first threshold
 BLOCK = 4096  # documents in one product
 QUERIES = 1024  # queries in one product: with the above, 16 MB of scores
 TOLERANCE = 10.0**-SIMILARITY_DIGITS
@@ -32,7 +33,7 @@ def nearest(queries: Vectors, vectors: Vectors, k: int) -> tuple[Rows, Similarit
 
 
 def _nearest(queries: Vectors, vectors: Vectors, k: int) -> tuple[Rows, Similarities]:
-    first = min(max(BLOCK, k), len(vectors))
+    first = min(max(FIRST, k), len(vectors))
     best = _Best(queries @ vectors[:first].T, k)
     scores = np.empty((len(queries), BLOCK), dtype=np.float32)
     beats = np.empty((len(queries), BLOCK), dtype=bool)
@@ -48,50 +49,55 @@ def _nearest(queries: Vectors, vectors: Vectors, k: int) -> tuple[Rows, Similari
 
 
 class _Best:
-    """The k best of each query so far, and candidates that are sorted in when they have become as many."""
+    """Candidates of each query, in the order of their rows; all but the k best are let go when they have doubled."""
 
     def __init__(self, scores: Similarities, k: int) -> None:
         self.k, self.queries = k, len(scores)
-        self._rows = np.argpartition(-scores, k - 1, axis=1)[:, :k].astype(np.int64)
-        self._scores = np.take_along_axis(scores, self._rows, axis=1)
-        self.threshold = self._scores.min(axis=1, keepdims=True)
-        self._pending: list[tuple[Rows, Rows, Similarities]] = []
+        self.threshold = _kth(scores, k)
+        self._candidates: list[tuple[NDArray[np.int16], Rows, Similarities]] = []
         self._count = 0
+        self.offer(np.flatnonzero(scores >= self.threshold), scores, 0)
 
-    def offer(self, places: Rows, scores: Similarities, start: int) -> None:
+    def offer(self, places: NDArray[np.intp], scores: Similarities, start: int) -> None:
         """Places within a block of scores that begins at row `start`."""
-        if not len(places):
-            return
         query, column = np.divmod(places, scores.shape[1])
-        self._pending.append((query, column + start, scores.ravel()[places]))
+        self._candidates.append((query.astype(np.int16), column + start, scores.ravel()[places]))
         self._count += len(places)
-        if self._count >= self.k * self.queries:
+        if self._count >= 2 * self.k * self.queries and len(self._candidates) > 1:
             self._settle()
 
     def sorted(self) -> tuple[Rows, Similarities]:
-        """Best first."""
-        self._settle()
-        order = np.lexsort((self._rows, -self._scores), axis=1)
-        return np.take_along_axis(self._rows, order, axis=1), np.take_along_axis(self._scores, order, axis=1)
+        """Best first; equal ones stay in the order of their rows."""
+        query, rows, scores, place = self._laid_out()
+        wide = np.full((self.queries, int(place.max()) + 1), -np.inf, dtype=np.float32)
+        wide[query, place] = scores
+        numbers = np.zeros(wide.shape, dtype=np.int64)
+        numbers[query, place] = rows
+        order = np.argsort(-wide, axis=1, kind="stable")[:, : self.k]
+        return np.take_along_axis(numbers, order, axis=1), np.take_along_axis(wide, order, axis=1)
 
     def _settle(self) -> None:
-        """Lays each query's candidates out in a row of their own, beside its best, and keeps the k best of both."""
-        if not self._count:
-            return
-        query, rows, scores = (np.concatenate(parts) for parts in zip(*self._pending, strict=True))
-        self._pending, self._count = [], 0
+        query, rows, scores, place = self._laid_out()
+        wide = np.full((self.queries, int(place.max()) + 1), -np.inf, dtype=np.float32)
+        wide[query, place] = scores
+        self.threshold = _kth(wide, self.k)
+        kept = scores >= self.threshold[query, 0]
+        self._candidates = [(query[kept], rows[kept], scores[kept])]
+        self._count = int(np.count_nonzero(kept))
+
+    def _laid_out(self) -> tuple[NDArray[np.int16], Rows, Similarities, Rows]:
+        """All candidates by query, and each one's place among those of its query."""
+        query, rows, scores = (np.concatenate(parts) for parts in zip(*self._candidates, strict=True))
         order = np.argsort(query, kind="stable")
         counts = np.bincount(query, minlength=self.queries)
-        column = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts) + self.k
-        wide = self.k + int(counts.max())
-        all_rows = np.zeros((self.queries, wide), dtype=np.int64)
-        all_scores = np.full((self.queries, wide), -np.inf, dtype=np.float32)
-        all_rows[:, : self.k], all_scores[:, : self.k] = self._rows, self._scores
-        all_rows[query[order], column], all_scores[query[order], column] = rows[order], scores[order]
-        kept = np.argpartition(-all_scores, self.k - 1, axis=1)[:, : self.k]
-        self._rows = np.take_along_axis(all_rows, kept, axis=1)
-        self._scores = np.take_along_axis(all_scores, kept, axis=1)
-        self.threshold = self._scores.min(axis=1, keepdims=True)
+        place = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return query[order], rows[order], scores[order], place
+
+
+def _kth(scores: Similarities, k: int) -> Similarities:
+    """The k-th best score of each row, as a column."""
+    at = scores.shape[1] - k
+    return np.partition(scores, at, axis=1)[:, at : at + 1]
 
 
 def recall(found: NDArray[np.floating], last: float, wanted: int) -> float:

@@ -107,7 +107,7 @@ class Store(ABC):
         could: that is part of what it loses, and is counted.
         """
         self._check_dimensions(vector.shape[-1])
-        square = float(vector @ vector)
+        square = float(vector.dot(vector))
         if not 0 < square < np.inf:
             raise InputError(f"{self.name} was asked with a vector of zeros, NaN or infinity")
         if abs(square - 1) > UNIT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,30 @@ from providers.base import Vectors
 
 SCAN_BELOW = 10_000  # when so few pass a filter, comparing with each of them is faster and surer than any graph
 Found = tuple[NDArray[np.integer], NDArray[np.float32]]
+
+
+class Names(Sequence[str]):
+    """Ids that are looked up when somebody reads them: the engine's answer is numbers, and only that is timed."""
+
+    __slots__ = ("_catalogue", "_found", "_labels")
+
+    def __init__(self, catalogue: Catalogue, labels: NDArray[np.integer]) -> None:
+        self._catalogue, self._labels = catalogue, labels
+        self._found: list[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        if self._found is None:
+            self._found = self._catalogue.names(self._labels)
+        return self._found[place]
 
 
 class NumberedStore(Store):
@@ -46,7 +71,7 @@ class NumberedStore(Store):
         if not len(self._catalogue):
             return Hits([], [])
         labels, scores = self._filtered(vector, k, filters) if filters else self._nearest(vector, k)
-        return Hits(self._catalogue.names(labels), scores.tolist())
+        return Hits(Names(self._catalogue, labels), scores.tolist())
 
     def _filtered(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Found:
         """Few are compared one by one; of many, enough are fetched that k should pass, and if they do not, again so."""

@@ -24,6 +24,7 @@ def test_it_finds_what_a_full_sort_finds(
     asked = rng.integers(-levels, levels + 1, size=(queries, 3)).astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "BLOCK", block)
+        patch.setattr(exact, "FIRST", 1 + block // 2)
         patch.setattr(exact, "QUERIES", together)
         found, scores = exact.nearest(asked, vectors, k)
     truth = asked @ vectors.T

@@ -24,9 +24,8 @@ from harness.bed import Bed
 from harness.clock import Machine, Percentiles, percentiles
 from harness.progress import Progress, silent
 from harness.stores import STORES
-from harness.stores.base import Capabilities, Hits, Store, Theory
-from harness.stores.filters import Condition, Metadata
-from providers.base import Vectors
+from harness.stores.base import Store
+from harness.stores.null import NullStore
 from providers.errors import Unavailable
 
 LATE_NS = 1_000_000  # begun more than a millisecond after its time
@@ -76,30 +75,6 @@ class Answers:
     errors: Counter[str] = field(default_factory=Counter)
     late: int = 0
     dropped: int = 0
-
-
-class NullStore(Store):
-    """Answers at once and with nothing: whatever time is measured with it is the client's own."""
-
-    name = "null"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """None that matter."""
-        return Capabilities(exact=True, filters=True, persistent=False, updates=True, in_process=True)
-
-    def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
-        """Keeps nothing."""
-
-    def _delete(self, ids: list[str]) -> None:
-        """Has nothing."""
-
-    def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:  # noqa: ARG002
-        return Hits([], [])
-
-    def theory(self) -> Theory:
-        """Nothing."""
-        return Theory(0, 0, "0")
 
 
 Search = Callable[[int], None]  # the number of the request
@@ -285,11 +260,11 @@ def sentences(levels: Sequence[Level]) -> list[str]:
     if best := knee(levels):
         most = max((each for each in levels if each.kind == "closed"), key=lambda each: each.throughput)
         found.append(
-            f"The knee is at {best.clients} clients: {best.throughput:.0f} a second, p95 {best.latency.p95:.2f} ms; "
-            f"the most was {most.throughput:.0f} a second, with {most.clients} clients."
+            f"The knee is at {_clients(best)}: {best.throughput:.0f} a second, p95 {best.latency.p95:.2f} ms; "
+            f"the most was {most.throughput:.0f} a second, with {_clients(most)}."
         )
     for each in levels:
-        name = f"{each.clients} clients" if each.rate is None else f"{each.rate:g} a second"
+        name = _clients(each) if each.rate is None else f"{each.rate:g} a second"
         if each.limited:
             found.append(
                 f"{name}: the client's own limit was reached ({each.client_limit:.0f} a second with a store that does "
@@ -304,3 +279,7 @@ def sentences(levels: Sequence[Level]) -> list[str]:
             counted = ", ".join(f"{count} × {kind}" for kind, count in sorted(each.errors.items()))
             found.append(f"{name}: errors: {counted}.")
     return found
+
+
+def _clients(each: Level) -> str:
+    return "1 client" if each.clients == 1 else f"{each.clients} clients"

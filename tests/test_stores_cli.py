@@ -32,7 +32,7 @@ def test_load_and_footprint_write_theirs(tmp_path: Path) -> None:
     where = ("--synthetic", "1000", "--dimensions", "16")
     done = bakeoff("load", *where, "--clients", "1", "--seconds", "0.2", "--rate", "20", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "The knee is at 1 clients" in done.stdout
+    assert "The knee is at 1 client:" in done.stdout
     done = bakeoff("footprint", *where, "--store", "usearch", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "100,000,000" in done.stdout

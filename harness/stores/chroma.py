@@ -105,11 +105,19 @@ class Chroma(Store):
         return {"max_neighbors": (16, 32)}
 
     def tunings(self) -> Grid:
-        """The length of the candidate list."""
-        return {"ef_search": (16, 32, 64, 128, 256)}
+        """The length of the candidate list, where it can be changed after building."""
+        return {"ef_search": (16, 32, 64, 128, 256)} if self.mode == "persistent" else {}
 
     def _tuned(self) -> None:
+        """An index in memory keeps the length that it was made with, whatever the collection says: open it again."""
+        if self.mode != "persistent":
+            raise InputError(
+                f"chroma can't change ef_search of an index in {self.mode} mode", remedy="give it when it is built"
+            )
         self._collection.modify(configuration={"hnsw": {"ef_search": self.ef_search}})
+        self._client.close()
+        self._client = self._connected()
+        self._collection = self._client.get_collection(self._name, embedding_function=None)
 
     def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
         """In batches that Chroma takes. What is known goes first: add would ignore it, and upsert merges fields."""

@@ -23,7 +23,7 @@ from tests.harness.store_setups import DIMENSIONS, SETUPS, Open, Setup, clustere
 ROWS = 1000
 IDS = [f"d{number}" for number in range(ROWS)]
 VECTORS = clustered(ROWS)
-QUERIES = clustered(12, seed=7)
+QUERIES = clustered(8, seed=7)
 METADATA: list[dict[str, Any]] = [
     {
         "language": ("de", "en", "fr")[number % 3],
@@ -280,6 +280,30 @@ def test_query_parameters_change_without_building_again(filled: Store) -> None:
         filled.tune(**{parameter: before})
     with pytest.raises(InputError, match="no query parameter 'speed'"):
         filled.tune(speed=2)
+
+
+def test_query_parameters_do_what_they_say(setup: Setup, servers: dict[str, str], tmp_path: Path) -> None:
+    """On vectors in no order at all, where every index is weak: more work must find more, and less again less."""
+    rng = np.random.default_rng(5)
+    vectors, queries = (np.asarray(rng.normal(size=(rows, 256)), dtype=np.float32) for rows in (1200, 40))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    store = opener(setup, servers, 256)(tmp_path)
+    for parameter, values in store.tunings().items():
+        if not store.search(queries[0], 1).ids:
+            store.add([str(row) for row in range(1200)], vectors)
+            store.build()
+        truth = np.argsort(-(queries @ vectors.T), axis=1)[:, :10]
+
+        def found(value: Any, name: str = parameter, truth: Any = truth) -> int:
+            store.tune(**{name: value})
+            return sum(
+                len(set(store.search(query, 10).ids) & set(map(str, best)))
+                for query, best in zip(queries, truth, strict=True)
+            )
+
+        assert found(values[0]) < found(values[-1])
+        assert found(values[0]) < found(values[-1])
+    store.discard()
 
 
 def test_the_size_is_at_least_what_theory_says_of_the_vectors(filled: Store, setup: Setup) -> None:

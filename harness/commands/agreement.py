@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -96,7 +96,7 @@ def audit(
     human = settle(people, []).grades
     human |= {pair: grade for pair, grade in settle({}, folder.settled()).grades.items() if pair in human}
     by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
-    rel = int(read_toml(folder.path, dict[str, object]).get("rel", 1))  # type: ignore[call-overload]
+    rel = int(read_toml(folder.path, dict[str, Any]).get("rel", 1))
     rankings = rankings_for(folder, result, lineup, offline)
     found = examine(judge, annotators[judge].pairs(), human, rankings, by, rel, samples=samples, progress=Bars())
     two = found.agreement

@@ -49,7 +49,7 @@ def run_facts(summary: Summary) -> Facts:
         ("Threads", ", ".join(f"{name} {value}" for name, value in machine.threads.items()) or "not pinned"),
         ("Versions", f"Python {machine.python}, {versions}"),
         ("Asked", f"top {lineup['depth']}, {lineup['rounds']} rounds, seed {lineup['seed']}"),
-        ("Statistics", "paired by query; sign-flip randomisation test, Holm over all pairs; BCa bootstrap intervals"),
+        ("Statistics", "paired by query; sign-flip randomisation test, Holm over all distinct pairs; BCa intervals"),
     ]
 
 

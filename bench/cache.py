@@ -10,9 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-
-from harness.cache import VectorCache, text_key
-from providers.base import Vectors
+from bakeoff.embedding.cache import VectorCache, text_key
+from bakeoff_providers.base import Vectors
 
 VECTORS, DIMENSIONS, BATCH, REPEATS, TARGET = 100_000, 384, 64, 3, 5.0
 IDENTITY: dict[str, str | int | float | bool | None] = {

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.console import Bars
-from harness.lineup import Contender, Lineup
-from harness.measures import Measure
-from harness.runner import Outcome, Settings, run, vectors_folder
-from harness.stats import bca_interval
+from bakeoff.evaluation.measures import Measure
+from bakeoff.lineup.lineup import Contender, Lineup
+from bakeoff.report.console import Bars
+from bakeoff.run.runner import Outcome, Settings, run, vectors_folder
+from bakeoff.statistics.tests import bca_interval
 
 NDCG = Measure.parse("ndcg@10")
 

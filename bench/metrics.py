@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.measures import Measure
-from harness.metrics import Scores, deepest, evaluate, join_arrays, join_scores
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import Scores, deepest, evaluate, join_arrays, join_scores
 
 CUTS = (1, 3, 5, 10, 100)
 NAMES = ("p", "recall", "f1", "ndcg", "map", "mrr")

@@ -21,9 +21,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from providers import weights
-from providers.base import Role, Vectors
-from providers.minilm import MiniLM
+from bakeoff_providers import weights
+from bakeoff_providers.base import Role, Vectors
+from bakeoff_providers.minilm import MiniLM
 
 TARGET = 1.0
 SAME = 1e-6

@@ -22,12 +22,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.console import Bars
-from harness.lineup import Lineup
-from harness.record import record
-from harness.report import report_files
-from harness.results import read_detailed, read_summary
-from harness.runner import Settings, run
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.report import report_files
+from bakeoff.report.console import Bars
+from bakeoff.results.record import record
+from bakeoff.results.schema import read_detailed, read_summary
+from bakeoff.run.runner import Settings, run
 
 MEGABYTES, SECONDS = 15.0, 3.0
 FLAGS = ("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",

@@ -51,9 +51,9 @@ def peer(folder: Path) -> float:
 
 
 def ours(folder: Path) -> float:
-    from harness.lineup import Lineup
-    from harness.record import record
-    from harness.runner import run
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.results.record import record
+    from bakeoff.run.runner import run
 
     outcome = run(Lineup.read(folder / "big.toml"))
     record(outcome, folder / "results")

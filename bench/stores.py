@@ -28,12 +28,12 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import exact
-from harness.bed import Bed, synthetic
-from harness.chunking import Chunk
-from harness.clock import now
-from harness.search import Index
-from harness.stores.faiss import Faiss
+from bakeoff.core.clock import now
+from bakeoff.embedding.chunking import Chunk
+from bakeoff.search import exact
+from bakeoff.search.searchers import Index
+from bakeoff.search.stores.faiss import Faiss
+from bakeoff.storelab.vector_sample import Bed, synthetic
 
 DEPTH, TOP = 100, 100
 OVERHEAD, PRODUCT, MEMORY = 1.10, 1.2, 1.3

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from harness.lineup import Lineup
-from harness.record import record
-from harness.runner import run
-from harness.shipped import default_lineup
+from bakeoff.core.paths import default_lineup
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.results.record import record
+from bakeoff.run.runner import run
 
 SCRIPT = "<script>window.hacked = 1; alert(1)</script>"
 BREAKOUT = '</script><img src=x onerror="window.hacked = 2">'

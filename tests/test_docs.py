@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from harness.formats import load_task
-from harness.lineup import Lineup
-from harness.runner import run
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.run.runner import run
+from bakeoff.tasks.formats import load_task
 
 DOCS = Path(__file__).parent.parent / "docs"
 

@@ -40,7 +40,7 @@ class Page:
         self.browser = browser
         command = ["annotate", str(task), "--who", who, "--no-open"]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", "from harness.cli import main; main()", *command],
+            [sys.executable, "-c", "from bakeoff.cli import main; main()", *command],
             env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self.process.stdout is not None

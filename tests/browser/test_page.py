@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from bakeoff.report import history
+from bakeoff.report.history import Entry
+from bakeoff.report.result_page import page
+from bakeoff.results.recommend import Limits, choose
+from bakeoff.results.schema import Latency, Summary, read_detailed, read_summary
 
-from harness.recommend import Limits, choose
-from harness.report import history
-from harness.report.history import Entry
-from harness.report.html import page
-from harness.results import Latency, Summary, read_detailed, read_summary
 from tests.browser.conftest import Browser
 from tests.reporting import BREAKOUT, QUOTES, SCRIPT
 

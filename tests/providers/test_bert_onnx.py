@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
+from bakeoff_providers.bert_onnx import Bert, write_graph
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
-
-from providers.bert_onnx import Bert, write_graph
 
 Floats = NDArray[np.float64]
 Weights = dict[str, NDArray[np.float32]]

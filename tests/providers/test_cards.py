@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-
-from providers import PROVIDERS
-from providers.base import ModelCard, Role
-from providers.cards import family_prompts, known_card, overridden
-from providers.errors import InputError
-from providers.hosted import Hosted
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import ModelCard, Role
+from bakeoff_providers.cards import family_prompts, known_card, overridden
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.hosted import Hosted
 
 CARD = ModelCard(name="known", dimensions=1024, output_dimensions=(256, 512, 1024), batch_items=96)
 HOSTED = ["openai", "voyage", "gemini", "cohere", "ollama"]

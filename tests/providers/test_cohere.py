@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from bakeoff_providers.base import Role
+from bakeoff_providers.cohere import Cohere
 
-from providers.base import Role
-from providers.cohere import Cohere
 from tests.wire import PROXIES, WireServer
 
 

@@ -12,12 +12,11 @@ import httpx
 import httpx2
 import pytest
 import requests
+from bakeoff_providers.errors import BakeoffError, CallFailed, EmbeddingFailed
+from bakeoff_providers.failures import LONGEST, RETRYABLE, failure, retry_after, scrubbed
 from google.api_core import exceptions as google
 from hypothesis import given
 from hypothesis import strategies as st
-
-from providers.errors import BakeoffError, CallFailed, EmbeddingFailed
-from providers.failures import LONGEST, RETRYABLE, failure, retry_after, scrubbed
 
 NOW = datetime(2026, 11, 5, 12, 0, 0, tzinfo=UTC)
 

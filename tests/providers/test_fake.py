@@ -5,12 +5,11 @@ import math
 
 import numpy as np
 import pytest
+from bakeoff_providers.base import Role, checked
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.fake import Fake
 from hypothesis import given
 from hypothesis import strategies as st
-
-from providers.base import Role, checked
-from providers.errors import InputError
-from providers.fake import Fake
 
 
 def non_zero(text: str, seed: int) -> dict[int, float]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from bakeoff_providers.base import Role
+from bakeoff_providers.errors import CallFailed
+from bakeoff_providers.gemini import Gemini
 
-from providers.base import Role
-from providers.errors import CallFailed
-from providers.gemini import Gemini
 from tests.wire import PROXIES, Fault, WireServer
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import Role
+from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError, Unavailable
+from bakeoff_providers.hosted import Hosted
 
-from providers import PROVIDERS
-from providers.base import Role
-from providers.errors import CallFailed, EmbeddingFailed, InputError, Unavailable
-from providers.hosted import Hosted
 from tests.dialects import Asked
 from tests.wire import PROXIES, Fault, Kind, WireServer
 

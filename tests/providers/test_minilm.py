@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from providers import weights
-from providers.base import Role, checked
-from providers.errors import InputError, Unavailable
-from providers.minilm import MiniLM
+from bakeoff_providers import weights
+from bakeoff_providers.base import Role, checked
+from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.minilm import MiniLM
 
 TEXT = "river rose overnight by four centimetres while quarterly profits of the vitamin maker fell sharply"
 

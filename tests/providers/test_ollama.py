@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from bakeoff_providers.base import Role
+from bakeoff_providers.errors import CallFailed, Unavailable
+from bakeoff_providers.ollama import Ollama
 
-from providers.base import Role
-from providers.errors import CallFailed, Unavailable
-from providers.ollama import Ollama
 from tests.wire import PROXIES, WireServer
 
 

@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from providers import PROVIDERS
-from providers.base import Role
-from providers.errors import EmbeddingFailed, InputError
-from providers.precomputed import Precomputed
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import Role
+from bakeoff_providers.errors import EmbeddingFailed, InputError
+from bakeoff_providers.precomputed import Precomputed
 
 IDS = ["d1", "d2", "d3"]
 VECTORS = np.arange(1, 13, dtype=np.float32).reshape(3, 4)

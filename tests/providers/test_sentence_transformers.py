@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from providers.base import Role
-from providers.errors import Unavailable
-from providers.sentence_transformers import SentenceTransformers
+from bakeoff_providers.base import Role
+from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.sentence_transformers import SentenceTransformers
 
 library: Any = pytest.importorskip("sentence_transformers")
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "cat", "dog", "the", "sat", "query", "passage", ":", "ask"]

@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from bakeoff_providers.base import Fitted, Role, checked
+from bakeoff_providers.errors import EmbeddingFailed, InputError
+from bakeoff_providers.tfidf import Tfidf
 from sklearn.feature_extraction.text import TfidfVectorizer
-
-from providers.base import Fitted, Role, checked
-from providers.errors import EmbeddingFailed, InputError
-from providers.tfidf import Tfidf
 
 DOCUMENTS = ["vitamin C and vitamin D", "iron and zinc", "a river rose overnight", "the river and the sea"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from bakeoff_providers.base import Role
+from bakeoff_providers.errors import CallFailed, InputError
+from bakeoff_providers.voyage import Voyage
 
-from providers.base import Role
-from providers.errors import CallFailed, InputError
-from providers.voyage import Voyage
 from tests.wire import PROXIES, Fault, WireServer
 
 

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-
-from providers import weights
-from providers.errors import InputError, Unavailable
+from bakeoff_providers import weights
+from bakeoff_providers.errors import InputError, Unavailable
 
 FILES = {"model.safetensors": b"\x01\x02" * 700_000, "tokenizer.json": b"{}"}
 TOY = weights.Weights(
@@ -232,8 +231,8 @@ def pull_from_hub(endpoint: str, tmp_path: Path, repository: str = TOY.hub, offl
     """In a process of its own: the hub's client reads its settings when it is imported."""
     code = (
         "import json, sys\n"
-        "from providers import weights\n"
-        "from providers.errors import BakeoffError\n"
+        "from bakeoff_providers import weights\n"
+        "from bakeoff_providers.errors import BakeoffError\n"
         "weights.KNOWN['toy'] = weights.Weights(**json.loads(sys.argv[1]))\n"
         "try:\n"
         "    print(weights.pull('toy', 'hub'))\n"

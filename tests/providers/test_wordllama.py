@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from providers.base import Role, checked
-from providers.errors import EmbeddingFailed, InputError
-from providers.wordllama import WordLlama
+from bakeoff_providers.base import Role, checked
+from bakeoff_providers.errors import EmbeddingFailed, InputError
+from bakeoff_providers.wordllama import WordLlama
 
 TEXTS = ["river", "The river rose by 4 cm overnight.", "naïve façade, 東京 🙂", "word " * 300, " "]
 
@@ -71,8 +70,8 @@ def test_another_model_is_refused() -> None:
 def test_the_root_logger_stays_as_it_was() -> None:
     code = (
         "import logging\n"
-        "from providers.base import Role\n"
-        "from providers.wordllama import WordLlama\n"
+        "from bakeoff_providers.base import Role\n"
+        "from bakeoff_providers.wordllama import WordLlama\n"
         "WordLlama().embed(['river'], Role.QUERY)\n"
         "print(logging.getLogger().handlers, logging.getLogger().level)\n"
     )

@@ -1,0 +1,69 @@
+"""Answers on disk: a model is paid for an answer once, and a killed run loses none that arrived."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from bakeoff.chat.base import Reply
+from bakeoff.core.files import write_json
+from bakeoff.embedding.cache import Identity, space_name
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """One line of a file: a torn last one fits no shape and is left out."""
+
+    key: str
+    text: str
+    prompt_tokens: int | None = None
+    answer_tokens: int | None = None
+
+
+class Answers:
+    """The answers of one model. Each process appends to a file of its own, so nothing needs a lock."""
+
+    def __init__(self, folder: Path, identity: Identity) -> None:
+        self.folder = folder / space_name(identity)
+        self._known: dict[str, Reply] = {}
+        self._file: IO[bytes] | None = None
+        if not self.folder.exists():
+            write_json(self.folder / "identity.json", dict(identity))
+        for file in sorted(self.folder.glob("*.jsonl")):
+            for line in file.read_bytes().splitlines():
+                self._learn(line)
+
+    def get(self, prompt: str, seed: int) -> Reply | None:
+        """The answer that was given to this prompt under this seed, if any."""
+        return self._known.get(_key(prompt, seed))
+
+    def put(self, prompt: str, seed: int, reply: Reply) -> None:
+        """Appends one line; it is on disk when this returns."""
+        key = _key(prompt, seed)
+        line = _Line(key, reply.text, reply.prompt_tokens, reply.answer_tokens)
+        if self._file is None:
+            name = f"{os.getpid()}-{secrets.token_hex(4)}.jsonl"
+            self._file = (self.folder / name).open("xb", buffering=0)
+        self._file.write(msgspec.json.encode(line) + b"\n")
+        self._known[key] = reply
+
+    def close(self) -> None:
+        """Ends this process's file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _learn(self, line: bytes) -> None:
+        try:
+            found = msgspec.json.decode(line, type=_Line)
+        except msgspec.DecodeError:
+            return
+        self._known[found.key] = Reply(found.text, found.prompt_tokens, found.answer_tokens)
+
+
+def _key(prompt: str, seed: int) -> str:
+    return hashlib.blake2b(f"{seed}\0{prompt}".encode(), digest_size=16).hexdigest()

@@ -1,0 +1,196 @@
+"""The one way from prompts to usable answers: cache first, then the model, under one policy and one budget."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from bakeoff_providers.errors import CallFailed, InputError, Unavailable
+
+from bakeoff.chat import CHATS
+from bakeoff.chat.answers import Answers
+from bakeoff.chat.base import ChatModel, Reply, Schema
+from bakeoff.embedding.embed import Budget, estimated_tokens
+from bakeoff.embedding.retry import Gate, RetryPolicy, Unanswered, call
+
+T = TypeVar("T")
+ANSWER_TOKENS = 150.0  # reserved for an answer whose length nobody knows yet
+
+
+class Unusable(Exception):
+    """An answer that is not what was asked for; its text tells the model what to mend."""
+
+
+@dataclass(slots=True)
+class Spent:
+    """What the answers took."""
+
+    asked: int = 0
+    cached: int = 0
+    requests: int = 0
+    unusable: int = 0
+    prompt_tokens: float = 0.0
+    answer_tokens: float = 0.0
+    usd: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One prompt, the JSON it asks for, and which of several answers to it is wanted."""
+
+    prompt: str
+    schema: Schema
+    seed: int = 0
+
+
+@dataclass(slots=True)
+class Asker:
+    """One model behind the cache, the retry policy and the budget. An unusable answer is asked for again."""
+
+    model: ChatModel
+    answers: Answers | None = None
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    budget: Budget | None = None
+    offline: bool = False
+    workers: int = 4
+    spent: Spent = field(default_factory=Spent)
+    _gate: Gate = field(default_factory=Gate)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._gate.sleep = self.policy.sleep
+        if self.budget is not None and self.model.price(1, 1) is None:
+            raise InputError(
+                f"no price is known for {self.model.label}, so --max-cost can't be kept",
+                remedy="give --option price_in=… and --option price_out=… (USD per million tokens)",
+            )
+
+    def ask(self, question: Question, read: Callable[[str], T]) -> T:
+        """What `read` makes of the answer. It raises Unusable; the model then is told why and asked again."""
+        with self._lock:
+            self.spent.asked += 1
+            known = self.answers.get(question.prompt, question.seed) if self.answers else None
+            if known is not None:
+                self.spent.cached += 1
+                return read(known.text)
+        if self.offline:
+            raise Unavailable(f"--offline, and an answer of {self.model.label} is not in the cache")
+        problem = ""
+
+        def attempt() -> tuple[T, Reply]:
+            nonlocal problem
+            reply = self._paid(question.prompt + problem, question)
+            try:
+                return read(reply.text), reply
+            except Unusable as error:
+                self.spent.unusable += 1
+                problem = f"\n\nYour last answer could not be used: {error}. Answer with the JSON object alone."
+                raise Unanswered(f"{self.model.label}: unusable answer: {error}") from None
+
+        (value, reply), _ = call(attempt, self.policy, self._gate)
+        with self._lock:
+            if self.answers is not None:
+                self.answers.put(question.prompt, question.seed, reply)
+        return value
+
+    def ask_all(
+        self, questions: Mapping[Any, Question], read: Callable[[str], T]
+    ) -> Iterator[tuple[Any, T | CallFailed]]:
+        """Answers as they arrive, by the question's key; a question that failed comes with its failure."""
+        waiting = iter(questions.items())
+        running: dict[Future[T], Any] = {}
+        with ThreadPoolExecutor(max_workers=self.workers) as pool:
+            try:
+                while True:
+                    for key, question in waiting:
+                        running[pool.submit(self.ask, question, read)] = key
+                        if len(running) >= 2 * self.workers:
+                            break
+                    if not running:
+                        return
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        key = running.pop(future)
+                        error = future.exception()
+                        if error is not None and not isinstance(error, CallFailed):
+                            raise error
+                        yield key, error if error is not None else future.result()
+            finally:
+                for future in running:
+                    future.cancel()
+
+    def foresee(self, questions: Mapping[Any, Question]) -> Spent:
+        """What asking these would take, by the length of their prompts: the dry run."""
+        missing = [q for q in questions.values() if not (self.answers and self.answers.get(q.prompt, q.seed))]
+        prompts, written = estimated_tokens([q.prompt for q in missing]), ANSWER_TOKENS * len(missing)
+        return Spent(
+            asked=len(questions),
+            cached=len(questions) - len(missing),
+            requests=len(missing),
+            prompt_tokens=prompts,
+            answer_tokens=written,
+            usd=self.model.price(prompts, written),
+        )
+
+    def close(self) -> None:
+        """Ends the cache's file and the model's session."""
+        if self.answers is not None:
+            self.answers.close()
+        self.model.close()
+
+    def _paid(self, prompt: str, question: Question) -> Reply:
+        """One request, with its price taken out of the budget before it is made."""
+        guess = estimated_tokens([prompt])
+        reserved = self.model.price(guess, ANSWER_TOKENS) or 0.0
+        if self.budget is not None:
+            self.budget.reserve(reserved)
+        try:
+            reply = self.model.ask(prompt, question.schema, question.seed)
+        except BaseException:
+            if self.budget is not None:
+                self.budget.settle(reserved, 0.0)
+            raise
+        used_in = guess if reply.prompt_tokens is None else reply.prompt_tokens
+        used_out = estimated_tokens([reply.text]) if reply.answer_tokens is None else reply.answer_tokens
+        usd = self.model.price(used_in, used_out)
+        if self.budget is not None:
+            self.budget.settle(reserved, usd or 0.0)
+        with self._lock:
+            self.spent.requests += 1
+            self.spent.prompt_tokens += used_in
+            self.spent.answer_tokens += used_out
+            self.spent.usd = None if usd is None or self.spent.usd is None else self.spent.usd + usd
+        return reply
+
+
+def read_object(text: str, shape: type[T]) -> T:
+    """The JSON object in an answer, also from within a fence or a sentence; anything else is Unusable."""
+    stripped = re.sub(r"<think>.*?</think>", "", text, flags=re.DOTALL)
+    start, end = stripped.find("{"), stripped.rfind("}")
+    if start < 0 or end < start:
+        raise Unusable("there is no JSON object in it")
+    try:
+        return msgspec.json.decode(stripped[start : end + 1], type=shape)
+    except msgspec.ValidationError as error:
+        raise Unusable(f"its JSON has another shape ({error})") from None
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        raise Unusable("its JSON is broken") from None
+
+
+def make_asker(
+    spec: str,
+    options: Mapping[str, Any],
+    *,
+    answers: Path | None = None,
+    budget: Budget | None = None,
+    offline: bool = False,
+) -> Asker:
+    """A model by `provider:model`, as `ollama:llama3.1:8b`; the model may be left out."""
+    name, _, model = spec.partition(":")
+    chat = CHATS.create(name, **({"model": model} if model else {}), **options)
+    return Asker(chat, Answers(answers, chat.identity()) if answers else None, budget=budget, offline=offline)

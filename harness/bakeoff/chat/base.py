@@ -1,0 +1,99 @@
+"""What every chat model promises: one prompt in, one text out, and what it used."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from bakeoff_providers.connection import Connection
+from bakeoff_providers.errors import CallFailed, InputError, Unavailable
+
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to one prompt; tokens are None where the server did not count."""
+
+    text: str
+    prompt_tokens: int | None = None
+    answer_tokens: int | None = None
+
+
+class ChatModel(Connection):
+    """A model behind a server. An adapter says how to connect and makes the one call.
+
+    Prices are USD per million tokens. They are the user's to give: list prices of chat models change too often.
+    """
+
+    default_model: ClassVar[str]
+    free: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        *,
+        model: str | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = None,
+        price_in: float | None = None,
+        price_out: float | None = None,
+        base_url: str | None = None,
+        timeout: float = 120.0,
+        key_env: str | None = None,
+    ) -> None:
+        super().__init__(base_url=base_url, timeout=timeout, key_env=key_env)
+        for option, value in {"price_in": price_in, "price_out": price_out, "temperature": temperature}.items():
+            if value is not None and not 0 <= value < float("inf"):
+                raise InputError(f"{option} = {value!r} is not a number from 0 up")
+        if max_tokens is not None and max_tokens < 1:
+            raise InputError(f"max_tokens = {max_tokens!r} is not a whole number above 0")
+        self._model, self.temperature, self.max_tokens = model or self.default_model, temperature, max_tokens
+        self._prices = (price_in, price_out)
+
+    @property
+    def model(self) -> str:
+        """The model's name, as it is shown and as it enters the cache key."""
+        return self._model
+
+    @property
+    def label(self) -> str:
+        """What the model is called as an annotator."""
+        return f"{self.name}-{self.model}"
+
+    def price(self, prompt_tokens: float, answer_tokens: float) -> float | None:
+        """Dollars; None where the user gave no price and the model is not known to be free."""
+        given = self._prices
+        if given == (None, None):
+            return 0.0 if self.free else None
+        return (prompt_tokens * (given[0] or 0.0) + answer_tokens * (given[1] or 0.0)) / 1e6
+
+    def identity(self) -> dict[str, str | int | float | bool | None]:
+        """All that changes an answer besides the prompt: the cache key is made of this."""
+        identity: dict[str, str | int | float | bool | None] = {
+            "chat": self.name,
+            "model": self.model,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+        }
+        if self.foreign:
+            identity["server"] = self.shown_url
+        return identity
+
+    def ask(self, prompt: str, schema: Schema, seed: int) -> Reply:
+        """One request, whatever comes of it: trying again is the caller's affair."""
+        sdk = self._connected()
+        try:
+            reply = self._call(sdk, prompt, schema, seed)
+        except ImportError as error:
+            raise Unavailable(f"{self.name}: {error}") from None
+        except Exception as error:
+            raise self._failure(error) from None
+        if not reply.text.strip():
+            raise CallFailed(f"{self.name} {self.model} answered nothing", retryable=True)
+        return reply
+
+    @abstractmethod
+    def _call(self, sdk: Any, prompt: str, schema: Schema, seed: int) -> Reply:
+        """The answer as the SDK gives it; any exception may pass. `schema` is the JSON that is asked for."""

@@ -1,0 +1,133 @@
+"""`bakeoff agreement` and `bakeoff audit`: how far the grades can be trusted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from bakeoff_providers.errors import InputError
+
+from bakeoff.commands.grade import LineupOption, ResultOption, TaskArgument, rankings_for
+from bakeoff.commands.run import lineup_path
+from bakeoff.commands.testsets import Offline
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from bakeoff.testsets.agreement import Estimate, TwoWay
+
+
+def agreement(
+    task: TaskArgument,
+    who: Annotated[list[str] | None, typer.Option(help="Only these annotators.")] = None,
+    worst: Annotated[int, typer.Option(min=0, help="How many of the pairs they disagree on most to show.")] = 10,
+    out: Annotated[Path | None, typer.Option(help="Write all of it as JSON, too.")] = None,
+) -> None:
+    """Say how far annotators agree: Cohen's and Fleiss' κ, Krippendorff's α, and where they differ."""
+    from bakeoff_providers.registry import nearest
+
+    from bakeoff.core.files import write_json
+    from bakeoff.report.console import console, grid
+    from bakeoff.testsets.agreement import agreement as compare
+    from bakeoff.testsets.folder import TaskFolder
+
+    folder = TaskFolder.open(task)
+    annotators = folder.annotators()
+    for name in who or ():
+        if name not in annotators:
+            raise InputError(f"nobody here is called {name!r}", place="--who", remedy=nearest(name, list(annotators)))
+    given = {name: it.pairs() for name, it in annotators.items() if not who or name in who}
+    if len(given) < 2:
+        raise InputError(
+            f"there are grades by {len(given)} annotator{'' if len(given) == 1 else 's'}, two are needed",
+            file=folder.annotations,
+            remedy=f"bakeoff annotate {task} --who …, or bakeoff grade {task} --judge llm",
+        )
+    found = compare(given)
+    typer.echo(f"{len(found.annotators)} annotators, {found.pairs} pairs, {len(found.worst)} with more than one grade")
+    table = grid("annotators", ">pairs", ">equal", "κ", "κ linear", "κ quadratic")
+    for two in found.two:
+        values = (_shown(two.plain), _shown(two.linear), _shown(two.quadratic))
+        table.add_row(f"{two.a}, {two.b}", str(two.pairs), f"{two.equal:.1%}" if two.pairs else "—", *values)
+    console().print(table)
+    typer.echo(f"Fleiss' κ, {found.fleiss_pairs} pairs that all graded: {_shown(found.fleiss)}")
+    typer.echo(f"Krippendorff's α (ordinal): {_shown(found.alpha)}")
+    typer.echo("In brackets 95% intervals, over resampled queries.")
+    for two in found.two:
+        console().print(_confusion(two))
+    if worst and found.worst:
+        titles = {str(article.page_id): article.title for article in folder.articles}
+        listed = grid("query", "document", "title", "grades")
+        for it in found.worst[:worst]:
+            grades = ", ".join(f"{name} {grade}" for name, grade in it.grades.items())
+            listed.add_row(it.query, it.document, titles[it.document], grades)
+        console().print(listed)
+        if len(found.worst) > worst:
+            typer.echo(f"… and {len(found.worst) - worst} more; bakeoff adjudicate {task} settles them")
+    if out is not None:
+        write_json(out, found)
+        typer.echo(f"Written to {out}")
+
+
+def audit(
+    task: TaskArgument,
+    judge: Annotated[str, typer.Argument(help="The judge model, as its file in annotations/ is called.")],
+    measure: Annotated[str | None, typer.Option(help="The measure that crowns; default: the line-up's.")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Bootstrap samples.")] = 1000,
+    result: ResultOption = None,
+    lineup: LineupOption = None,
+    offline: Offline = False,
+) -> None:
+    """Audit a judge model against people: κ on what both graded, and whether its errors could turn the winner."""
+    from bakeoff_providers.registry import nearest
+
+    from bakeoff.core.files import read_toml
+    from bakeoff.evaluation.measures import Measure
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars, console
+    from bakeoff.testsets.audit import audit as examine
+    from bakeoff.testsets.folder import TaskFolder, settle
+
+    folder = TaskFolder.open(task)
+    annotators = folder.annotators()
+    models = [name for name, it in annotators.items() if it.kind == "model"]
+    if judge not in models:
+        raise InputError(f"no judge model is called {judge!r}", remedy=nearest(judge, models) if models else "")
+    people = {name: it for name, it in annotators.items() if it.kind == "person"}
+    human = settle(people, []).grades
+    human |= {pair: grade for pair, grade in settle({}, folder.settled()).grades.items() if pair in human}
+    by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
+    rel = int(read_toml(folder.path, dict[str, Any]).get("rel", 1))
+    rankings = rankings_for(folder, result, lineup, offline)
+    found = examine(judge, annotators[judge].pairs(), human, rankings, by, rel, samples=samples, progress=Bars())
+    two = found.agreement
+    typer.echo(
+        f"{judge} against {', '.join(people)}: {two.pairs} pairs, {two.equal:.1%} equal, κ {_shown(two.plain)}, "
+        f"quadratic {_shown(two.quadratic)}"
+    )
+    console().print(_confusion(two))
+    places = sorted(found.means, key=lambda label: -found.means[label])
+    typer.echo(f"{by} by the judge: " + ", ".join(f"{label} {found.means[label]:.3f}" for label in places))
+    others = ", ".join(f"{label} {count}" for label, count in found.winners.items() if label != found.winner)
+    typer.echo(
+        f"Winner: {found.winner}. Under the judge's errors another would win in {found.another} of {found.samples} "
+        f"samples ({found.another / found.samples:.1%})" + (f": {others}" if others else "") + "."
+    )
+
+
+def _shown(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return "not defined"
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.4f}"
+    return f"{estimate.value:.4f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+
+
+def _confusion(two: TwoWay) -> Table:
+    from bakeoff.report.console import grid
+
+    table = grid(f"{two.a} ↓  {two.b} →", *(f">{grade}" for grade in range(len(two.confusion))))
+    for grade, row in enumerate(two.confusion):
+        table.add_row(str(grade), *(str(count) for count in row))
+    return table

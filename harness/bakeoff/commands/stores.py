@@ -1,0 +1,203 @@
+"""`bakeoff sweep`, `bakeoff load` and `bakeoff footprint`: stores by themselves, over one set of vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from bakeoff_providers.errors import InputError
+
+from bakeoff.commands.run import LineupArgument, lineup_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bakeoff.storelab.tables import Sheet
+    from bakeoff.storelab.vector_sample import Bed
+
+StoreOption = Annotated[list[str] | None, typer.Option(help="A store; again for another. Default: faiss.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A parameter, as ef=64 or, for one store only, faiss.index=HNSW32; again for more."),
+]
+OnlyOption = Annotated[list[str] | None, typer.Option(help="The contender whose vectors to take.")]
+SyntheticOption = Annotated[int | None, typer.Option(min=100, help="Draw so many clustered vectors instead.")]
+DimensionsOption = Annotated[int, typer.Option(min=2, help="Of the drawn vectors.")]
+VectorsOption = Annotated[Path | None, typer.Option(help="Documents as a .npy file, a row each.")]
+QueriesOption = Annotated[Path | None, typer.Option(help="Queries as a .npy file; default: some documents kept back.")]
+OutOption = Annotated[Path, typer.Option(help="Where the result's folder is made.")]
+KOption = Annotated[int, typer.Option("-k", min=1, help="How many neighbours to ask for.")]
+
+
+def sweep(
+    lineup: LineupArgument = None,
+    store: StoreOption = None,
+    set_: SetOption = None,
+    k: KOption = 10,
+    rounds: Annotated[int, typer.Option(min=1, help="How often every query is asked.")] = 3,
+    target: Annotated[float, typer.Option(min=0, max=1, help="The recall that is wanted.")] = 0.99,
+    only: OnlyOption = None,
+    synthetic: SyntheticOption = None,
+    dimensions: DimensionsOption = 384,
+    vectors: VectorsOption = None,
+    queries: QueriesOption = None,
+    out: OutOption = Path("results"),
+) -> None:
+    """Walk build and query parameters of stores: what recall costs in time and in bytes.
+
+    A parameter that is set several times is walked over these values; all others as the store suggests.
+    """
+    from bakeoff.report.console import Bars
+    from bakeoff.storelab import pareto
+    from bakeoff.storelab.sweep import Walk
+    from bakeoff.storelab.sweep import sweep as walk_all
+    from bakeoff.storelab.tables import sweep_sheet
+
+    stores = _stores(store, out)
+    given = _given(set_ or [], stores)
+    walks = [
+        Walk(
+            name,
+            {key: values[0] for key, values in given[name].items() if len(values) == 1},
+            {key: values for key, values in given[name].items() if len(values) > 1},
+        )
+        for name in stores
+    ]
+    bed = _bed(lineup, only, synthetic, dimensions, vectors, queries)
+    found = walk_all(bed, walks, k=k, rounds=rounds, target=target, progress=Bars())
+    if reason := pareto.missing():
+        typer.echo(f"no pictures: {reason}", err=True)
+    _write(out, "sweep", found, sweep_sheet(found), lambda folder: pareto.draw(found, folder))
+
+
+def load(
+    lineup: LineupArgument = None,
+    store: StoreOption = None,
+    set_: SetOption = None,
+    k: KOption = 10,
+    clients: Annotated[list[int] | None, typer.Option(min=1, help="Clients at the same time; again for more.")] = None,
+    rate: Annotated[list[float] | None, typer.Option(min=0.1, help="Also an open loop at this rate a second.")] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, help="For each load.")] = 5.0,
+    only: OnlyOption = None,
+    synthetic: SyntheticOption = None,
+    dimensions: DimensionsOption = 384,
+    vectors: VectorsOption = None,
+    queries: QueriesOption = None,
+    out: OutOption = Path("results"),
+) -> None:
+    """Put a store under load: throughput against p95, the knee, late and dropped requests."""
+    from bakeoff.report.console import Bars
+    from bakeoff.storelab.loadtest import load_store
+    from bakeoff.storelab.tables import load_sheet
+
+    stores = _stores(store, out)
+    if len(stores) > 1:
+        raise InputError("one store at a time", place="--store", remedy="run it again for the other")
+    options = _single(_given(set_ or [], stores)[stores[0]])
+    bed = _bed(lineup, only, synthetic, dimensions, vectors, queries)
+    found = load_store(
+        stores[0], options, bed, k=k, clients=sorted(clients or [1, 2, 4, 8]), rates=rate or (), seconds=seconds,
+        progress=Bars(),
+    )  # fmt: skip
+    _write(out, "load", found, load_sheet(found))
+
+
+def footprint(
+    lineup: LineupArgument = None,
+    store: StoreOption = None,
+    set_: SetOption = None,
+    only: OnlyOption = None,
+    synthetic: SyntheticOption = None,
+    dimensions: DimensionsOption = 384,
+    vectors: VectorsOption = None,
+    out: OutOption = Path("results"),
+) -> None:
+    """Measure what stores take: build time, disk, memory, and what follows for 1 M and 100 M documents."""
+    from bakeoff.report.console import Bars
+    from bakeoff.storelab.footprint import footprints
+    from bakeoff.storelab.tables import footprint_sheet
+
+    stores = _stores(store, out)
+    given = _given(set_ or [], stores)
+    bed = _bed(lineup, only, synthetic, dimensions, vectors, None)
+    found = footprints(bed, [(name, _single(given[name])) for name in stores], progress=Bars())
+    _write(out, "footprint", found, footprint_sheet(found))
+
+
+def _stores(names: list[str] | None, out: Path) -> list[str]:
+    """The stores that were named; what would only fail at the end is refused here."""
+    from bakeoff.search.stores import STORES
+
+    if out.exists() and not out.is_dir():
+        raise InputError("is not a folder", file=out, remedy="choose another --out")
+    chosen = list(dict.fromkeys(names or ["faiss"]))
+    for name in chosen:
+        STORES.get(name)
+    return chosen
+
+
+def _given(texts: list[str], stores: list[str]) -> dict[str, dict[str, list[Any]]]:
+    """What was set for each store: `name=value` for all of them, `store.name=value` for one."""
+    from bakeoff.search.stores import STORES
+    from bakeoff.storelab.sweep import parse_values
+
+    found: dict[str, dict[str, list[Any]]] = {name: {} for name in stores}
+    for name, values in parse_values(texts).items():
+        owner, dot, parameter = name.partition(".")
+        if dot and owner not in found:
+            raise InputError(f"--set {name}: {owner!r} is not among the stores", remedy=f"add --store {owner}")
+        for each in [owner] if dot else stores:
+            found[each][parameter if dot else name] = values
+    for each, parameters in found.items():
+        STORES.check_options(each, parameters)
+    return found
+
+
+def _single(parameters: dict[str, list[Any]]) -> dict[str, Any]:
+    for name, values in parameters.items():
+        if len(values) > 1:
+            raise InputError(
+                f"{name} is set {len(values)} times", place="--set", remedy="several values: bakeoff sweep"
+            )
+    return {name: values[0] for name, values in parameters.items()}
+
+
+def _bed(
+    lineup: Path | None, only: list[str] | None, synthetic: int | None, dimensions: int, vectors: Path | None,
+    queries: Path | None,
+) -> Bed:  # fmt: skip
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars
+    from bakeoff.run.runner import Settings, vectors_folder
+    from bakeoff.storelab import vector_sample as bed
+
+    if queries is not None and vectors is None:
+        raise InputError("--queries needs --vectors", remedy="give both")
+    if synthetic is not None and vectors is not None:
+        raise InputError("--synthetic and --vectors exclude each other", remedy="give one of them")
+    if vectors is not None:
+        return bed.from_files(vectors, queries)
+    if synthetic is not None:
+        return bed.synthetic(synthetic, dimensions, min(bed.HELD_OUT, synthetic // 2))
+    chosen = Lineup.read(lineup_path(lineup)).narrowed(only or ())
+    return bed.from_lineup(chosen, Settings(cache=vectors_folder(), progress=Bars()))
+
+
+def _write(
+    out: Path, what: str, found: object, sheet: Sheet, draw: Callable[[Path], list[str]] = lambda _folder: []
+) -> None:
+    """All files of one result, in a folder that appears under its name only when it is complete."""
+    import datetime
+
+    from bakeoff.core.files import write_atomic, write_json
+    from bakeoff.report.console import console
+    from bakeoff.storelab.tables import markdown, terminal
+
+    folder = out / f"{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M%S}-{what}"
+    draft = folder.with_name(f".{folder.name}.part")
+    write_json(draft / f"{what}.json", found)
+    write_atomic(draft / f"{what}.md", markdown(sheet, draw(draft)))
+    draft.rename(folder)
+    console().print(terminal(sheet))
+    typer.echo(f"\nWritten to {folder}/")

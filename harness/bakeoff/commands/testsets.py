@@ -1,0 +1,235 @@
+"""`bakeoff corpus import` and `bakeoff queries generate`: from documents to a task that lacks nothing but grades."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from bakeoff_providers.errors import InputError
+
+from bakeoff.commands.select import column_names, day
+
+if TYPE_CHECKING:
+    from bakeoff.chat.ask import Asker, Spent
+    from bakeoff.embedding.embed import Budget
+    from bakeoff.tasks.formats.native import QueryFile
+
+corpus = typer.Typer(help="Documents in, `articles.json` out.", no_args_is_help=True)
+queries = typer.Typer(help="Queries for a corpus.", no_args_is_help=True)
+
+ModelOption = Annotated[
+    list[str] | None, typer.Option("--model", help="A chat model: ollama:llama3.1, gemini:…, openai:…")
+]
+ChatOption = Annotated[
+    list[str] | None, typer.Option("--option", help="For the model, as temperature=0.7, base_url=… or price_in=0.15.")
+]
+MaxCost = Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are passed.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nothing: say what it would take.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Make no request: answers from the cache alone.")]
+SHOWN = 10  # of a list of what was left out
+
+
+@corpus.command("import")
+def import_(
+    source: Annotated[
+        Path,
+        typer.Argument(help="A folder, a CSV/JSONL/JSON/parquet file, a database, or with --api a list of titles."),
+    ],
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("articles.json"),
+    column: Annotated[list[str] | None, typer.Option(help="Another column name, as text=body or id=sku.")] = None,
+    table: Annotated[str | None, typer.Option(help="Database: the table to read.")] = None,
+    api: Annotated[str | None, typer.Option(help="A MediaWiki API: the source is then a file of page titles.")] = None,
+    whole: Annotated[bool, typer.Option("--whole", help="MediaWiki: whole articles, not only introductions.")] = False,
+    chunks: Annotated[str, typer.Option(help="How runs cut documents: whole, fixed, sentence or semantic.")] = "whole",
+    chunk_size: Annotated[int, typer.Option(min=1, help="Words a piece.")] = 512,
+) -> None:
+    """Import documents; empty ones and duplicates are left out and named."""
+    import msgspec
+
+    from bakeoff.core.files import write_json
+    from bakeoff.core.task import Chunking
+    from bakeoff.report.console import Bars
+    from bakeoff.testsets.corpus import Options, import_corpus
+
+    try:
+        chunking = msgspec.convert({"chunk_strategy": chunks, "max_chunk_size": chunk_size}, Chunking)
+    except msgspec.ValidationError as error:
+        raise InputError(str(error), place="--chunks", remedy="whole, fixed, sentence or semantic") from None
+    options = Options(column_names(column), table, api, whole, chunking, Bars())
+    found = import_corpus(source, options)
+    write_json(out, found.file)
+    typer.echo(f"{len(found.file.articles)} documents imported: {out}")
+    _list("empty, left out", found.empty)
+    _list("duplicates, left out", [f"{name} = {first}" for name, first in found.duplicates])
+    _list("no such page", found.missing)
+
+
+@queries.command()
+def generate(
+    articles: Annotated[Path, typer.Argument(help="The corpus, as `corpus import` or `select` writes it.")],
+    out: Annotated[Path, typer.Option(help="The task's folder; made if it is new.")] = Path("task"),
+    maker: Annotated[str, typer.Option(help="templates (offline) or llm.")] = "templates",
+    n: Annotated[int, typer.Option("--n", min=1, help="How many queries for each category.")] = 4,
+    model: Annotated[str, typer.Option("--model", help="For llm: ollama:llama3.1, gemini:…, openai:…")] = "ollama",
+    option: ChatOption = None,
+    lineup: Annotated[Path | None, typer.Option(help="A line-up with [categories] of your own.")] = None,
+    language: Annotated[str, typer.Option(help="The queries' language, as de.")] = "en",
+    as_of: Annotated[str | None, typer.Option(help="Queries that depend on this day, as 2026-11-16.")] = None,
+    max_overlap: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of a query's words that may stand in its source.")
+    ] = 0.5,
+    max_similarity: Annotated[float, typer.Option(min=0, max=1, help="From here on two queries are one.")] = 0.6,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same queries from templates.")] = 42,
+    add: Annotated[bool, typer.Option("--add", help="Add to the queries that the task has.")] = False,
+    max_cost: MaxCost = None,
+    dry_run: DryRun = False,
+    offline: Offline = False,
+) -> None:
+    """Make queries for each category and a task folder around them."""
+    import inspect
+
+    from bakeoff.core.files import write_json
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars
+    from bakeoff.tasks.formats.native import read_articles
+    from bakeoff.testsets import generate as build
+    from bakeoff.testsets.folder import write_task
+
+    pages = read_articles(articles).articles
+    existing = _existing(out, add)
+    categories = build.check_categories(Lineup.read(lineup).categories if lineup else {})
+    wish = build.Wish(categories, n, seed, language, day(as_of, "--as-of"))
+    asker = None
+    extra: dict[str, Any] = {}
+    if "asker" in inspect.signature(build.MAKERS.get(maker)).parameters:
+        asker = chat_askers([model], option, max_cost, offline)[0]
+        extra = {"asker": asker}
+    chosen = build.MAKERS.create(maker, **extra)
+    if asker is not None and dry_run:
+        _dry_run_of_queries(chosen, pages, wish, asker)
+        return
+    try:
+        if asker is not None and not offline:
+            asker.model.ready()
+        found = build.generate(
+            pages,
+            chosen,
+            wish,
+            most_overlap=max_overlap,
+            most_alike=max_similarity,
+            existing=[entry.query_text for entry in existing.queries] if existing else (),
+            progress=Bars(),
+        )
+    finally:
+        if asker is not None:
+            asker.close()
+    _tell(found, n)
+    if not found.queries:
+        raise InputError("no query passed", remedy="raise --max-overlap, or use --maker llm with another model")
+    made = {"model": asker.model.label} if asker is not None else {}
+    content = build.query_file(found, wish, maker, existing, made)
+    if dry_run:
+        typer.echo("dry run: nothing written")
+    elif existing is not None:
+        write_json(out / "queries.json", content)
+        typer.echo(f"{len(found.queries)} queries added: {out / 'queries.json'}")
+    else:
+        path = write_task(out, articles, content)
+        typer.echo(f"{len(found.queries)} queries: {path}\nnext: bakeoff grade {out}")
+    if asker is not None:
+        echo_spent(asker.spent)
+
+
+def _existing(folder: Path, add: bool) -> QueryFile | None:
+    """Grades hang on query ids: a task that is there is only ever added to."""
+    from bakeoff.core.files import read_json
+    from bakeoff.tasks.formats.native import QueryFile
+
+    path = folder / "queries.json"
+    if path.exists() and not add:
+        raise InputError("there are queries already", file=path, remedy="--add adds to them, or choose another --out")
+    if add and not path.exists():
+        raise InputError("there are no queries to add to", file=path, remedy="leave out --add")
+    return read_json(path, QueryFile) if add else None
+
+
+def _dry_run_of_queries(composer: Any, pages: Any, wish: Any, asker: Asker) -> None:
+    from bakeoff.testsets.compose import ROUNDS
+
+    questions = {
+        (category, number): question
+        for category in wish.categories
+        for number, question in enumerate(composer.questions(pages, category, wish))
+    }
+    foreseen = asker.foresee(questions)
+    typer.echo(f"at most {foreseen.requests} prompts (a {ROUNDS}th of them if every query passes)")
+    echo_foreseen(foreseen)
+
+
+def _tell(found: Any, n: int) -> None:
+    from bakeoff.report.console import console, grid
+
+    table = grid("category", "query", ">words shared with its source")
+    for draft, shared in zip(found.queries, found.overlaps, strict=True):
+        table.add_row(draft.category, draft.text, f"{shared:.0%}")
+    console().print(table)
+    _list("not taken", [f"{it.category}: {it.text}: {it.why}" for it in found.dropped])
+    for category, taken in found.short.items():
+        typer.echo(f"warning: {category}: {taken} of {n} queries; no more could be made from these documents")
+
+
+def chat_askers(specs: list[str], given: list[str] | None, max_cost: float | None, offline: bool) -> list[Asker]:
+    """The models behind one budget and the cache of answers."""
+    from bakeoff_providers.weights import home
+
+    from bakeoff.chat.ask import make_asker
+    from bakeoff.embedding.embed import Budget
+
+    budget: Budget | None = Budget(max_cost) if max_cost is not None else None
+    options = dict(_chat_option(text) for text in given or ())
+    return [make_asker(spec, options, answers=home() / "answers", budget=budget, offline=offline) for spec in specs]
+
+
+def _chat_option(text: str) -> tuple[str, Any]:
+    """Numbers, true, false and null as JSON writes them; anything else is a text."""
+    import json
+
+    name, found, value = text.partition("=")
+    if not found or not name:
+        raise InputError(f"{text!r} is no option", place="--option", remedy="write it as temperature=0.7")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def echo_spent(spent: Spent) -> None:
+    """What the answers took, in one line."""
+    typer.echo(
+        f"{spent.asked} answers: {spent.cached} from the cache, {spent.requests} requests "
+        f"({spent.unusable} unusable), {spent.prompt_tokens:.0f} + {spent.answer_tokens:.0f} tokens, {_dollars(spent)}"
+    )
+
+
+def echo_foreseen(spent: Spent) -> None:
+    """What asking would take, in one line."""
+    typer.echo(
+        f"dry run: {spent.asked} answers, {spent.cached} in the cache, {spent.requests} to ask for: about "
+        f"{spent.prompt_tokens:.0f} + {spent.answer_tokens:.0f} tokens, {_dollars(spent)}"
+    )
+
+
+def _dollars(spent: Spent) -> str:
+    if spent.usd is None:
+        return "price unknown (give price_in and price_out)"
+    return f"${spent.usd:.4f}" if spent.usd else "free"
+
+
+def _list(what: str, names: list[str]) -> None:
+    if names:
+        typer.echo(f"{what}: {len(names)}")
+        for name in names[:SHOWN]:
+            typer.echo(f"  {name}")
+        if len(names) > SHOWN:
+            typer.echo(f"  … and {len(names) - SHOWN} more")

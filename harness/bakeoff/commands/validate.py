@@ -1,0 +1,99 @@
+"""`bakeoff validate`: is a line-up sound, and what can its task tell?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bakeoff.commands.run import lineup_path
+
+if TYPE_CHECKING:
+    from bakeoff.core.task import Task
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.testsets.health import Health
+
+
+def validate(
+    target: Annotated[
+        str | None, typer.Argument(help="A line-up, or a task: its folder, task.toml or name; default: the line-up.")
+    ] = None,
+    health: Annotated[bool, typer.Option(help="Let free contenders try the task, to see what it can tell.")] = True,
+) -> None:
+    """Check a line-up or a task before anything is spent on it."""
+    from bakeoff.report.console import Bars
+    from bakeoff.tasks.kinds import load_kind
+    from bakeoff.testsets.health import health as examine
+
+    path, lineup = _lineup(target)
+    kind = load_kind(lineup.task, lineup.folder)
+    task = kind.task()
+    typer.echo(f"{path}: valid")
+    _tell_task(task)
+    if lineup.contenders:
+        typer.echo(f"measures: {', '.join(map(str, lineup.measures))}; {lineup.primary} decides")
+        for contender in lineup.contenders:
+            typer.echo(f"  {contender.label}: {contender.missing() or 'ready'}")
+    if health and kind.scouted:
+        _tell_health(examine(task, lineup, Bars()))
+
+
+def _lineup(target: str | None) -> tuple[Path, Lineup]:
+    """The line-up that was named; for a task, one without contenders and with the usual measures."""
+    from bakeoff.core.files import read_toml
+    from bakeoff.evaluation.measures import Measure
+    from bakeoff.lineup.lineup import DEFAULT_MEASURES, Lineup
+    from bakeoff.tasks.formats import task_description
+
+    path = lineup_path(None) if target is None else Path(target)
+    if target is None or (target.endswith(".toml") and not {"format", "kind"} & read_toml(path, dict[str, Any]).keys()):
+        return path, Lineup.read(path)
+    path = task_description(str(target), Path())
+    measures = tuple(map(Measure.parse, DEFAULT_MEASURES))
+    return path, Lineup(
+        name=path.parent.name,
+        task=str(path.resolve()),
+        contenders=(),
+        measures=measures,
+        primary=measures[-1],
+        depth=None,
+        rounds=1,
+        seed=42,
+        folder=Path(),
+    )
+
+
+def _tell_task(task: Task) -> None:
+    judged = sum(len(grades) for grades in task.judgments.values())
+    typer.echo(
+        f"task {task.name}: {len(task.documents)} documents, {len(task.queries)} queries, "
+        f"{judged} judgments, fingerprint {task.fingerprint()}"
+    )
+
+
+def _tell_health(found: Health) -> None:
+    from bakeoff.report.console import console, grid
+
+    table = grid("measure", ">oracle", ">bm25", ">random", "target")
+    for it in found.ceilings:
+        target = "" if it.target is None else f"{it.target:.2f}" + (" out of reach" if it.out_of_reach else "")
+        table.add_row(it.measure, f"{it.oracle:.3f}", f"{it.bm25:.3f}", f"{it.random:.3f}", target)
+    console().print(table)
+    typer.echo(
+        f"judged: {found.judged_share:.1%} of all pairs, {found.judged_top:.1%} of the first {found.depth} places"
+    )
+    if found.lexical is not None:
+        words = (
+            "" if found.shared_words is None else f"; {found.shared_words:.0%} of a query's words stand in its answers"
+        )
+        typer.echo(f"how lexical: BM25 has {found.lexical:.0%} of the oracle's {found.primary}{words}")
+    if found.smallest_detectable is not None:
+        typer.echo(
+            f"smallest detectable difference: about {found.smallest_detectable:.3f} {found.primary} with "
+            f"{found.queries} queries (80% power)"
+        )
+    for finding in found.findings():
+        typer.echo(f"warning: {finding}")
+    if not found.findings():
+        typer.echo("nothing to mend")

@@ -1,0 +1,108 @@
+"""Reading what people wrote and writing what they keep: errors name the place, writes are whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from bakeoff_providers.errors import InputError
+
+T = TypeVar("T")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file's content; a missing or unreadable file is the user's to mend."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", file=path, remedy="check the path") from None
+    except OSError as error:
+        raise InputError(f"can't be read: {error.strerror}", file=path) from None
+
+
+def read_unpacked(path: Path) -> bytes:
+    """The content of a plain or a gzipped file, told by its first bytes; without a byte order mark."""
+    data = read_bytes(path)
+    if data.startswith(b"\x1f\x8b"):
+        try:
+            data = gzip.decompress(data)
+        except (EOFError, OSError, zlib.error) as error:
+            raise InputError(f"is damaged gzip ({error})", file=path, remedy="fetch or pack it again") from None
+    return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines of a plain or a gzipped file; blank ones are left out."""
+    for number, line in enumerate(read_unpacked(path).split(b"\n"), start=1):
+        if line and not line.isspace():
+            yield number, line
+
+
+def read_json(path: Path, shape: type[T]) -> T:
+    """Decodes JSON into a typed shape; says at which line or field it stopped fitting."""
+    return _decoded(path, lambda data: msgspec.json.decode(data, type=shape), "JSON")
+
+
+def read_toml(path: Path, shape: type[T]) -> T:
+    """Decodes TOML into a typed shape; says at which line or field it stopped fitting."""
+    import tomllib
+
+    def decode(data: bytes) -> T:
+        try:
+            content = tomllib.loads(data.decode())
+        except tomllib.TOMLDecodeError as error:
+            raise msgspec.DecodeError(str(error)) from None
+        return msgspec.convert(content, type=shape)
+
+    return _decoded(path, decode, "TOML")
+
+
+def _decoded(path: Path, decode: Callable[[bytes], T], language: str) -> T:
+    data = read_bytes(path)
+    try:
+        data.decode()
+        return decode(data)
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at ")
+        raise InputError(problem, file=path, place=place.strip("`")) from None
+    except msgspec.DecodeError as error:
+        raise InputError(
+            f"is not valid {language}: {_with_line(str(error), data)}", file=path, remedy=f"mend the {language}"
+        ) from None
+
+
+def _with_line(problem: str, data: bytes) -> str:
+    """msgspec names a byte; people look for a line."""
+    head, found, number = problem.rpartition("(byte ")
+    if not found or not number.rstrip(")").isdigit():
+        return problem
+    offset = int(number.rstrip(")"))
+    line = data[:offset].count(b"\n") + 1
+    return f"{head}(line {line})"
+
+
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Writes beside the target and renames: a reader never sees half a file, not even after a kill."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Indented JSON, so that a diff of two results can be read."""
+    write_atomic(path, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")

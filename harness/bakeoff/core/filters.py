@@ -1,0 +1,78 @@
+"""The filter language: a field equals a value, or is one of several; all conditions must hold.
+
+    where = {"language": "de", "year": [2023, 2024]}
+
+Values are texts, whole numbers and truth values, and equal only to their own kind: 1 is neither "1" nor true. A
+document that lacks a field does not pass a condition on it. That is all: what every store can do, no more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bakeoff_providers.errors import InputError
+
+Scalar = str | int | bool
+Metadata = Mapping[str, Scalar]
+Where = Mapping[str, Scalar | Sequence[Scalar]]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One field and the values that it may have, all of one kind."""
+
+    field: str
+    values: tuple[Scalar, ...]
+
+    def tokens(self) -> list[str]:
+        """The tokens of which a document must have one."""
+        return [token(self.field, value) for value in self.values]
+
+
+def conditions(where: Where | None) -> tuple[Condition, ...]:
+    """The checked form of a filter; nothing at all where there is none."""
+    return tuple(_condition(field, wanted) for field, wanted in (where or {}).items())
+
+
+def _condition(field: str, wanted: Any) -> Condition:
+    values = tuple(wanted) if isinstance(wanted, (list, tuple, set, frozenset)) else (wanted,)
+    if not field or not values:
+        raise InputError(f"the filter on {field!r} allows nothing", remedy="name a field and at least one value")
+    for value in values:
+        if not isinstance(value, (str, int)):
+            raise InputError(
+                f"the filter on {field!r} has {value!r}", remedy="filter by texts, whole numbers, true and false"
+            )
+    if len({type(value) for value in values}) > 1:
+        raise InputError(f"the filter on {field!r} mixes kinds of values: {list(values)}", remedy="use one kind")
+    return Condition(field, values)
+
+
+def passes(metadata: Mapping[str, Any], filters: Sequence[Condition]) -> bool:
+    """Whether a document with this metadata meets all conditions."""
+    return all(
+        condition.field in metadata
+        and any(
+            type(metadata[condition.field]) is type(value) and metadata[condition.field] == value
+            for value in condition.values
+        )
+        for condition in filters
+    )
+
+
+def filterable(metadata: Mapping[str, Any]) -> dict[str, Scalar]:
+    """The fields that a filter can name; lists, fractions and missing values can't be compared in every store."""
+    return {field: value for field, value in metadata.items() if isinstance(value, (str, int))}
+
+
+def token(field: str, value: Scalar) -> str:
+    """A field and its value in one text, for stores that index lists of texts; kinds stay apart."""
+    return json.dumps([field, value], ensure_ascii=False)
+
+
+def tokens(metadata: Metadata) -> list[str]:
+    """Every field of one document as tokens."""
+    return [token(field, value) for field, value in metadata.items()]

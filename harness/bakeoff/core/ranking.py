@@ -1,0 +1,50 @@
+"""The one order of every ranking: score descending, then id ascending. Stores and files never decide ties."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bakeoff_providers.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What one contender answered to one query: ids with their scores, best first."""
+
+    ids: tuple[str, ...]
+    scores: tuple[float, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def cut(self, depth: int) -> Ranking:
+        """The first `depth` places."""
+        return Ranking(self.ids[:depth], self.scores[:depth])
+
+
+def ordered(pairs: Iterable[tuple[str, float]], depth: int | None = None) -> Ranking:
+    """Orders (id, score) pairs by the rule. NaN and duplicate ids are errors, never silently dropped."""
+    rows = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+    seen: set[str] = set()
+    for item, score in rows:
+        if math.isnan(score):
+            raise InputError(f"the score of {item!r} is NaN")
+        if item in seen:
+            raise InputError(f"{item!r} stands twice in one ranking")
+        seen.add(item)
+    kept = rows if depth is None else rows[:depth]
+    return Ranking(tuple(item for item, _ in kept), tuple(float(score) for _, score in kept))
+
+
+def best_chunks(chunk_ids: Sequence[str], scores: Sequence[float], owner: dict[str, str]) -> dict[str, float]:
+    """A document's score is its best chunk's. An id that no document owns is an error of the store."""
+    best: dict[str, float] = {}
+    for chunk, score in zip(chunk_ids, scores, strict=True):
+        if chunk not in owner:
+            raise InputError(f"the store answered with an unknown id {chunk!r}")
+        document = owner[chunk]
+        if document not in best or score > best[document]:
+            best[document] = float(score)
+    return best

@@ -1,0 +1,136 @@
+"""Corpus, queries and judgments: one question that can be asked of every contender."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.filters import conditions
+
+ChunkStrategy = Literal["whole", "fixed", "sentence", "semantic"]
+
+
+class Chunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a document is cut before it is embedded; sizes are counted in words, so that every model gets the same."""
+
+    chunk_strategy: ChunkStrategy = "whole"
+    max_chunk_size: int = 512
+
+    def __post_init__(self) -> None:
+        if self.max_chunk_size < 1:
+            raise ValueError("max_chunk_size must be at least 1")
+
+
+class Document(msgspec.Struct, frozen=True):
+    """One thing that can be found. `fields` are further texts about it: a contender may be put over one of them."""
+
+    id: str
+    text: str
+    title: str = ""
+    metadata: Mapping[str, Any] = {}
+    chunking: Chunking = Chunking()
+    fields: Mapping[str, str] = {}
+
+    def whole(self, field: str = "") -> str:
+        """All that is embedded of it: the title goes before the text, as BEIR and MTEB do; a field stands alone."""
+        return self.fields[field] if field else f"{self.title} {self.text}".strip()
+
+
+class Query(msgspec.Struct, frozen=True):
+    """One thing that is asked. `item` is the document that it is, where it is one: it never finds itself."""
+
+    id: str
+    text: str
+    category: str = ""
+    item: str = ""
+    where: Mapping[str, Any] = {}  # only documents whose metadata passes: bakeoff.core.filters
+
+
+Judgments = Mapping[str, Mapping[str, int]]
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """Documents, queries and grades, checked against each other when it is made."""
+
+    name: str
+    documents: Sequence[Document]
+    queries: Sequence[Query]
+    judgments: Judgments
+    kind: str = "graded"
+    rel: int = 1
+    targets: Mapping[str, float] = {}
+
+    def __post_init__(self) -> None:
+        if not self.documents:
+            raise InputError(f"task {self.name!r} has an empty corpus", remedy="give it at least one document")
+        if not self.queries:
+            raise InputError(f"task {self.name!r} has no queries", remedy="give it at least one query")
+        if self.rel < 1:
+            raise InputError(
+                f"task {self.name!r}: rel = {self.rel} would count grade 0 as relevant", remedy="use 1 or more"
+            )
+        documents = _unique([document.id for document in self.documents], "document", self.name)
+        queries = _unique([query.id for query in self.queries], "query", self.name)
+        for asked in self.queries:
+            if asked.item and asked.item not in documents:
+                raise InputError(f"query {asked.id!r} is item {asked.item!r}, which is not in the corpus")
+            conditions(asked.where)
+        for query, grades in self.judgments.items():
+            if query not in queries:
+                raise InputError(f"a judgment names query {query!r}, which task {self.name!r} does not have")
+            for document, grade in grades.items():
+                if document not in documents:
+                    raise InputError(
+                        f"query {query!r} has a grade for document {document!r}, which is not in the corpus"
+                    )
+                if grade < 0:
+                    raise InputError(f"query {query!r}, document {document!r}: grade {grade} is negative")
+
+    @property
+    def categories(self) -> list[str]:
+        """The queries' categories in the order of their first appearance."""
+        return list(dict.fromkeys(query.category for query in self.queries if query.category))
+
+    @property
+    def candidates(self) -> int:
+        """How many documents a query can find: all, or all but itself where queries are items."""
+        return len(self.documents) - any(query.item for query in self.queries)
+
+    @property
+    def metadata(self) -> dict[str, Mapping[str, Any]]:
+        """Every document's fields, by its id."""
+        return {document.id: document.metadata for document in self.documents}
+
+    def without_relevant(self) -> list[str]:
+        """Queries that no document answers: every contender scores 0 on them, and the user must know."""
+        return [
+            query.id
+            for query in self.queries
+            if not any(grade >= self.rel for grade in self.judgments.get(query.id, {}).values())
+        ]
+
+    def fingerprint(self) -> str:
+        """Equal for equal tasks: results are only comparable under the same one."""
+        content = (
+            [(d.id, d.title, d.text, d.chunking) for d in self.documents],
+            [(q.id, q.text, q.category, *filter(None, (q.item, q.where))) for q in self.queries],
+            sorted((query, sorted(grades.items())) for query, grades in self.judgments.items()),
+            self.rel,
+            *[(d.id, sorted(d.fields.items())) for d in self.documents if d.fields],
+        )
+        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
+
+
+def _unique(ids: list[str], what: str, task: str) -> set[str]:
+    seen: set[str] = set()
+    for item in ids:
+        if not item:
+            raise InputError(f"task {task!r} has a {what} with an empty id")
+        if item in seen:
+            raise InputError(f"{what} id {item!r} stands twice in task {task!r}")
+        seen.add(item)
+    return seen

@@ -1,0 +1,1 @@
+"""Texts to vectors: pieces, batches, retries, rate limits, budgets and the cache."""

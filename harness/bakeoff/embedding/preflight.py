@@ -1,0 +1,58 @@
+"""What will weaken a row, said before it is paid for, with the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bakeoff_providers.base import Provider
+from bakeoff_providers.cards import family_prompts
+
+from bakeoff.core.task import Task
+from bakeoff.embedding.embed import estimated_tokens
+
+_ROUNDING = 0.01  # float16 models answer lengths this far from 1; nobody needs to hear of it
+
+
+def task_warnings(task: Task) -> list[str]:
+    """Documents that stand twice: a contender that finds the one and not the other is wronged."""
+    first: dict[str, str] = {}
+    twins = []
+    for document in task.documents:
+        if not document.whole():
+            continue  # known by its id alone
+        original = first.setdefault(f"{document.title}\n{document.text}", document.id)
+        if original != document.id:
+            twins.append(f"{document.id} = {original}")
+    if not twins:
+        return []
+    shown = ", ".join(twins[:5]) + (", …" if len(twins) > 5 else "")
+    return [f"{len(twins)} duplicate documents ({shown}): keep one of each, or grade both alike"]
+
+
+def provider_warnings(provider: Provider, texts: Sequence[str]) -> list[str]:
+    """What the model's card says about these texts."""
+    card, found = provider.card, []
+    wanted = family_prompts(card.name)
+    if wanted and not (card.document_prompt or card.query_prompt):
+        found.append(
+            f"{card.name} was trained with prompts and gets none: set options = "
+            f"{{ document_prompt = {wanted[0]!r}, query_prompt = {wanted[1]!r} }}"
+        )
+    if card.context is not None:
+        long = sum(estimated_tokens([text]) > card.context for text in texts)
+        if long:
+            found.append(
+                f"about {long} of {len(texts)} texts are longer than the {card.context} tokens of {card.name} and "
+                f"will be cut: set chunk_strategy = 'sentence' with max_chunk_size = {int(card.context * 0.7)}"
+            )
+    return found
+
+
+def vector_warnings(shortest: float, longest: float) -> list[str]:
+    """Lengths that differ from 1: here they are normalised, in production somebody must do it too."""
+    if abs(shortest - 1) <= _ROUNDING and abs(longest - 1) <= _ROUNDING:
+        return []
+    return [
+        f"vectors arrive with lengths from {shortest:.2f} to {longest:.2f} and are normalised here: "
+        "a store that uses inner product must be given normalised ones too"
+    ]

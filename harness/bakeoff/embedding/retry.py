@@ -1,0 +1,105 @@
+"""The one retry policy. Every SDK's own is off, so what is counted here is what was sent."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import tenacity
+from bakeoff_providers.errors import CallFailed
+
+T = TypeVar("T")
+
+
+class Unanswered(CallFailed):
+    """The server answered in time, but not what was asked: nothing is overloaded, so the next try need not wait."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, retryable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often and how patiently a failed call is made again."""
+
+    attempts: int = 5
+    first_wait: float = 0.5
+    longest_wait: float = 60.0
+    sleep: Callable[[float], None] = time.sleep
+
+    def wait(self, state: tenacity.RetryCallState) -> float:
+        """Exponential backoff with jitter, and never less than the server asked for; none after a wrong answer."""
+        if state.outcome and isinstance(state.outcome.exception(), Unanswered):
+            return 0.0
+        backoff = tenacity.wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)(state)
+        return max(backoff, _asked_for(state) or 0.0)
+
+    def worthwhile(self, error: BaseException) -> bool:
+        """A passing failure, and no longer wait asked for than we would ever sit through."""
+        return isinstance(error, CallFailed) and error.retryable and (error.retry_after or 0.0) <= self.longest_wait
+
+
+def _asked_for(state: tenacity.RetryCallState) -> float | None:
+    error = state.outcome.exception() if state.outcome else None
+    return error.retry_after if isinstance(error, CallFailed) else None
+
+
+@dataclass(slots=True)
+class Gate:
+    """One provider's limit, learned from its 429s: while one call waits, the others do too."""
+
+    sleep: Callable[[float], None] = time.sleep
+    _opens: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def close_for(self, seconds: float) -> None:
+        """Nobody passes for this long."""
+        with self._lock:
+            self._opens = max(self._opens, time.monotonic() + seconds)
+
+    def pass_through(self) -> None:
+        """Waits until the gate is open."""
+        with self._lock:
+            wait = self._opens - time.monotonic()
+        if wait > 0:
+            self.sleep(wait)
+
+
+@dataclass(slots=True)
+class Attempted:
+    """What a call that came back in the end took: only the last attempt's time, waits and failures apart."""
+
+    nanoseconds: int = 0
+    retries: int = 0
+
+
+def call(make: Callable[[], T], policy: RetryPolicy, gate: Gate) -> tuple[T, Attempted]:
+    """Makes the call under the policy; the time is that of the successful attempt alone."""
+    attempted = Attempted()
+
+    def before_sleep(state: tenacity.RetryCallState) -> None:
+        attempted.retries += 1
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, CallFailed) and error.status == 429 and state.next_action:
+            gate.close_for(state.next_action.sleep)
+
+    retrying = tenacity.Retrying(
+        stop=tenacity.stop_after_attempt(policy.attempts),
+        wait=policy.wait,
+        retry=tenacity.retry_if_exception(policy.worthwhile),
+        before_sleep=before_sleep,
+        sleep=policy.sleep,
+        reraise=True,
+    )
+
+    def timed() -> T:
+        gate.pass_through()
+        start = time.perf_counter_ns()
+        answer = make()
+        attempted.nanoseconds = time.perf_counter_ns() - start
+        return answer
+
+    return retrying(timed), attempted

@@ -1,0 +1,241 @@
+"""Rankings joined to judgments: the grade of every place of every ranking, the arrays that measures are made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, repeat
+from math import nan
+from struct import Struct
+from typing import Any, Literal
+
+import numpy as np
+from bakeoff_providers.errors import InputError
+from numpy.typing import NDArray
+
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Judgments
+
+UNJUDGED = -1
+NO_DOCUMENT = -2
+BLOCK = 64  # queries whose scores are held at once: few enough for the cache
+
+Ints = NDArray[np.int32]
+Ties = Literal["id_ascending", "trec"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedGrades:
+    """One row a query: grades in ranked order, how many documents came back, and all judged grades, best first.
+
+    `depth` is where rankings were cut while joining; None means that they are whole.
+    """
+
+    grades: Ints
+    returned: Ints
+    ideal: Ints
+    depth: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.grades)
+
+
+def join(
+    rankings: Mapping[str, Ranking], judgments: Judgments, query_ids: Sequence[str], depth: int | None = None
+) -> RankedGrades:
+    """Joins ordered rankings. Queries that the run lacks stay in as empty rows, so that they score 0."""
+    kept = []
+    for query in query_ids:
+        ids = rankings[query].ids if query in rankings else ()
+        if len(set(ids)) < len(ids):
+            twice = next(item for item, count in Counter(ids).items() if count > 1)
+            raise InputError(f"query {query!r}: {twice!r} stands twice in one ranking")
+        kept.append(ids[:depth])
+    returned = np.array([len(ids) for ids in kept], dtype=np.int32)
+    grades = _blank(returned)
+    for row, (query, ids) in enumerate(zip(query_ids, kept, strict=True)):
+        if judged := judgments.get(query):
+            grades[row, : len(ids)] = np.fromiter(map(judged.get, ids, repeat(UNJUDGED)), np.int32, len(ids))
+    return RankedGrades(grades, returned, ideal_grades(judgments, query_ids), depth)
+
+
+def join_scores(
+    run: Mapping[str, Mapping[str, float]],
+    judgments: Judgments,
+    query_ids: Sequence[str],
+    depth: int | None = None,
+    ties: Ties = "id_ascending",
+) -> RankedGrades:
+    """Joins unordered scores. Only the judged documents' places are worked out; the others' order changes nothing.
+
+    `ties="trec"` orders as trec_eval does: scores in single precision, equal ones by descending id.
+    """
+    answers = [run.get(query, {}) for query in query_ids]
+    judged = [judgments.get(query, {}) for query in query_ids]
+    returned = np.array([len(scores) for scores in answers], dtype=np.int32)
+    if depth is not None:
+        np.minimum(returned, depth, out=returned)
+    grades = _blank(returned)
+    for first in range(0, len(answers), BLOCK):
+        rows = slice(first, first + BLOCK)
+        values, mine = _read(answers[rows], judged[rows], query_ids[rows])
+        _fill(grades[rows], values, mine, answers[rows], judged[rows], ties)
+    return RankedGrades(grades, returned, ideal_grades(judgments, query_ids), depth)
+
+
+def _read(
+    answers: Sequence[Mapping[str, float]], judged: Sequence[Mapping[str, int]], query_ids: Sequence[str]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """All scores, a row a query, padded with −∞; and the judged documents' scores end to end, NaN where not found."""
+    packed: list[bytes] = []
+    found: list[float] = []
+    for scores, grades in zip(answers, judged, strict=True):
+        packed.append(_packed(scores.values()))
+        found.extend(map(scores.get, grades, repeat(nan)))
+    sizes = np.array([len(scores) for scores in answers])
+    shape, values = (len(answers), int(sizes.max())), np.frombuffer(b"".join(packed))
+    if sizes.min() < sizes.max():
+        padded = np.full(shape, -np.inf)
+        padded[np.arange(shape[1]) < sizes[:, None]] = values
+        values = padded
+    values = values.reshape(shape)
+    if np.isnan(values).any():
+        row, column = np.argwhere(np.isnan(values))[0]
+        document = next(islice(answers[row], int(column), None))
+        raise InputError(f"query {query_ids[row]!r}: the score of {document!r} is NaN")
+    return values, np.frombuffer(_packed(found))
+
+
+def _fill(
+    grades: Ints,
+    values: NDArray[Any],
+    mine: NDArray[Any],
+    answers: Sequence[Mapping[str, float]],
+    judged: Sequence[Mapping[str, int]],
+    ties: Ties,
+) -> None:
+    """Writes the judged documents' grades at their places: as many places down as there are better scores."""
+    depth = min(grades.shape[1], values.shape[1])
+    if not depth:
+        return
+    precision = np.float32 if ties == "trec" else np.float64
+    mine, top = mine.astype(precision), _best(values, depth).astype(precision)
+    owner = np.repeat(np.arange(len(judged)), [len(graded) for graded in judged])
+    inside = np.flatnonzero(mine >= top[owner, 0])
+    rows = owner[inside]
+    shelf, wanted = _by_row(np.arange(len(top))[:, None], top).ravel(), _by_row(rows, mine[inside])
+    places = (rows + 1) * depth - np.searchsorted(shelf, wanted, "right")
+    ends = (rows + 1) * depth - np.searchsorted(shelf, wanted, "left")
+    # The worst score that made it may have equals that did not.
+    tied = np.flatnonzero((ends - places > 1) | (mine[inside] == top[rows, 0]))
+    documents = list(chain.from_iterable(judged)) if len(tied) else []
+    groups: dict[tuple[int, int], list[str]] = {}
+    columns = (column[tied].tolist() for column in (rows, places, inside))
+    for at, row, place, index in zip(tied.tolist(), *columns, strict=True):
+        if (row, place) not in groups:
+            equal = values[row, : len(answers[row])].astype(precision, copy=False) == mine[index]
+            groups[row, place] = sorted(_where(answers[row], equal), reverse=ties == "trec")
+        places[at] += groups[row, place].index(documents[index])
+    given = np.fromiter(chain.from_iterable(graded.values() for graded in judged), np.int32, len(mine))
+    fits = places < depth
+    grades[rows[fits], places[fits]] = given[inside[fits]]
+
+
+def _packed(values: Collection[float]) -> bytes:
+    """Python's floats as bytes: struct reads them in half of the time that numpy needs."""
+    return Struct(f"{len(values)}d").pack(*values)
+
+
+def _by_row(rows: NDArray[np.intp], scores: NDArray[Any]) -> NDArray[np.complex128]:
+    """Complex numbers are ordered by their real part first, so that one search serves all rows."""
+    keys = np.empty(scores.shape, dtype=np.complex128)
+    keys.real, keys.imag = rows, scores
+    return keys
+
+
+def _best(values: NDArray[Any], depth: int) -> NDArray[Any]:
+    """Each row's best scores, ascending. Most runs are written best first, and then there is nothing to sort."""
+    if (values[:, 1:] <= values[:, :-1]).all():
+        return values[:, depth - 1 :: -1]
+    kept = np.partition(values, -depth, axis=1)[:, -depth:] if depth < values.shape[1] else values
+    return np.sort(kept, axis=1)
+
+
+def _where(scores: Mapping[str, float], chosen: NDArray[np.bool_]) -> list[str]:
+    """The chosen ids. It stops at the last of them, since merely touching an id costs a cache miss."""
+    indices = chosen.nonzero()[0].tolist()
+    names = list(islice(scores, indices[-1] + 1))
+    return [names[index] for index in indices]
+
+
+def join_arrays(
+    documents: NDArray[np.integer[Any]],
+    judged_query: NDArray[np.integer[Any]],
+    judged_document: NDArray[np.integer[Any]],
+    judged_grade: NDArray[np.integer[Any]],
+    depth: int | None = None,
+) -> RankedGrades:
+    """Joins document indices (queries × places, −1 where a ranking has ended) to (query, document, grade) triples."""
+    if (
+        judged_query.max(initial=-1) >= len(documents)
+        or min(judged_query.min(initial=0), judged_document.min(initial=0)) < 0
+    ):
+        raise ValueError("a judgment's index is out of range")
+    documents = documents[:, :depth]
+    _refuse_repeated(documents)
+    returned = np.count_nonzero(documents >= 0, axis=1).astype(np.int32)
+    size = 1 + max(int(documents.max(initial=-1)), int(judged_document.max(initial=-1)))
+    keys = judged_query.astype(np.int64) * size + judged_document
+    order = np.argsort(keys)
+    if (np.diff(keys[order]) == 0).any():
+        raise InputError("a document is judged twice for one query")
+    judged_document, judged_grade = judged_document[order], judged_grade[order]
+    counts = np.bincount(judged_query, minlength=len(documents))
+    # One cell a document, filled for one query at a time. Index −1 reads the last cell, so padding is no special case.
+    cells = np.full(size + 1, UNJUDGED, dtype=np.int32)
+    cells[-1] = NO_DOCUMENT
+    grades = np.empty(documents.shape, dtype=np.int32)
+    end = 0
+    for row, count in enumerate(counts.tolist()):
+        start, end = end, end + count
+        cells[judged_document[start:end]] = judged_grade[start:end]
+        cells.take(documents[row], out=grades[row], mode="wrap")
+        cells[judged_document[start:end]] = UNJUDGED
+    return RankedGrades(grades, returned, _ideal(counts, judged_grade), depth)
+
+
+def ideal_grades(judgments: Judgments, query_ids: Sequence[str]) -> Ints:
+    """Every judged grade of each query, best first: what NDCG's ideal and the number of relevant are taken from."""
+    return _ideal(*_flat([judgments.get(query, {}) for query in query_ids]))
+
+
+def _flat(judged: Sequence[Mapping[str, int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many grades each query has, and all of them in one array."""
+    counts = np.array([len(grades) for grades in judged], dtype=np.int64)
+    return counts, np.fromiter(chain.from_iterable(g.values() for g in judged), np.int64, int(counts.sum()))
+
+
+def _ideal(counts: NDArray[np.int64], flat: NDArray[np.integer[Any]]) -> Ints:
+    if flat.min(initial=0) < 0:
+        raise InputError(f"grade {flat.min()} is negative", remedy="grades start at 0, which is not relevant")
+    if flat.max(initial=0) > 1000:
+        raise InputError(f"grade {flat.max()} is above 1000", remedy="grade on a shorter scale, such as 0 to 3")
+    ideal = np.full((len(counts), int(counts.max(initial=0))), NO_DOCUMENT, dtype=np.int32)
+    ideal[np.arange(ideal.shape[1]) < counts[:, None]] = flat
+    ideal.sort(axis=1)
+    return np.ascontiguousarray(ideal[:, ::-1])
+
+
+def _blank(returned: Ints) -> Ints:
+    """As many unjudged places as documents came back."""
+    width = int(returned.max(initial=0))
+    return np.where(np.arange(width) < returned[:, None], np.int32(UNJUDGED), np.int32(NO_DOCUMENT))
+
+
+def _refuse_repeated(documents: NDArray[np.integer[Any]]) -> None:
+    ranked = np.sort(documents, axis=1)
+    repeated = np.argwhere((ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] >= 0))
+    if len(repeated):
+        row, column = repeated[0]
+        raise InputError(f"row {row}: document {ranked[row, column]} stands twice in one ranking")

@@ -1,0 +1,132 @@
+"""What every chart shares: colours and shapes, its specification for the page, its pictures, Vega itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.core.files import write_atomic
+from bakeoff.report.matrix import short_name
+from bakeoff.report.theme import SERIES, chart_config, resolved, var
+from bakeoff.results.schema import Summary
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    Panel = alt.Chart | alt.LayerChart | alt.FacetChart
+
+MISSING = "Charts need two more packages: pip install 'bakeoff[charts]', then bakeoff report on this result."
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+PICTURE_WIDTH, PANEL_WIDTH = 720, 340
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One figure: its panels, or the reason why there are none."""
+
+    key: str
+    title: str
+    caption: str
+    panels: Sequence[Panel] = field(default_factory=tuple)
+    absent: str = ""
+    legend: bool = True
+
+
+def available() -> bool:
+    """Whether the extra is installed."""
+    return all(find_spec(name) for name in ("altair", "vl_convert"))
+
+
+def specification(chart: Panel) -> dict[str, Any]:
+    """A panel for the page: as wide as its place, coloured by the page's own palette."""
+    return _plain(chart.properties(width="container", autosize={"type": "fit-x", "contains": "padding"}), legend=False)
+
+
+def pictures(made: Sequence[Chart]) -> dict[str, bytes]:
+    """`charts/<key>.png` and `.svg`, with the light palette and a legend."""
+    import altair as alt
+    import vl_convert
+
+    found: dict[str, bytes] = {}
+    for chart in made:
+        if not chart.panels:
+            continue
+        whole: alt.TopLevelMixin
+        if len(chart.panels) == 1:
+            whole = chart.panels[0].properties(width=PICTURE_WIDTH, title=chart.title)
+        else:
+            sized = [panel.properties(width=PANEL_WIDTH) for panel in chart.panels]
+            whole = alt.concat(*sized, columns=2).properties(title=chart.title)
+        spec = resolved(_plain(whole, legend=chart.legend) | {"padding": 16})
+        drawn = vl_convert.vegalite_to_svg(spec)
+        found[f"charts/{chart.key}.svg"] = drawn.encode()
+        found[f"charts/{chart.key}.png"] = vl_convert.svg_to_png(drawn, scale=2)
+    return found
+
+
+def bundle() -> str:
+    """Vega and its parts as one script. Bundling takes seconds, so it is kept for this version of vl-convert."""
+    import vl_convert
+    from bakeoff_providers.weights import home
+
+    kept = home() / "vega" / f"bundle-{version('vl-convert-python')}.js"
+    if not kept.is_file():
+        write_atomic(kept, vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+    return kept.read_text()
+
+
+def _plain(chart: alt.TopLevelMixin, *, legend: bool) -> dict[str, Any]:
+    import altair as alt
+
+    with alt.data_transformers.enable("default", max_rows=None):
+        spec: dict[str, Any] = chart.to_dict(validate=False)
+    config = chart_config(legend=legend)
+    return spec | {"config": config, "background": config["background"]}
+
+
+def colours(summary: Summary) -> dict[str, str]:
+    """One colour a model, whatever store it stands over; the same in every chart of the page."""
+    names = dict.fromkeys(short_name(row) for row in summary.ran)
+    return {name: f"c{place % SERIES}" for place, name in enumerate(names)}
+
+
+def colour_of(palette: Mapping[str, str]) -> alt.Color:
+    """The encoding of the field `model`."""
+    import altair as alt
+
+    return alt.Color(
+        "model:N", scale=alt.Scale(domain=list(palette), range=[var(name) for name in palette.values()]), title=None
+    )
+
+
+def shapes(summary: Summary) -> dict[str, str]:
+    """One shape a store."""
+    stores = dict.fromkeys(row.store or "none" for row in summary.ran)
+    return {store: SHAPES[place % len(SHAPES)] for place, store in enumerate(stores)}
+
+
+def shape_of(summary: Summary) -> alt.Shape:
+    """The encoding of the field `store`."""
+    import altair as alt
+
+    known = shapes(summary)
+    return alt.Shape("store:N", scale=alt.Scale(domain=list(known), range=list(known.values())), title=None)
+
+
+def inline(values: Sequence[Mapping[str, Any]]) -> alt.InlineData:
+    """Records that travel inside the specification."""
+    import altair as alt
+
+    return alt.InlineData(values=[dict(value) for value in values])
+
+
+def few_ticks(scale: str = "log") -> alt.Axis:
+    """Plain figures; a log axis leaves out labels by itself, a symlog one would write them as powers."""
+    import altair as alt
+
+    if scale == "log":
+        return alt.Axis(tickCount=4, grid=False, ticks=False, labelOverlap=True, format="~g")
+    return alt.Axis(tickCount=4, grid=False, ticks=False, labelOverlap=True, labelExpr="format(datum.value, '~g')")

@@ -1,0 +1,91 @@
+"""What `bakeoff compare` and `bakeoff gate` print."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bakeoff.report.pairs import ALPHA, p_text, pairs_table
+from bakeoff.results.compare import Comparison
+from bakeoff.results.gate import Gate
+from bakeoff.statistics.tests import Pair
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+FEW_PAIRS = 6  # beyond these, queries are listed for the pairs of the best contender only
+TEXT_WIDTH = 80
+
+
+def terminal(found: Comparison, most: int) -> RenderableType:
+    """The pairs, what they come to, and the queries behind them."""
+    from rich.console import Group
+    from rich.text import Text
+
+    told = sum(pair.p_holm <= ALPHA for pair in found.pairs)
+    parts: list[RenderableType] = [
+        pairs_table(found.pairs, found.measure, found.means),
+        Text(f"{told} of {len(found.pairs)} pairs differ significantly over {len(found.queries)} queries (Holm, 5%)."),
+    ]
+    for pair in _listed(found) if most else ():
+        changes = found.changed_most(pair, most)
+        parts += [Text(""), Text(f"{pair.a} − {pair.b}: " + ("changed most" if changes else "no query differs"))]
+        parts += [
+            Text(
+                f"  {change.a - change.b:+.3f}  {change.b:.3f} → {change.a:.3f}  {change.query}: {_short(change.text)}"
+            )
+            for change in changes
+        ]
+    return Group(*parts)
+
+
+def _listed(found: Comparison) -> list[Pair]:
+    if len(found.pairs) <= FEW_PAIRS:
+        return list(found.pairs)
+    means = found.means
+    best = max(means, key=lambda label: means[label])
+    return [pair for pair in found.pairs if best in (pair.a, pair.b)]
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= TEXT_WIDTH else line[: TEXT_WIDTH - 1] + "…"
+
+
+def as_json(found: Comparison, most: int) -> str:
+    """Everything that was worked out."""
+    content = {
+        "measure": str(found.measure),
+        "queries": len(found.queries),
+        "means": found.means,
+        "pairs": [
+            {**msgspec.to_builtins(pair), "changed_most": [c._asdict() for c in found.changed_most(pair, most)]}
+            for pair in found.pairs
+        ],
+    }
+    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
+
+
+def gate_lines(gate: Gate) -> RenderableType:
+    """One line a contender, and the verdict."""
+    from rich.console import Group
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    for check in gate.checks:
+        pair = check.pair
+        parts.append(
+            Text(
+                f"{'FAIL' if check.failed else 'pass'}  {check.contender}: {gate.measure} {check.before:.4f} → "
+                f"{check.after:.4f}, {pair.difference:+.4f} [{pair.low:+.4f}, {pair.high:+.4f}], "
+                f"p (Holm) {p_text(pair.p_holm)}: {check.reason}",
+                style="bold red" if check.failed else "",
+            )
+        )
+    parts += [Text(f"note: {note}", style="dim") for note in gate.notes]
+    failed = sum(check.failed for check in gate.checks)
+    parts.append(
+        Text(f"gate failed: {failed} of {len(gate.checks)} dropped" if failed else f"gate passed ({gate.measure})")
+    )
+    return Group(*parts)

@@ -1,0 +1,149 @@
+"""The matrix for other programs and papers: Markdown, LaTeX, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Any
+
+import msgspec
+
+from bakeoff.report.matrix import LEGEND, Cell, advice, columns, headline, heads, made, notes, ordered_rows, table
+from bakeoff.results.recommend import index_mb
+from bakeoff.results.schema import Row, Section, Summary
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "★": r"$\star$", "≈": r"$\approx$", "✓": r"$\checkmark$",
+    "✗": r"$\times$", "–": "--", "×": r"$\times$", "≥": r"$\geq$", "<": r"\textless{}", ">": r"\textgreater{}",
+}  # fmt: skip
+
+
+def exports(summary: Summary) -> dict[str, str | bytes]:
+    """Every export by its file name."""
+    return {
+        "matrix.md": markdown(summary),
+        "matrix.tex": latex(summary),
+        "matrix.csv": csv_text(summary),
+        "matrix.json": json_bytes(summary),
+    }
+
+
+def markdown(summary: Summary) -> str:
+    """`matrix.md`."""
+    lines = [f"# {_plain(headline(summary))}", "", *(f"- {_plain(line)}" for line in summary.verdict.sentences), ""]
+    names = heads(summary)
+    lines += ["| " + " | ".join(names) + " |", "|" + "|".join(["---"] * 2 + ["--:"] * (len(names) - 2)) + "|"]
+    lines += ["| " + " | ".join(_plain(cell.text) for cell in cells) + " |" for cells in table(summary)]
+    lines += ["", LEGEND, "", *(f"- {_plain(line)}" for line in advice(summary))]
+    lines += ["", *(f"- {_plain(note)}" for note in notes(summary)), ""]
+    for section in summary.sections:
+        lines += section_markdown(section)
+    return "\n".join([*lines, _plain(made(summary))]) + "\n"
+
+
+def section_markdown(section: Section) -> list[str]:
+    """A table of the task's kind in Markdown."""
+    lines = [f"## {_plain(section.title)}", ""]
+    if section.head:
+        lines += [
+            "| " + " | ".join(map(_plain, section.head)) + " |",
+            "|" + "|".join(["---"] * len(section.head)) + "|",
+        ]
+        lines += ["| " + " | ".join(map(_plain, cells)) + " |" for cells in section.rows] + [""]
+    return [*lines, *(f"- {_plain(note)}" for note in section.notes), ""]
+
+
+def _plain(text: str) -> str:
+    """Text from data that can't break out of its line or cell."""
+    return " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
+
+
+def latex(summary: Summary) -> str:
+    """`matrix.tex`: a booktabs table to \\input; the best in bold, ties in italics."""
+    names = heads(summary)
+    lines = [
+        r"% needs \usepackage{booktabs,amssymb}",
+        rf"\begin{{tabular}}{{ll{'r' * (len(names) - 2)}}}",
+        r"\toprule",
+        " & ".join(_tex(name) for name in names) + r" \\",
+        r"\midrule",
+    ]
+    for row, cells in zip(ordered_rows(summary), table(summary), strict=True):
+        if row.not_run is not None:
+            reason = rf"\multicolumn{{{len(names) - 2}}}{{l}}{{{_tex(cells[2].text)}}}"
+            lines.append(f"{_tex(cells[0].text)} & {_tex(cells[1].text)} & {reason} " + r"\\")
+        else:
+            lines.append(" & ".join(map(_tex_cell, cells)) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _tex_cell(cell: Cell) -> str:
+    face = {"best": r"\textbf{%s}", "tied": r"\textit{%s}", "scale": r"\textit{%s}"}.get(cell.state, "%s")
+    return face % _tex(cell.text)
+
+
+def _tex(text: str) -> str:
+    return re.sub(r"[\\&%$#_{}~^★≈✓✗–×≥<>]", lambda found: _LATEX[found[0]], " ".join(text.split()))
+
+
+def records(summary: Summary) -> list[dict[str, Any]]:
+    """One flat record a row with unrounded figures."""
+    return [_record(row, summary) for row in ordered_rows(summary)]
+
+
+def _record(row: Row, summary: Summary) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "contender": row.label, "kind": row.kind, "provider": row.provider, "model": row.model, "store": row.store,
+        "local": row.local, "not_run": row.not_run,
+    }  # fmt: skip
+    for measure in columns(summary):
+        value = row.measures.get(measure)
+        found[measure] = value.mean if value else None
+        found[f"{measure} low"] = value.low if value else None
+        found[f"{measure} high"] = value.high if value else None
+        found[f"{measure} tied with best"] = row.ties.get(measure)
+    latency, cost = row.latency, row.cost
+    found |= {
+        "embed p50 ms": latency.embed.p50 if latency else None,
+        "search p50 ms": latency.search.p50 if latency else None,
+        "total p95 ms": latency.total.p95 if latency else None,
+        "samples": latency.total.n if latency else None,
+        "timing doubts": "; ".join(latency.doubts) if latency else None,
+        "cost usd": cost.usd if cost else None,
+        "usd per million documents": cost.usd_per_million_documents if cost else None,
+        "dimensions": row.dimensions,
+        "index mb": index_mb(row),
+    }
+    return found
+
+
+def csv_text(summary: Summary) -> str:
+    """`matrix.csv`; a text that a spreadsheet would run as a formula is quoted away."""
+    rows = records(summary)
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _inert(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _inert(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@")) else value
+
+
+def json_bytes(summary: Summary) -> bytes:
+    """`matrix.json`: the records with the verdict and what they were measured on."""
+    content = {
+        "name": summary.name,
+        "started": summary.started,
+        "task": summary.task,
+        "measure": summary.verdict.measure,
+        "best": summary.verdict.best,
+        "tie_group": summary.verdict.tie_group,
+        "sentences": summary.verdict.sentences,
+        "recommendations": summary.verdict.recommendations,
+        "rows": records(summary),
+    }
+    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"

@@ -1,0 +1,50 @@
+"""The gate as JUnit XML, which every CI shows."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from bakeoff.results.gate import Gate
+
+# What XML 1.0 has no way to write.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(gate: Gate) -> str:
+    """A test case for each contender; what can't be compared is an error, a drop is a failure."""
+    failures = sum(check.failed for check in gate.checks)
+    suite = ElementTree.Element(
+        "testsuite",
+        name=_clean(f"bakeoff gate {gate.measure}"),
+        tests=str(len(gate.checks) + len(gate.refused)),
+        failures=str(failures),
+        errors=str(len(gate.refused)),
+        skipped="0",
+    )
+    for check in gate.checks:
+        case = _case(suite, gate, check.contender)
+        if check.failed:
+            ElementTree.SubElement(case, "failure", message=_clean(check.reason), type="drop")
+        pair = check.pair
+        ElementTree.SubElement(case, "system-out").text = _clean(
+            f"{gate.measure} {check.before:.6f} -> {check.after:.6f}, difference {pair.difference:+.6f} "
+            f"[{pair.low:+.6f}, {pair.high:+.6f}], p = {pair.p:.6g}, p (Holm) = {pair.p_holm:.6g}: {check.reason}"
+        )
+    for reason in gate.refused:
+        case = _case(suite, gate, "comparable")
+        ElementTree.SubElement(case, "error", message=_clean(reason), type="not comparable")
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _case(suite: ElementTree.Element, gate: Gate, name: str) -> ElementTree.Element:
+    return ElementTree.SubElement(
+        suite, "testcase", classname=_clean(f"bakeoff.{gate.task}"), name=_clean(name), time="0"
+    )
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("�", text)

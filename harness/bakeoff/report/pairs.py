@@ -1,0 +1,45 @@
+"""Pairs of contenders as a table: the same columns wherever two things are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bakeoff.evaluation.measures import Measure
+from bakeoff.statistics.tests import Pair
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+ALPHA = 0.05
+
+
+def pairs_table(pairs: Sequence[Pair], measure: Measure, means: Mapping[str, float]) -> Table:
+    """One row a pair; a difference that Holm's correction leaves significant stands out."""
+    from rich.text import Text
+
+    from bakeoff.report.console import grid
+
+    figures = ("mean a", "mean b", "difference [95%]", "p", "p (Holm)", "effect", "wins/ties/losses")
+    table = grid("a", "b", *(f">{head}" for head in figures))
+    table.title, table.title_justify = f"{measure.label}, a − b", "left"
+    for pair in pairs:
+        style = "bold" if pair.p_holm <= ALPHA else ""
+        cells = (
+            pair.a,
+            pair.b,
+            f"{means[pair.a]:.4f}",
+            f"{means[pair.b]:.4f}",
+            f"{pair.difference:+.4f} [{pair.low:+.4f}, {pair.high:+.4f}]",
+            p_text(pair.p),
+            p_text(pair.p_holm),
+            f"{pair.effect:+.2f}",
+            f"{pair.wins}/{pair.ties}/{pair.losses}",
+        )
+        table.add_row(*(Text(cell, style=style) for cell in cells))
+    return table
+
+
+def p_text(p: float) -> str:
+    """Four digits say enough, and a p is never 0."""
+    return f"{p:.4f}" if p >= 0.0001 else "<0.0001"

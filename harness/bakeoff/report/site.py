@@ -1,0 +1,103 @@
+"""The results folder as a site: the history in front, every result behind it; this machine only."""
+
+from __future__ import annotations
+
+import mimetypes
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
+
+from bakeoff_providers.errors import InputError
+
+from bakeoff.report import PAGE, history
+from bakeoff.report.history import Entry
+from bakeoff.results import schema as results
+
+HOST = "127.0.0.1"
+
+
+def entries(folder: Path) -> list[Entry]:
+    """Every result that can be read; one that is broken does not hide the others."""
+    found = []
+    for path in results.find(folder):
+        try:
+            summary = results.read_summary(path)
+        except InputError:
+            continue
+        link = quote(f"{path.relative_to(folder).as_posix()}/{PAGE}") if path != folder else PAGE
+        found.append(Entry(name=path.name, link=link if (path / PAGE).is_file() else "", summary=summary))
+    return found
+
+
+class Site(ThreadingHTTPServer):
+    """Serves one folder; the front page is made anew when a result has come or gone."""
+
+    daemon_threads = True
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder = folder.resolve()
+        self._front: tuple[tuple[tuple[str, int], ...], bytes] | None = None
+        super().__init__((HOST, port), _Handler)
+
+    def front(self) -> bytes:
+        """The history of everything in the folder."""
+        state = tuple((path.name, (path / results.SUMMARY).stat().st_mtime_ns) for path in results.find(self.folder))
+        if self._front is None or self._front[0] != state:
+            self._front = (state, history.page(entries(self.folder)).encode())
+        return self._front[1]
+
+    def file(self, path: str) -> Path | None:
+        """A visible file inside the folder, or nothing."""
+        wanted = (self.folder / unquote(path).lstrip("/")).resolve()
+        if not wanted.is_relative_to(self.folder) or not wanted.is_file():
+            return None
+        hidden = any(part.startswith(".") for part in wanted.relative_to(self.folder).parts)
+        return None if hidden else wanted
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Site
+    server_version = "bakeoff"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """A page or a file."""
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        """The same without its content."""
+        self._answer(with_body=False)
+
+    def _answer(self, *, with_body: bool) -> None:
+        host = self.headers.get("Host", "").partition(":")[0]
+        if host not in (HOST, "localhost"):  # another name that was made to point here
+            self.send_error(HTTPStatus.FORBIDDEN)
+            return
+        path = urlsplit(self.path).path
+        if path == "/":
+            self._send(self.server.front(), "text/html; charset=utf-8", with_body=with_body)
+            return
+        try:
+            found = self.server.file(path)
+        except (ValueError, OSError):  # a null byte, a name that is too long
+            found = None
+        if found is None:
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return
+        kind = mimetypes.guess_type(found.name)[0] or "text/plain"
+        text = kind.startswith("text/") or kind == "application/json"
+        self._send(found.read_bytes(), f"{kind}; charset=utf-8" if text else kind, with_body=with_body)
+
+    def _send(self, content: bytes, kind: str, *, with_body: bool) -> None:
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if with_body:
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet: the terminal belongs to the person who started it."""

@@ -1,0 +1,114 @@
+"""A result against a baseline: has any contender dropped by more than is allowed, and is the drop real?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from bakeoff_providers.errors import InputError
+
+from bakeoff.evaluation.measures import Measure
+from bakeoff.results.compare import Result, pairs_of, why_not
+from bakeoff.statistics.power import more_queries_needed
+from bakeoff.statistics.tests import NOISE, Pair, differences_of
+
+ALPHA = 0.05
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One contender: where it was, where it is, and what the gate says to it."""
+
+    contender: str
+    before: float
+    after: float
+    pair: Pair
+    failed: bool
+    reason: str
+
+
+class Gate(msgspec.Struct, frozen=True, kw_only=True):
+    """All checks; `refused` says why there are none."""
+
+    result: str
+    baseline: str
+    task: str
+    measure: str
+    max_drop: float
+    checks: list[Check] = []
+    notes: list[str] = []
+    refused: list[str] = []
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 1 failed, 2 can't be compared."""
+        return 2 if self.refused else int(any(check.failed for check in self.checks))
+
+
+def gate(
+    result: Result,
+    baseline: Result,
+    measure: Measure,
+    max_drop: float,
+    contenders: Sequence[str] = (),
+    *,
+    alpha: float = ALPHA,
+) -> Gate:
+    """Fails where a drop is larger than `max_drop` and significant (two-sided, Holm over the contenders checked)."""
+    chosen = [_names(text) for text in contenders] or [(label, label) for label in baseline.labels]
+    verdict = Gate(
+        result=result.name,
+        baseline=baseline.name,
+        task=result.summary.task.name,
+        measure=str(measure),
+        max_drop=max_drop,
+        notes=[f"{label} is new: it has no baseline" for label in result.labels if label not in baseline.labels]
+        if not contenders
+        else [],
+    )
+    refused = [f"{baseline.name}: {reason}" for reason in why_not(result, baseline)]
+    if not refused and not chosen:
+        refused.append(f"{baseline.name}: no contender ran")
+    scores = {}
+    for new, old in chosen if not refused else ():
+        try:
+            scores[f"{new} after"] = result.values(new, measure)
+            scores[f"{old} before"] = baseline.values(old, measure)
+        except InputError as error:
+            refused.append(f"{error} (--contender names those to check)")
+    if refused:
+        return msgspec.structs.replace(verdict, refused=refused)
+    pairs = pairs_of(scores, [(f"{new} after", f"{old} before") for new, old in chosen])
+    checks = []
+    for (new, _), pair in zip(chosen, pairs, strict=True):
+        after, before = scores[pair.a], scores[pair.b]
+        failed, reason = _judged(pair, differences_of(after, before), max_drop, alpha)
+        checks.append(
+            Check(
+                contender=new,
+                before=float(before.mean()),
+                after=float(after.mean()),
+                pair=pair,
+                failed=failed,
+                reason=reason,
+            )
+        )
+    return msgspec.structs.replace(verdict, checks=checks)
+
+
+def _judged(pair: Pair, differences: np.typing.NDArray[np.float64], max_drop: float, alpha: float) -> tuple[bool, str]:
+    drop = -pair.difference
+    if drop <= max_drop + NOISE:
+        what = "unchanged" if not differences.any() else "no drop" if drop <= 0 else f"a drop of {drop:.4f}"
+        return False, f"{what}, {max_drop:g} is allowed"
+    if pair.p_holm <= alpha:
+        return True, f"a drop of {drop:.4f}, {max_drop:g} is allowed, and it is significant (p = {pair.p_holm:.2g})"
+    more = more_queries_needed(differences)
+    hint = f"; about {more} more queries would settle it" if more else ""
+    return False, f"a drop of {drop:.4f}, {max_drop:g} is allowed, but not significant (p = {pair.p_holm:.2g}){hint}"
+
+
+def _names(text: str) -> tuple[str, str]:
+    """`label`, or `label=label in the baseline` where it was called otherwise."""
+    new, found, old = text.partition("=")
+    return new, old if found else new

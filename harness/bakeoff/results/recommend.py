@@ -1,0 +1,179 @@
+"""What to choose for which use: limits over the figures of the rows, and sentences that give the reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from bakeoff.evaluation.measures import Measure
+from bakeoff.results.schema import Recommendation, Row, Verdict
+
+ALPHA = 0.05
+MEGABYTE = 1e6
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user can't go beyond; None is no limit."""
+
+    p95_ms: float | None = None
+    usd_per_million: float | None = None
+    index_mb: float | None = None
+    offline: bool = False
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """The best within the limits, everything else that keeps them, and the sentence that says so."""
+
+    label: str | None
+    feasible: list[str]
+    sentence: str
+
+
+def p95(row: Row) -> float | None:
+    """Milliseconds from question to answer that 95% of the queries stay below."""
+    return row.latency.total.p95 if row.latency else None
+
+
+def price(row: Row) -> float | None:
+    """Dollars for a million documents."""
+    return row.cost.usd_per_million_documents if row.cost else None
+
+
+def index_mb(row: Row) -> float | None:
+    """Megabytes of the index."""
+    return None if row.index_bytes is None else row.index_bytes / MEGABYTE
+
+
+def keeps(row: Row, limits: Limits) -> bool:
+    """Whether a row that ran keeps every limit; an unknown figure keeps none."""
+    if not row.ran or (limits.offline and not row.local):
+        return False
+    bounds = ((p95(row), limits.p95_ms), (price(row), limits.usd_per_million), (index_mb(row), limits.index_mb))
+    return all(limit is None or (figure is not None and figure <= limit) for figure, limit in bounds)
+
+
+def choose(rows: Sequence[Row], verdict: Verdict, limits: Limits) -> Choice:
+    """The best mean within the limits; equal means keep the order of the line-up, as in the verdict."""
+    ran = [row for row in rows if row.ran]
+    feasible = [row for row in ran if keeps(row, limits)]
+    if not feasible:
+        return Choice(label=None, feasible=[], sentence="Nothing that ran keeps these limits.")
+    best = _best(feasible, verdict)
+    kept = {row.label for row in feasible}
+    tied = [label for label in _tied(best.label, verdict) if label in kept]
+    value = best.measures[verdict.measure].mean
+    sentence = f"{best.label}: {_named(verdict)} {value:.3f}. {len(feasible)} of {len(ran)} contenders keep the limits"
+    also = f"; {listed(tied)} can't be told from it." if tied else "."
+    return Choice(label=best.label, feasible=[row.label for row in feasible], sentence=sentence + also)
+
+
+def recommend(rows: Sequence[Row], verdict: Verdict) -> list[Recommendation]:
+    """One choice for each use: quality, latency, cost, no network."""
+    ran = [row for row in rows if row.ran]
+    if not ran or verdict.best is None:
+        return []
+    best = next(row for row in ran if row.label == verdict.best)
+    return [_quality(best, verdict), _quick(ran, best, verdict), _cheap(ran, verdict), _offline(ran, best, verdict)]
+
+
+def _quality(best: Row, verdict: Verdict) -> Recommendation:
+    others = len(verdict.tie_group) - 1
+    shared = f", with {others} more that can't be told from it" if others else ""
+    why = f"{_named(verdict)} {best.measures[verdict.measure].mean:.3f}{shared}."
+    return Recommendation(use="Best quality", label=best.label, why=why)
+
+
+def _quick(ran: Sequence[Row], best: Row, verdict: Verdict) -> Recommendation:
+    """The limit is the next round figure that the best does not keep: below it, the choice has to change."""
+    slowest = p95(best)
+    if slowest is None:
+        samples = best.latency.total.n if best.latency else 0
+        why = f"{best.label} has too few samples for a p95 ({samples}): raise --rounds."
+        return Recommendation(use="Best under a latency limit", label=None, why=why)
+    limit = round_below(slowest)
+    use = f"Best under {limit:g} ms"
+    quick = [row for row in ran if keeps(row, Limits(p95_ms=limit))]
+    if not quick:
+        why = f"Nothing answers faster; {best.label} needs {_ms(slowest)} (p95)."
+        return Recommendation(use=use, label=None, why=why)
+    chosen = _best(quick, verdict)
+    value, figure = chosen.measures[verdict.measure].mean, p95(chosen)
+    assert figure is not None
+    why = f"{_named(verdict)} {value:.3f} in {_ms(figure)} (p95); {best.label} needs {_ms(slowest)}.{_doubt(chosen)}"
+    return Recommendation(use=use, label=chosen.label, why=why)
+
+
+def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
+    use = "Cheapest in the tie group"
+    priced = [row for row in ran if row.label in verdict.tie_group and price(row) is not None]
+    if not priced:
+        return Recommendation(use=use, label=None, why="No price is known for any of them.")
+    chosen = min(priced, key=lambda row: (price(row) or 0.0, p95(row) if p95(row) is not None else math.inf))
+    cost = price(chosen)
+    assert cost is not None
+    equals = [row for row in priced if price(row) == cost]
+    why = f"{dollars(cost)} for a million documents"
+    figure = p95(chosen)
+    if len(equals) > 1 and figure is not None:
+        why += f", as {_count(len(equals) - 1, 'other')}; the fastest of these ({_ms(figure)}, p95).{_doubt(chosen)}"
+    else:
+        why += "."
+    return Recommendation(use=use, label=chosen.label, why=why)
+
+
+def _offline(ran: Sequence[Row], best: Row, verdict: Verdict) -> Recommendation:
+    local = [row for row in ran if row.local]
+    if not local:
+        return Recommendation(use="Offline only", label=None, why="Every contender that ran needs the network.")
+    chosen = _best(local, verdict)
+    if chosen.label == best.label:
+        why = "The best needs no network."
+    else:
+        gap = best.measures[verdict.measure].mean - chosen.measures[verdict.measure].mean
+        told = "can't be told from the best" if chosen.label in verdict.tie_group else f"{gap:.3f} below the best"
+        why = f"{_named(verdict)} {chosen.measures[verdict.measure].mean:.3f}, {told}."
+    return Recommendation(use="Offline only", label=chosen.label, why=why)
+
+
+def _best(rows: Sequence[Row], verdict: Verdict) -> Row:
+    return max(rows, key=lambda row: round(row.measures[verdict.measure].mean, 12))
+
+
+def _tied(label: str, verdict: Verdict) -> list[str]:
+    pairs = [pair for pair in verdict.pairs if label in (pair.a, pair.b) and pair.p_holm > ALPHA]
+    return [pair.b if pair.a == label else pair.a for pair in pairs]
+
+
+def _named(verdict: Verdict) -> str:
+    return Measure.parse(verdict.measure).label
+
+
+def _doubt(row: Row) -> str:
+    return " This timing can't be trusted." if row.latency and row.latency.doubts else ""
+
+
+def round_below(figure: float) -> float:
+    """The largest of 1, 2, 5, 10, 20, 50 … that lies below; the same going down."""
+    power = math.floor(math.log10(figure)) if figure > 0 else 0
+    steps = [step * 10.0**exponent for exponent in (power - 1, power) for step in (1, 2, 5)]
+    return float(f"{max([step for step in steps if step < figure * (1 - 1e-9)], default=steps[0]):g}")
+
+
+def _ms(figure: float) -> str:
+    return f"{figure:.3g} ms"
+
+
+def dollars(figure: float) -> str:
+    """As few digits as tell it."""
+    return "$0" if figure == 0 else f"${figure:.2f}" if figure >= 0.01 else f"${figure:.2g}"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """a, b and c."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

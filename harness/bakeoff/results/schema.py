@@ -1,0 +1,229 @@
+"""What a run leaves behind: typed files, written whole or not at all, from which every report is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.clock import Machine, Percentiles, Timing
+from bakeoff.core.files import read_json, write_atomic, write_json
+from bakeoff.statistics.tests import Pair
+
+SUMMARY, DETAILED, QRELS = "metrics_summary.json", "detailed_results.json", "judgments.qrels"
+
+
+class Value(msgspec.Struct, frozen=True):
+    """A mean over queries with its 95% interval; the oracle and random rows have none."""
+
+    mean: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Cost(msgspec.Struct, kw_only=True, frozen=True):
+    """What a row's vectors cost, now or when they were first bought, and a million such documents would."""
+
+    usd: float | None = None
+    usd_per_million_documents: float | None = None
+    tokens: float = 0.0
+    tokens_estimated: bool = False
+    requests: int = 0
+    retries: int = 0
+    cached: int = 0
+    truncated: int = 0
+    price: str = ""
+
+
+class Latency(msgspec.Struct, kw_only=True, frozen=True):
+    """Milliseconds, embedding and search apart; `doubts` say why they can't be trusted."""
+
+    embed: Percentiles
+    search: Percentiles
+    total: Percentiles
+    cold_embed_ms: float | None = None
+    cold_search_ms: float | None = None
+    doubts: list[str] = []
+
+
+class Loss(msgspec.Struct, kw_only=True, frozen=True):
+    """What an approximate index takes from its model: NDCG@10 under exact search, how much of it is lost, and recall.
+
+    `recall` is the share of the ten nearest documents that came back; one that ties with the tenth counts. `short`
+    counts queries that got fewer documents than there were.
+    """
+
+    ndcg_exact: float
+    ndcg_lost: float
+    recall: float
+    short: int = 0
+
+
+class Row(msgspec.Struct, kw_only=True):
+    """One row of the matrix. `not_run` holds the reason where there is nothing else to tell."""
+
+    label: str
+    kind: str
+    provider: str = ""
+    model: str = ""
+    store: str = ""
+    local: bool = False
+    not_run: str | None = None
+    measures: dict[str, Value] = {}
+    categories: dict[str, dict[str, float]] = {}
+    ties: dict[str, bool] = {}
+    targets: dict[str, bool] = {}
+    latency: Latency | None = None
+    cost: Cost | None = None
+    dimensions: int | None = None
+    vector_bytes: float | None = None
+    index_bytes: int | None = None
+    loss: Loss | None = None
+    build_seconds: float | None = None
+    stable: bool | None = None
+    warnings: list[str] = []
+
+    @property
+    def ran(self) -> bool:
+        """Whether this is a contender that answered."""
+        return self.not_run is None and self.kind != "baseline"
+
+
+class TaskInfo(msgspec.Struct, kw_only=True):
+    """Enough of the task to know what was asked, and whether two results may be compared."""
+
+    name: str
+    kind: str
+    fingerprint: str
+    documents: int
+    chunks: int
+    queries: int
+    rel: int
+    categories: list[str] = []
+    targets: dict[str, float] = {}
+    without_relevant: list[str] = []
+
+
+class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
+    """What to choose for one use, and why; no label where nothing will do."""
+
+    use: str
+    label: str | None
+    why: str
+
+
+class Verdict(msgspec.Struct, kw_only=True):
+    """Who wins, who ties, how sure, and what this many queries can't tell."""
+
+    measure: str
+    best: str | None
+    tie_group: list[str]
+    pairs: list[Pair]
+    smallest_detectable: float | None
+    sentences: list[str]
+    agreement: dict[str, float] = {}
+    recommendations: list[Recommendation] = []
+
+
+class Section(msgspec.Struct, kw_only=True):
+    """A table that a kind of task adds to every report, in words and figures that are ready to be shown."""
+
+    title: str
+    head: list[str] = []
+    rows: list[list[str]] = []
+    notes: list[str] = []
+
+
+class Summary(msgspec.Struct, kw_only=True):
+    """`metrics_summary.json`."""
+
+    name: str
+    started: str
+    seconds: float
+    lineup: dict[str, Any]
+    task: TaskInfo
+    machine: Machine
+    matrix_measures: list[str]
+    rows: list[Row]
+    verdict: Verdict
+    warnings: list[str] = []
+    command: str = ""
+    figures: dict[str, Any] = {}
+    sections: list[Section] = []
+
+    @property
+    def ran(self) -> list[Row]:
+        """The contenders that answered, in the order of the line-up."""
+        return [row for row in self.rows if row.ran]
+
+
+class QueryResult(msgspec.Struct, kw_only=True):
+    """One query of one contender: what came back, how it was graded, and what it scored."""
+
+    ids: list[str]
+    scores: list[float]
+    grades: list[int | None]
+    measures: dict[str, float]
+
+
+class ContenderResult(msgspec.Struct, kw_only=True):
+    """One contender: a result for each query, and the raw samples."""
+
+    label: str
+    queries: dict[str, QueryResult]
+    timing: Timing
+
+
+class QueryInfo(msgspec.Struct, kw_only=True):
+    """A query as the reports show it, with every judged document's grade."""
+
+    text: str
+    category: str
+    grades: dict[str, int]
+
+
+class Detailed(msgspec.Struct, kw_only=True):
+    """`detailed_results.json`."""
+
+    queries: dict[str, QueryInfo]
+    titles: dict[str, str]
+    contenders: list[ContenderResult]
+    baselines: dict[str, dict[str, list[float]]]
+
+
+def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str, str | bytes]) -> None:
+    """All files of one result, in a folder that appears under its name only when it is complete."""
+    if folder.exists():
+        raise InputError("there is a result already", file=folder, remedy="choose another --out, or remove it")
+    draft = folder.with_name(f".{folder.name}.part")
+    write_json(draft / SUMMARY, summary)
+    write_atomic(draft / DETAILED, msgspec.json.encode(detailed))
+    for name, content in files.items():
+        write_atomic(draft / name, content)
+    draft.rename(folder)
+
+
+def read_summary(folder: Path) -> Summary:
+    """The summary of a result."""
+    return read_json(_result(folder) / SUMMARY, Summary)
+
+
+def read_detailed(folder: Path) -> Detailed:
+    """Every query of every contender."""
+    return read_json(_result(folder) / DETAILED, Detailed)
+
+
+def _result(folder: Path) -> Path:
+    if not (folder / SUMMARY).is_file():
+        raise InputError(f"is not a result (no {SUMMARY})", file=folder, remedy="name a folder under results/")
+    return folder
+
+
+def find(folder: Path) -> list[Path]:
+    """The results in a folder, oldest first; a folder that is one itself is the only one."""
+    if (folder / SUMMARY).is_file():
+        return [folder]
+    return sorted(path.parent for path in folder.glob(f"[!.]*/{SUMMARY}"))

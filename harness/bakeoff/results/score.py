@@ -1,0 +1,109 @@
+"""Runs made elsewhere × qrels → scores: trec_eval's job, with intervals, and with significance for several runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.task import Judgments
+from bakeoff.evaluation.measures import Measure, deepest
+from bakeoff.evaluation.metrics import Scores, evaluate
+from bakeoff.evaluation.ranked_grades import join_scores
+from bakeoff.statistics.tests import SEED, Pair, bca_intervals, compare, tie_group
+from bakeoff.tasks.formats.trec import Run
+
+DEFAULT_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "recall@100")
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Every run on every measure: per-query values, their means' intervals, and for several runs all pairs."""
+
+    queries: list[str]
+    measures: list[Measure]
+    runs: dict[str, Scores]
+    intervals: dict[str, dict[Measure, tuple[float, float]]]
+    pairs: dict[Measure, list[Pair]] = field(default_factory=dict)
+    best: dict[Measure, list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def mean(self, run: str, measure: Measure) -> float:
+        """The figure that everyone quotes."""
+        return float(self.runs[run][measure].mean())
+
+
+def score(
+    judgments: Judgments,
+    runs: Mapping[str, Run],
+    measures: Sequence[Measure],
+    *,
+    rel: int = 1,
+    answered: bool = False,
+    seed: int = SEED,
+) -> Scored:
+    """Over every judged query (trec_eval's -c), or over those that every run answered (what it does without)."""
+    queries = [query for query in judgments if not answered or all(query in run for run in runs.values())]
+    if not queries:
+        raise InputError("no judged query is in every run", remedy="check that runs and qrels name queries alike")
+    for name, run in runs.items():
+        if not any(query in run for query in judgments):
+            raise InputError(f"{name} answers no judged query", remedy="check that runs and qrels name queries alike")
+    depth = deepest(tuple(measures))
+    scores = {
+        name: evaluate(join_scores(run, judgments, queries, depth, ties="trec"), measures, rel)
+        for name, run in runs.items()
+    }
+    by_measure = {measure: {name: values[measure] for name, values in scores.items()} for measure in measures}
+    pairs = {measure: compare(values, seed=seed) for measure, values in by_measure.items()} if len(runs) > 1 else {}
+    return Scored(
+        queries=queries,
+        measures=list(measures),
+        runs=scores,
+        intervals={name: _intervals(values, seed) for name, values in scores.items()},
+        pairs=pairs,
+        best={measure: tie_group(by_measure[measure], found) for measure, found in pairs.items()},
+        notes=_notes(judgments, runs, queries, rel, answered=answered),
+    )
+
+
+def run_names(paths: Sequence[Path]) -> list[str]:
+    """Short names that tell the runs apart: the files' own, whole paths where those are alike."""
+    short = [path.name.removesuffix(".gz").removesuffix(".trec").removesuffix(".run") for path in paths]
+    names = [str(path) if short.count(name) > 1 else name for path, name in zip(paths, short, strict=True)]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise InputError(f"the run {min(twice)} is given twice", remedy="name every run once")
+    return names
+
+
+def _intervals(scores: Scores, seed: int) -> dict[Measure, tuple[float, float]]:
+    low, high = bca_intervals(np.stack(list(scores.values()), axis=1), seed=seed)
+    return {measure: (float(low[at]), float(high[at])) for at, measure in enumerate(scores)}
+
+
+def _notes(
+    judgments: Judgments, runs: Mapping[str, Run], queries: Sequence[str], rel: int, *, answered: bool
+) -> list[str]:
+    """What must be read with the figures."""
+    found = []
+    if len(queries) < len(judgments):
+        found.append(f"{len(judgments) - len(queries)} of {len(judgments)} judged queries are left out (--answered)")
+    for name, run in runs.items():
+        lacking = [query for query in queries if query not in run]
+        if lacking and not answered:
+            found.append(
+                f"{name} lacks {len(lacking)} of {len(queries)} queries ({_some(lacking)}), which score 0; "
+                "--answered leaves them out, as trec_eval does"
+            )
+        if extra := [query for query in run if query not in judgments]:
+            found.append(f"{name} has {len(extra)} queries without judgments ({_some(extra)}), which are not scored")
+    if lost := [query for query in queries if not any(grade >= rel for grade in judgments[query].values())]:
+        found.append(f"no document is relevant for {len(lost)} queries ({_some(lost)}): every run scores 0 there")
+    return found
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

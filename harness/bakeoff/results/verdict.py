@@ -1,0 +1,160 @@
+"""Who wins, who ties, and what can't be told: sentences made from figures, never the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bakeoff.evaluation.measures import Measure
+from bakeoff.results.recommend import ALPHA, listed, recommend
+from bakeoff.results.schema import Row, Verdict
+from bakeoff.statistics.power import more_queries_needed, smallest_detectable
+from bakeoff.statistics.tests import Pair, compare, holm_of_pairs, kendall_tau, sign_flip_tests, tie_group
+
+Values = NDArray[np.float64]
+FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
+WORTH_TELLING = 1.5  # how many times faster a tied contender must be before the verdict mentions it
+
+
+def decide(
+    scores: Mapping[str, Values], measure: Measure, rows: Sequence[Row], seed: int, others: Sequence[Measure] = ()
+) -> Verdict:
+    """The verdict on one measure, over the contenders that ran; the others tell whether they would say the same."""
+    pairs = compare(scores, seed=seed)
+    group = tie_group(scores, pairs, ALPHA)
+    best = group[0] if group else None
+    detectable = detectable_difference(scores, best)
+    sentences = _sentences(scores, measure, pairs, group, detectable, {row.label: row for row in rows})
+    agreement = order_agreement([row for row in rows if row.label in scores], measure, others)
+    sentences += _agreement_told(agreement, measure)
+    verdict = Verdict(
+        measure=str(measure),
+        best=best,
+        tie_group=group,
+        pairs=pairs,
+        smallest_detectable=detectable,
+        sentences=sentences,
+        agreement=agreement,
+    )
+    verdict.recommendations = recommend(rows, verdict)
+    return verdict
+
+
+def tied_with_best(scores: Mapping[str, Values], seed: int) -> dict[str, bool]:
+    """For each contender, whether it can't be told from the best on this measure; the best itself is True."""
+    names, table = list(scores), np.stack(list(scores.values()), axis=1) if scores else np.empty((0, 0))
+    indices = list(combinations(range(len(names)), 2))
+    if not indices:
+        return dict.fromkeys(names, True)
+    best = int(np.argmax(table.mean(axis=0)))
+    adjusted = holm_of_pairs(sign_flip_tests(table, indices, seed=seed), table, indices)
+    told = {at for pair, p in zip(indices, adjusted, strict=True) if best in pair and p <= ALPHA for at in pair}
+    return {name: at == best or at not in told for at, name in enumerate(names)}
+
+
+def detectable_difference(scores: Mapping[str, Values], best: str | None) -> float | None:
+    """From the median spread of the others' differences to the best: rows with the same ranking tell nothing."""
+    if best is None:
+        return None
+    spreads = [
+        float(np.std(scores[best] - other, ddof=1))
+        for label, other in scores.items()
+        if label != best and len(other) > 1
+    ]
+    spreads = [spread for spread in spreads if spread > 0]
+    n = len(scores[best])
+    return smallest_detectable(float(np.median(spreads)), n) if spreads and n > 1 else None
+
+
+def _sentences(
+    scores: Mapping[str, Values],
+    measure: Measure,
+    pairs: Sequence[Pair],
+    group: Sequence[str],
+    detectable: float | None,
+    rows: Mapping[str, Row],
+) -> list[str]:
+    if not group:
+        return ["No contender ran, so there is no verdict."]
+    best, n = group[0], len(scores[group[0]])
+    value = rows[best].measures[str(measure)]
+    interval = f" (95% interval {value.low:.3f} to {value.high:.3f})" if value.low is not None else ""
+    told = [f"{best} has the highest {measure.label}: {value.mean:.3f}{interval}, over {n} queries."]
+    against = {pair.b if pair.a == best else pair.a: pair for pair in pairs if best in (pair.a, pair.b)}
+    same = [label for label in group[1:] if not np.any(np.abs(scores[best] - scores[label]) > 1e-12)]
+    tied = [label for label in group[1:] if label not in same]
+    worse = [label for label in against if label not in group]
+    if same:
+        told.append(f"{listed(same)} ranked every query with the same result.")
+    if tied:
+        told.append(f"{listed(tied)} can't be told from it with {n} queries (Holm-adjusted p > {ALPHA}).")
+        if faster := _faster(rows[best], [rows[label] for label in tied]):
+            told.append(faster)
+        nearest = max(tied, key=lambda label: float(scores[label].mean()))
+        more = more_queries_needed(scores[best] - scores[nearest])
+        gap = float(scores[best].mean() - scores[nearest].mean())
+        if more:
+            told.append(f"If the gap of {gap:.3f} to {nearest} is real, about {more} more queries would show it.")
+    if worse:
+        closest = min(worse, key=lambda label: abs(against[label].difference))
+        pair = against[closest]
+        told.append(
+            f"It is better than {listed(worse)}; the smallest of these leads is {abs(pair.difference):.3f} "
+            f"over {closest} (p = {pair.p_holm:.2g})."
+        )
+    if detectable is not None and detectable < 1:
+        told.append(f"With {n} queries, differences below about {detectable:.2f} stay invisible (80% power).")
+    elif detectable is not None:
+        told.append(f"{n} queries are too few to show any difference at all (80% power).")
+    return told
+
+
+def order_agreement(rows: Sequence[Row], measure: Measure, others: Sequence[Measure]) -> dict[str, float]:
+    """Kendall's τ of the contenders' order by this measure and by each other one, and within each category."""
+    if len(rows) < FEWEST_TO_ORDER:
+        return {}
+    name = str(measure)
+    mine = [row.measures[name].mean for row in rows]
+    columns = {str(other): [row.measures[str(other)].mean for row in rows] for other in others if other != measure}
+    for category in rows[0].categories:
+        columns[f"category {category}"] = [row.categories[category][name] for row in rows]
+    found = {key: kendall_tau(mine, values) for key, values in columns.items()}
+    return {key: tau for key, tau in found.items() if np.isfinite(tau)}
+
+
+def _agreement_told(agreement: Mapping[str, float], measure: Measure) -> list[str]:
+    if not agreement:
+        return []
+    least = min(agreement, key=lambda key: agreement[key])
+    what = f"within the {least}" if least.startswith("category ") else f"by {Measure.parse(least).label}"
+    return [
+        f"The contenders' order by {measure.label} agrees least with their order {what} "
+        f"(Kendall's τ {agreement[least]:.2f})."
+    ]
+
+
+def _faster(best: Row, tied: Sequence[Row]) -> str | None:
+    """Which of the tied embeds a query fastest, where that is worth telling: equal quality for less waiting."""
+    timed = {row.label: p50 for row in tied if row.latency and (p50 := row.latency.embed.p50)}
+    mine = best.latency.embed.p50 if best.latency else None
+    if not timed or mine is None:
+        return None
+    label = min(timed, key=lambda label: timed[label])
+    if mine < WORTH_TELLING * timed[label]:
+        return None
+    doubtful = bool(best.latency and best.latency.doubts) or any(
+        row.latency and row.latency.doubts for row in tied if row.label == label
+    )
+    doubt = "; these timings can't be trusted" if doubtful else ""
+    return (
+        f"{label} embeds a query {_times(mine / timed[label])}× faster "
+        f"({timed[label]:.3g} against {mine:.3g} ms, p50{doubt})."
+    )
+
+
+def _times(ratio: float) -> str:
+    """Two digits of a ratio, without an exponent."""
+    return f"{float(f'{ratio:.2g}'):g}" if ratio < 1e5 else f"{ratio:,.0f}"

@@ -1,0 +1,1 @@
+"""A line-up from beginning to end: prepare, take turns, score."""

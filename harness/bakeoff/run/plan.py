@@ -1,0 +1,87 @@
+"""What a run would ask for and cost, told before any call is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bakeoff_providers.base import ModelCard, Role
+from bakeoff_providers.errors import BakeoffError, InputError
+
+from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.embed import Embedder, batches, estimated_tokens
+from bakeoff.lineup.lineup import Contender, Lineup
+from bakeoff.run.prepare import Embeddings
+from bakeoff.run.runner import TIMED_HOSTED, Settings
+from bakeoff.tasks.kinds import load_kind
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One embedding of the line-up: rows that share their vectors share their plan. Tokens are an estimate."""
+
+    rows: tuple[str, ...]
+    texts: int = 0
+    cached: int = 0
+    tokens: float = 0.0
+    requests: int = 0
+    usd: float | None = 0.0
+    minutes: float | None = None
+    note: str = ""
+
+
+def plan(lineup: Lineup, settings: Settings) -> list[Plan]:
+    """A plan for each distinct embedding, in the order of the line-up. Asks no provider for anything."""
+    kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
+    embeddings = Embeddings(kind.task(), 1, settings, lineup.folder)
+    rows: dict[tuple[str, ...], list[Contender]] = {}
+    for contender in (*kind.models, *lineup.contenders):
+        if contender.provider:
+            rows.setdefault(contender.embedding(), []).append(contender)
+    return [_plan(sharing, embeddings, settings) for sharing in rows.values()]
+
+
+def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settings) -> Plan:
+    first, labels = sharing[0], tuple(contender.label for contender in sharing)
+    try:
+        provider, index = first.create(embeddings.folder), embeddings.index(first)
+        cache = VectorCache(settings.cache) if settings.cache and not provider.by_id else None
+        embedder = Embedder(provider, cache, settings.policy)
+        texts = [chunk.id if provider.by_id else chunk.text for chunk in index.chunks]
+        embedder.fit(texts)
+        queries = [query for query in embeddings.task.queries if not query.item]
+        asked = [query.id if provider.by_id else query.text for query in queries]
+        texts += [] if provider.by_id else index.texts.values()  # items ask as the documents that they are
+        documents, wanted = embedder.missing(texts, Role.DOCUMENT), embedder.missing(asked, Role.QUERY)
+    except InputError:
+        raise
+    except BakeoffError as error:
+        return Plan(labels, note=str(error))
+    total = len(set(texts)) + len(set(asked))
+    note = first.missing() or ""
+    if provider.local:
+        return Plan(labels, total, total - len(documents) - len(wanted), note=note or "runs here")
+    card = provider.card
+    tokens = estimated_tokens(documents, card.document_prompt) + estimated_tokens(wanted, card.query_prompt)
+    timed = min(TIMED_HOSTED, len(wanted))  # queries that go one by one, for the sake of their latency
+    requests = timed + sum(1 for _ in batches(documents, card)) + sum(1 for _ in batches(wanted[timed:], card))
+    return Plan(
+        labels,
+        total,
+        total - len(documents) - len(wanted),
+        tokens,
+        requests,
+        None if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6,
+        _minutes(tokens, requests, card),
+        note,
+    )
+
+
+def _minutes(tokens: float, requests: int, card: ModelCard) -> float | None:
+    """The time that the known rate limits alone would take; None where none is known."""
+    waits = []
+    if card.requests_per_minute:
+        waits.append(requests / card.requests_per_minute)
+    if card.tokens_per_minute:
+        waits.append(tokens / card.tokens_per_minute)
+    return max(waits, default=None)

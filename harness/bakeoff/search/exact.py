@@ -1,0 +1,107 @@
+"""Exact search, a block of documents at a time: the truth that every index is measured against.
+
+One matrix product for each block; a document is looked at again only if it beats the k-th best that its query has
+so far. What is kept beside the vectors is one block of scores and the few candidates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from bakeoff_providers.base import Vectors
+from numpy.typing import NDArray
+
+from bakeoff.search.stores.base import SIMILARITY_DIGITS
+
+FIRST = 1024  # documents that set the first threshold
+BLOCK = 4096  # documents in one product
+QUERIES = 1024  # queries in one product: with the above, 16 MB of scores
+TOLERANCE = 10.0**-SIMILARITY_DIGITS
+
+Rows = NDArray[np.int64]
+Similarities = NDArray[np.float32]
+
+
+def nearest(queries: Vectors, vectors: Vectors, k: int) -> tuple[Rows, Similarities]:
+    """For each query the k rows with the highest inner product, best first, and equal ones by row."""
+    k = min(k, len(vectors))
+    rows, scores = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k), dtype=np.float32)
+    if k:
+        for start in range(0, len(queries), QUERIES):
+            part = slice(start, start + QUERIES)
+            rows[part], scores[part] = _nearest(np.ascontiguousarray(queries[part]), vectors, k)
+    return rows, scores
+
+
+def _nearest(queries: Vectors, vectors: Vectors, k: int) -> tuple[Rows, Similarities]:
+    first = min(max(FIRST, k), len(vectors))
+    best = _Best(queries @ vectors[:first].T, k)
+    scores = np.empty((len(queries), BLOCK), dtype=np.float32)
+    beats = np.empty((len(queries), BLOCK), dtype=bool)
+    for start in range(first, len(vectors), BLOCK):
+        block = vectors[start : start + BLOCK]
+        if len(block) < BLOCK:
+            shape = (len(queries), len(block))
+            scores, beats = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=bool)
+        np.matmul(queries, block.T, out=scores)
+        np.greater(scores, best.threshold, out=beats)
+        best.offer(np.flatnonzero(beats), scores, start)
+    return best.sorted()
+
+
+class _Best:
+    """Candidates of each query, in the order of their rows; all but the k best are let go when they have doubled."""
+
+    def __init__(self, scores: Similarities, k: int) -> None:
+        self.k, self.queries = k, len(scores)
+        self.threshold = _kth(scores, k)
+        self._candidates: list[tuple[NDArray[np.int16], Rows, Similarities]] = []
+        self._count = 0
+        self.offer(np.flatnonzero(scores >= self.threshold), scores, 0)
+
+    def offer(self, places: NDArray[np.intp], scores: Similarities, start: int) -> None:
+        """Places within a block of scores that begins at row `start`."""
+        query, column = np.divmod(places, scores.shape[1])
+        self._candidates.append((query.astype(np.int16), column + start, scores.ravel()[places]))
+        self._count += len(places)
+        if self._count >= 2 * self.k * self.queries and len(self._candidates) > 1:
+            self._settle()
+
+    def sorted(self) -> tuple[Rows, Similarities]:
+        """Best first; equal ones stay in the order of their rows."""
+        query, rows, scores, place = self._laid_out()
+        wide = np.full((self.queries, int(place.max()) + 1), -np.inf, dtype=np.float32)
+        wide[query, place] = scores
+        numbers = np.zeros(wide.shape, dtype=np.int64)
+        numbers[query, place] = rows
+        order = np.argsort(-wide, axis=1, kind="stable")[:, : self.k]
+        return np.take_along_axis(numbers, order, axis=1), np.take_along_axis(wide, order, axis=1)
+
+    def _settle(self) -> None:
+        query, rows, scores, place = self._laid_out()
+        wide = np.full((self.queries, int(place.max()) + 1), -np.inf, dtype=np.float32)
+        wide[query, place] = scores
+        self.threshold = _kth(wide, self.k)
+        kept = scores >= self.threshold[query, 0]
+        self._candidates = [(query[kept], rows[kept], scores[kept])]
+        self._count = int(np.count_nonzero(kept))
+
+    def _laid_out(self) -> tuple[NDArray[np.int16], Rows, Similarities, Rows]:
+        """All candidates by query, and each one's place among those of its query."""
+        query, rows, scores = (np.concatenate(parts) for parts in zip(*self._candidates, strict=True))
+        order = np.argsort(query, kind="stable")
+        counts = np.bincount(query, minlength=self.queries)
+        place = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return query[order], rows[order], scores[order], place
+
+
+def _kth(scores: Similarities, k: int) -> Similarities:
+    """The k-th best score of each row, as a column."""
+    at = scores.shape[1] - k
+    return np.partition(scores, at, axis=1)[:, at : at + 1]
+
+
+def recall(found: NDArray[np.floating], last: float, wanted: int) -> float:
+    """How many of the `wanted` nearest came back, by their exact scores: one that ties with the last counts too."""
+    if not wanted:
+        return 1.0
+    return min(int(np.count_nonzero(found >= last - TOLERANCE)), wanted) / wanted

@@ -1,0 +1,32 @@
+"""What every lexical ranker promises."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+from bakeoff_providers.registry import missing_modules
+
+from bakeoff.search.stores.base import Hits
+
+
+class Ranker(ABC):
+    """Ranks texts by their words. Takes the same pieces that are embedded elsewhere."""
+
+    name: ClassVar[str]
+    extra: ClassVar[str | None] = None
+    modules: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """Which install would make this ranker work; None when it does."""
+        return missing_modules(cls.modules, cls.extra)
+
+    @abstractmethod
+    def add(self, ids: Sequence[str], texts: Sequence[str]) -> None:
+        """Indexes the texts."""
+
+    @abstractmethod
+    def search(self, text: str, k: int) -> Hits:
+        """The k best, only those that share anything with the text."""

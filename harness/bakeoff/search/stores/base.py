@@ -1,0 +1,214 @@
+"""What every store promises: vectors in, ids with cosine similarities out. The harness orders and breaks ties.
+
+A store opens what its folder (or its server) already holds. `add` replaces an id that it knows. Build parameters shape
+the index and are given once; query parameters can be changed with `tune` at any time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.registry import missing_modules, nearest
+
+from bakeoff.core.filters import Condition, Metadata, Where, conditions, filterable
+
+# A float32 similarity carries six digits; what differs beyond is the store's noise and would decide ties by chance.
+SIMILARITY_DIGITS = 6
+UNIT = 1e-5  # how far a squared length may be from 1 before the vector is scaled
+
+Grid = Mapping[str, Sequence[Any]]  # a parameter → the values that a sweep walks, the cheapest first
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What a store found, in whatever order it found it: similarities, higher is nearer."""
+
+    ids: Sequence[str]
+    scores: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What the engine itself does. Where it does not filter or update, the adapter does it, at a price."""
+
+    exact: bool  # nothing nearer can have been missed
+    filters: bool  # the engine skips what a filter excludes while it searches
+    persistent: bool  # what was added is there after closing and opening again
+    updates: bool  # a replaced or deleted vector leaves the index
+    in_process: bool  # no server
+
+
+@dataclass(frozen=True, slots=True)
+class Theory:
+    """Bytes that the index needs by its construction, whatever its file format adds."""
+
+    per_document: float
+    fixed: float
+    formula: str
+
+    def bytes(self, documents: int) -> float:
+        """For so many documents."""
+        return self.fixed + self.per_document * documents
+
+
+class Store(ABC):
+    """Vectors → nearest ids. A subclass fills in the methods with an underscore; what comes in is checked here."""
+
+    name: ClassVar[str]
+    extra: ClassVar[str | None] = None
+    modules: ClassVar[tuple[str, ...]] = ()
+    query: ClassVar[tuple[str, ...]] = ()  # options that `tune` takes; all others are build parameters
+    failures: tuple[type[Exception], ...] = ()  # what a server's client raises when it is gone or refuses
+
+    def __init__(self, *, dimensions: int, folder: Path) -> None:
+        self.dimensions, self.folder = dimensions, folder
+
+    @classmethod
+    def missing(cls, **options: Any) -> str | None:  # noqa: ARG003 - some need to know what the line-up says
+        """Which install would make this store work; None when it does."""
+        return missing_modules(cls.modules, cls.extra)
+
+    @property
+    @abstractmethod
+    def capabilities(self) -> Capabilities:
+        """What this store does with the options that it was given."""
+
+    def add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """Takes documents, replacing those it knows; afterwards they can be searched."""
+        if vectors.ndim != 2 or len(vectors) != len(ids) or (metadata is not None and len(metadata) != len(ids)):
+            raise InputError(f"{self.name}: {len(ids)} ids, but not as many vectors and metadata")
+        if not len(ids):
+            return
+        self._check_dimensions(vectors.shape[1])
+        if len(set(ids)) < len(ids):
+            raise InputError(f"{self.name}: an id stands twice in one call")
+        kept = [filterable(each) for each in metadata] if metadata is not None else [{} for _ in ids]
+        with self._told():
+            self._add(ids, _unit(np.ascontiguousarray(vectors, dtype=np.float32), ids), kept)
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Forgets documents; an id that is not there is no error."""
+        if len(ids):
+            with self._told():
+                self._delete(list(ids))
+
+    def search(self, vector: Vectors, k: int, where: Where | None = None) -> Hits:
+        """The k nearest of those that pass the filter; all there are, when they are fewer.
+
+        With a filter the list is always full. Without one an approximate index may answer a shorter list than it
+        could: that is part of what it loses, and is counted.
+        """
+        self._check_dimensions(vector.shape[-1])
+        square = float(vector.dot(vector))
+        if not 0 < square < np.inf:
+            raise InputError(f"{self.name} was asked with a vector of zeros, NaN or infinity")
+        if abs(square - 1) > UNIT:
+            vector = np.asarray(vector / np.sqrt(square), dtype=np.float32)
+        try:
+            return self._search(vector, k, conditions(where) if where else ())
+        except self.failures as error:
+            raise Unavailable(f"{self.name}: {error}") from error
+
+    @abstractmethod
+    def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
+        """Distinct ids, unit vectors, metadata that can be filtered by."""
+
+    @abstractmethod
+    def _delete(self, ids: list[str]) -> None:
+        """Ids of which some may be unknown."""
+
+    @abstractmethod
+    def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
+        """A unit vector and checked conditions."""
+
+    def build(self) -> None:  # noqa: B027 - most stores index as they add
+        """Builds the index where that is a step of its own; before it, search is exact or slower, never wrong."""
+
+    @classmethod
+    def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003 - most do not depend on them
+        """Build parameters that are worth a sweep for so many documents."""
+        return {}
+
+    def tunings(self) -> Grid:
+        """Query parameters that have an effect here, with the values that are worth a sweep."""
+        return {}
+
+    def tune(self, **parameters: Any) -> None:
+        """Changes query parameters; nothing is built again."""
+        for parameter, value in parameters.items():
+            if parameter not in self.query:
+                raise InputError(
+                    f"{self.name} has no query parameter {parameter!r}", remedy=nearest(parameter, list(self.query))
+                )
+            setattr(self, parameter, value)
+        self._tuned()
+
+    def _tuned(self) -> None:  # noqa: B027 - most read the parameter when they search
+        """Hands changed query parameters to the engine."""
+
+    def persist(self) -> None:  # noqa: B027 - most write as they add
+        """Puts on disk what is not there yet."""
+
+    def size_bytes(self) -> int | None:
+        """What the index takes, on disk where it lives there; None where a server does not tell."""
+        return sum(_taken(file) for file in self.folder.rglob("*") if file.is_file())
+
+    @abstractmethod
+    def theory(self) -> Theory:
+        """The size by construction, with its formula in words of n documents and d dimensions."""
+
+    def processes(self) -> list[int]:
+        """The server processes on this machine that hold the index besides this one."""
+        return []
+
+    def close(self) -> None:  # noqa: B027 - most stores hold nothing
+        """Lets go of files and connections."""
+
+    def discard(self) -> None:
+        """Closes, and removes what the store keeps outside of its folder."""
+        self.close()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """A server's failure costs its row, not the run."""
+        try:
+            yield
+        except self.failures as error:
+            raise Unavailable(f"{self.name}: {error}") from error
+
+    def _check_dimensions(self, found: int) -> None:
+        if found != self.dimensions:
+            raise InputError(f"{self.name} holds vectors of {self.dimensions} dimensions, not of {found}")
+
+
+def _taken(file: Path) -> int:
+    """Bytes on the disk: some stores reserve room in files that are mostly holes."""
+    status = file.stat()
+    return min(status.st_size, status.st_blocks * 512) if hasattr(status, "st_blocks") else status.st_size
+
+
+def _unit(vectors: Vectors, ids: Sequence[str]) -> Vectors:
+    """Length one, so that inner product is cosine; zeros and NaN, which every store takes otherwise, are refused."""
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    wrong = ~((squares > 0) & (squares < np.inf))
+    if wrong.any():
+        raise InputError(f"the vector of {ids[int(np.flatnonzero(wrong)[0])]!r} is zero, NaN or infinite")
+    if np.abs(squares - 1).max() > UNIT:
+        return np.asarray(vectors / np.sqrt(squares)[:, None], dtype=np.float32)
+    return vectors
+
+
+def graph_bytes(dimensions: int, m: int, *, vector_bytes: float | None = None) -> Theory:
+    """HNSW: the vector, 2M links of 4 bytes on the lowest level, and M more for one in M − 1 on each level above."""
+    vector = 4 * dimensions if vector_bytes is None else vector_bytes
+    upper = 4 * m / max(m - 1, 1)
+    shown = "4d" if vector_bytes is None else f"{vector_bytes:g}"
+    return Theory(vector + 8 * m + upper, 0, f"n · ({shown} + 8·{m} + 4·{m}/{max(m - 1, 1)})")

@@ -1,0 +1,168 @@
+"""Chroma, set to cosine: its default space is squared L2. On disk in this process, in memory, or a server by URL."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import InputError, Unavailable
+
+from bakeoff.core.filters import Condition, Metadata
+from bakeoff.search.stores.base import Capabilities, Grid, Hits, Store, Theory, graph_bytes
+from bakeoff.search.stores.servers import collection_name, listeners, refuse_password
+
+URL = "CHROMA_URL"
+
+
+class Chroma(Store):
+    """An HNSW index, so not exact; with its default list sizes it loses nothing on a few thousand documents.
+
+    `mode` is "persistent", "ephemeral" or "server"; the server's address is `url` or CHROMA_URL.
+    """
+
+    name = "chroma"
+    modules = ("chromadb",)
+    query = ("ef_search",)
+
+    def __init__(
+        self,
+        *,
+        dimensions: int,
+        folder: Path,
+        mode: str = "persistent",
+        url: str = "",
+        ef_search: int = 100,
+        ef_construction: int = 100,
+        max_neighbors: int = 16,
+    ) -> None:
+        super().__init__(dimensions=dimensions, folder=folder)
+        refuse_password(url, URL)
+        self.mode, self.max_neighbors, self.ef_search = ("server" if url else mode), max_neighbors, ef_search
+        self._url = url or os.environ.get(URL, "")
+        self._name = f"bakeoff_{uuid.uuid4().hex}" if mode == "ephemeral" else collection_name(folder)
+        if self.mode == "server":
+            import httpx
+            from chromadb.errors import ChromaError
+
+            self.failures = (httpx.HTTPError, ChromaError)
+        self._client = self._connected()
+        self._collection = self._client.get_or_create_collection(
+            self._name,
+            embedding_function=None,  # the default one would download a model
+            configuration={
+                "hnsw": {
+                    "space": "cosine",
+                    "ef_search": ef_search,
+                    "ef_construction": ef_construction,
+                    "max_neighbors": max_neighbors,
+                }
+            },
+        )
+
+    def _connected(self) -> Any:
+        import chromadb
+        from chromadb.config import Settings
+
+        settings = Settings(anonymized_telemetry=False)
+        match self.mode:
+            case "persistent":
+                return chromadb.PersistentClient(str(self.folder), settings=settings)
+            case "ephemeral":  # clients in memory share their collections, so the name is drawn
+                return chromadb.EphemeralClient(settings=settings)
+            case "server":
+                parts = urlsplit(self._url)
+                if not parts.hostname:
+                    raise Unavailable(f"chroma: {URL} is not set, and the line-up names no url")
+                try:
+                    return chromadb.HttpClient(
+                        host=parts.hostname,
+                        port=parts.port or (443 if parts.scheme == "https" else 8000),
+                        ssl=parts.scheme == "https",
+                        settings=settings,
+                    )
+                except ValueError as error:
+                    raise Unavailable(f"chroma: {error}") from None
+        raise InputError(f"chroma has no mode {self.mode!r}", remedy='use "persistent", "ephemeral" or "server"')
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The same engine in all three."""
+        return Capabilities(
+            exact=False,
+            filters=True,
+            persistent=self.mode != "ephemeral",
+            updates=True,
+            in_process=self.mode != "server",
+        )
+
+    @classmethod
+    def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003
+        """The number of links."""
+        return {"max_neighbors": (16, 32)}
+
+    def tunings(self) -> Grid:
+        """The length of the candidate list, where it can be changed after building."""
+        return {"ef_search": (16, 32, 64, 128, 256)} if self.mode == "persistent" else {}
+
+    def _tuned(self) -> None:
+        """An index in memory keeps the length that it was made with, whatever the collection says: open it again."""
+        if self.mode != "persistent":
+            raise InputError(
+                f"chroma can't change ef_search of an index in {self.mode} mode", remedy="give it when it is built"
+            )
+        self._collection.modify(configuration={"hnsw": {"ef_search": self.ef_search}})
+        self._client.close()
+        self._client = self._connected()
+        self._collection = self._client.get_collection(self._name, embedding_function=None)
+
+    def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
+        """In batches that Chroma takes. What is known goes first: add would ignore it, and upsert merges fields."""
+        step = self._client.get_max_batch_size()
+        for start in range(0, len(ids), step):
+            batch = list(ids[start : start + step])
+            known = self._collection.get(ids=batch, include=[])["ids"]
+            if known:
+                self._collection.delete(ids=known)
+            fields = [dict(each) or None for each in metadata[start : start + step]]
+            self._collection.upsert(
+                ids=batch, embeddings=vectors[start : start + step], metadatas=fields if any(fields) else None
+            )
+
+    def _delete(self, ids: list[str]) -> None:
+        step = self._client.get_max_batch_size()
+        for start in range(0, len(ids), step):
+            self._collection.delete(ids=ids[start : start + step])
+
+    def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
+        """Chroma answers distances, 1 − cosine."""
+        clauses = [{condition.field: {"$in": list(condition.values)}} for condition in filters]
+        where = {"$and": clauses} if len(clauses) > 1 else clauses[0] if clauses else None
+        answer = self._collection.query(query_embeddings=vector[None], n_results=k, include=["distances"], where=where)
+        return Hits(answer["ids"][0], [1.0 - distance for distance in answer["distances"][0]])
+
+    def size_bytes(self) -> int | None:
+        """Files where it has them; neither memory nor a server tells."""
+        return super().size_bytes() if self.mode == "persistent" else None
+
+    def theory(self) -> Theory:
+        """A graph with its vectors."""
+        return graph_bytes(self.dimensions, self.max_neighbors)
+
+    def processes(self) -> list[int]:
+        """The server, if it runs on this machine."""
+        return listeners(self._url) if self.mode == "server" else []
+
+    def close(self) -> None:
+        """Stops the system that Chroma keeps for each path."""
+        self._client.close()
+
+    def discard(self) -> None:
+        """A server forgets the collection."""
+        if self.mode != "persistent":
+            self._client.delete_collection(self._name)
+        self.close()

@@ -1,0 +1,272 @@
+"""FAISS in this process, exact by default; other indexes by their index_factory string."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.filters import Condition
+from bakeoff.search.stores.base import Capabilities, Grid, Theory, graph_bytes
+from bakeoff.search.stores.id_map import Labels
+from bakeoff.search.stores.numbered import SCAN_BELOW, Found, NumberedStore
+
+
+class Faiss(NumberedStore):
+    """Inner product over unit vectors, which is cosine. One thread: two make a single query slower, not faster.
+
+    A replaced or deleted vector is masked and keeps its place: FAISS's graphs can't forget.
+    """
+
+    name = "faiss"
+    modules = ("faiss",)
+    query = ("ef", "nprobe", "k_factor")
+
+    def __init__(
+        self,
+        *,
+        dimensions: int,
+        folder: Path,
+        index: str = "Flat",
+        ef_construction: int = 200,
+        ef: int = 64,
+        nprobe: int = 16,
+        k_factor: float = 5,
+    ) -> None:
+        super().__init__(dimensions=dimensions, folder=folder)
+        import faiss
+
+        self._faiss: Any = faiss
+        self._threads = threading.local()
+        self.index, self.ef, self.nprobe, self.k_factor = index, ef, nprobe, k_factor
+        self._one_thread()
+        if self._index_file.is_file():
+            self._index = faiss.read_index(str(self._index_file))
+        else:
+            self._index = self._made(ef_construction)
+        self._parts = _Parts(faiss, self._index)
+        self._quiet_training()
+        self._tuned()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """By the kind of the index."""
+        exact = isinstance(self._parts.outer, self._faiss.IndexFlat)
+        return Capabilities(exact=exact, filters=self._parts.selects, persistent=True, updates=False, in_process=True)
+
+    @classmethod
+    def grid(cls, documents: int, dimensions: int) -> Grid:
+        """Every family; lists by the usual 4√n, codes of one byte for 8 dimensions."""
+        lists = 2 ** max(2, round(np.log2(4 * np.sqrt(max(documents, 1)))))
+        pieces = next(size for size in range(max(dimensions // 8, 1), 0, -1) if dimensions % size == 0)
+        indexes = ["Flat", "SQ8", "HNSW16", "HNSW32", "RaBitQ,RFlat", f"IVF{lists},Flat"]
+        return {"index": [*indexes, f"IVF{lists},PQ{pieces}x8", f"IVF{lists},PQ{pieces}x8,RFlat"]}
+
+    def tunings(self) -> Grid:
+        """Only what this index reads."""
+        found: dict[str, Sequence[Any]] = {}
+        if self._parts.graph is not None:
+            found["ef"] = (16, 32, 64, 128, 256, 512)
+        if self._parts.lists is not None:
+            lists = int(self._parts.lists.nlist)
+            found["nprobe"] = [probes for probes in (1, 2, 4, 8, 16, 32, 64, 128, 256) if probes < lists] + [lists]
+        if self._parts.refine is not None:
+            found["k_factor"] = (1, 2, 5, 10, 20)
+        return found
+
+    def _made(self, ef_construction: int) -> Any:
+        try:
+            made = self._faiss.index_factory(self.dimensions, self.index, self._faiss.METRIC_INNER_PRODUCT)
+        except RuntimeError as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"faiss does not know the index {self.index!r} ({reason})", remedy="try 'Flat'") from None
+        graph = _Parts(self._faiss, made).graph
+        if graph is not None:
+            graph.hnsw.efConstruction = ef_construction
+        return made
+
+    def _quiet_training(self) -> None:
+        """FAISS warns of few documents once for each codebook, and spends half a minute on codes that we never use."""
+        for part in self._parts.all:
+            if hasattr(part, "do_polysemous_training"):
+                part.do_polysemous_training = False
+            for holder in (part, getattr(part, "pq", None)):
+                if holder is not None and hasattr(holder, "cp"):
+                    holder.cp.min_points_per_centroid = 1
+
+    def _tuned(self) -> None:
+        if self._parts.graph is not None:
+            self._parts.graph.hnsw.efSearch = self.ef
+        if self._parts.lists is not None:
+            self._parts.lists.nprobe = self.nprobe
+        if self._parts.refine is not None:
+            self._parts.refine.k_factor = self.k_factor
+
+    def _one_thread(self) -> None:
+        """OpenMP counts threads for each of ours."""
+        if not getattr(self._threads, "set", False):
+            self._faiss.omp_set_num_threads(1)
+            self._threads.set = True
+
+    def _insert(self, labels: Labels, vectors: Vectors) -> None:
+        """Trains with the first vectors that come, where the index wants that."""
+        assert int(labels[0]) == self._index.ntotal
+        if not self._index.is_trained:
+            try:
+                self._index.train(vectors)
+            except RuntimeError as error:
+                reason = str(error).splitlines()[0].rpartition("Error: ")[2]
+                self._catalogue.drop(list(self._catalogue.labels))
+                raise InputError(
+                    f"{len(vectors)} documents do not train the index {self.index!r} ({reason})",
+                    remedy="add more at once, or take an index with fewer lists or codes",
+                ) from None
+        self._index.add(vectors)
+
+    def _remove(self, labels: Labels) -> None:
+        """Nothing: the catalogue's mask hides them."""
+
+    def _nearest(self, vector: Vectors, k: int) -> Found:
+        """Lists that were not probed and islands of a graph make it short: that is its loss, unless all are wanted."""
+        if self._catalogue.dead:
+            return self._filtered(vector, k, ())
+        k = min(k, self._catalogue.numbers)
+        found = self._asked(self._index, vector, k, None)
+        return found if len(found[0]) == k or k < self._catalogue.numbers else self._filtered(vector, k, ())
+
+    def _filtered(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Found:
+        """Few are scanned; for many, the index looks as much further as the filter takes away."""
+        mask = self._catalogue.mask(filters)
+        passing = int(np.count_nonzero(mask))
+        k = min(k, passing)
+        if not k:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        if not self._parts.selects:
+            return self._sifted(vector, k, mask)
+        selector = self._faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
+        if passing > SCAN_BELOW:
+            found = self._asked(self._index, vector, k, self._parts.parameters(selector, len(mask) / passing))
+            if len(found[0]) == k:
+                return found
+        index, parameters = self._parts.exhaustive(selector)
+        return self._asked(index, vector, k, parameters)
+
+    def _sifted(self, vector: Vectors, k: int, mask: Any) -> Found:
+        """For the few kinds that can't skip while they search: ask for all, keep what passes."""
+        labels, scores = self._asked(self._index, vector, len(mask), None)
+        keep = mask[labels]
+        return labels[keep][:k], scores[keep][:k]
+
+    def _asked(self, index: Any, vector: Vectors, k: int, parameters: Any) -> Found:
+        """FAISS pads with −1 where it finds fewer than k."""
+        self._one_thread()
+        scores, labels = index.search(vector[None], k, params=parameters)
+        if labels[0, -1] < 0:
+            found = labels[0] >= 0
+            return labels[0][found], scores[0][found]
+        return labels[0], scores[0]
+
+    def _vectors(self, labels: Labels) -> Vectors:
+        found: Vectors = self._index.reconstruct_batch(labels)
+        return found
+
+    def _save(self, file: Path) -> None:
+        self._faiss.write_index(self._index, str(file))
+
+    def size_bytes(self) -> int:
+        """The index as FAISS would write it to disk."""
+        return int(self._faiss.serialize_index(self._index).nbytes)
+
+    def theory(self) -> Theory:
+        """From the code size that the index declares; links for a graph, ids for lists, originals for refining."""
+        parts = self._parts
+        if parts.graph is not None:
+            m = int(parts.graph.hnsw.nb_neighbors(0)) // 2
+            inner = graph_bytes(self.dimensions, m, vector_bytes=parts.graph.storage.sa_code_size())
+        elif parts.lists is not None:
+            lists, code = int(parts.lists.nlist), int(parts.lists.code_size)
+            inner = Theory(code + 8, 4 * lists * self.dimensions, f"n · ({code} + 8) + 4·{lists}·d")
+        else:
+            code = int(parts.inner.sa_code_size())
+            inner = Theory(code, 0, f"n · {code}")
+        if hasattr(parts.inner, "pq"):
+            books = int(parts.inner.pq.ksub)
+            fixed = inner.fixed + 4 * books * self.dimensions
+            inner = Theory(inner.per_document, fixed, f"{inner.formula} + 4·{books}·d")
+        if parts.refine is None:
+            return inner
+        exact = int(parts.refine.refine_index.sa_code_size())
+        return Theory(inner.per_document + exact, inner.fixed, f"{inner.formula} + n · {exact}")
+
+
+class _Parts:
+    """The index with its wrappers taken off: what reads ef, nprobe and k_factor, and how to pass a selector down."""
+
+    def __init__(self, faiss: Any, index: Any) -> None:
+        self._faiss = faiss
+        self.outer = faiss.downcast_index(index)
+        self.all = [self.outer]
+        self.refine = None
+        part = self.outer
+        while True:
+            if isinstance(part, faiss.IndexPreTransform):
+                part = faiss.downcast_index(part.index)
+            elif isinstance(part, faiss.IndexRefine):
+                self.refine = part
+                part = faiss.downcast_index(part.base_index)
+            else:
+                break
+            self.all.append(part)
+        self.inner = part
+        self.graph = part if isinstance(part, faiss.IndexHNSW) else None
+        self.lists = part if isinstance(part, faiss.IndexIVF) else None
+        if self.graph is not None:
+            self.all.append(faiss.downcast_index(part.storage))
+
+    @property
+    def selects(self) -> bool:
+        """Whether this kind can skip what a selector excludes."""
+        scanned = (self._faiss.IndexFlat, self._faiss.IndexScalarQuantizer, self._faiss.IndexRaBitQ)
+        return self.graph is not None or self.lists is not None or isinstance(self.inner, scanned)
+
+    def parameters(self, selector: Any, widen: float) -> Any:
+        """What goes with a filtered search: a graph needs a list that is longer by what the filter drops."""
+        faiss = self._faiss
+        if self.graph is not None:
+            ef = min(int(self.graph.hnsw.efSearch * widen) + 1, int(self.graph.ntotal))
+            inner = faiss.SearchParametersHNSW(sel=selector, efSearch=ef)
+        elif self.lists is not None:
+            inner = self._probing(selector, min(int(self.lists.nprobe * widen) + 1, int(self.lists.nlist)))
+        else:
+            inner = faiss.SearchParameters(sel=selector)
+        return self._wrapped(inner)
+
+    def exhaustive(self, selector: Any) -> tuple[Any, Any]:
+        """An index and parameters that miss nothing that passes: a graph's own vectors, all lists, the originals."""
+        faiss = self._faiss
+        if self.refine is not None and isinstance(faiss.downcast_index(self.refine.refine_index), faiss.IndexFlat):
+            return self.refine.refine_index, faiss.SearchParameters(sel=selector)
+        if self.graph is not None and self.inner is self.outer:
+            return self.graph.storage, faiss.SearchParameters(sel=selector)
+        if self.lists is not None:
+            return self.outer, self._wrapped(self._probing(selector, int(self.lists.nlist)))
+        return self.outer, self.parameters(selector, float(self.outer.ntotal))
+
+    def _probing(self, selector: Any, probes: int) -> Any:
+        faiss = self._faiss
+        kind = faiss.IVFPQSearchParameters if isinstance(self.lists, faiss.IndexIVFPQ) else faiss.SearchParametersIVF
+        return kind(sel=selector, nprobe=probes)
+
+    def _wrapped(self, inner: Any) -> Any:
+        faiss = self._faiss
+        for part in reversed(self.all):
+            if isinstance(part, faiss.IndexRefine):
+                inner = faiss.IndexRefineSearchParameters(k_factor=part.k_factor, base_index_params=inner)
+            elif isinstance(part, faiss.IndexPreTransform):
+                inner = faiss.SearchParametersPreTransform(index_params=inner)
+        return inner

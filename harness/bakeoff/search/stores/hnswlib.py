@@ -1,0 +1,89 @@
+"""hnswlib in this process: the graph as its authors wrote it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from bakeoff_providers.base import Vectors
+
+from bakeoff.search.stores.base import Capabilities, Grid, Theory, graph_bytes
+from bakeoff.search.stores.id_map import Labels
+from bakeoff.search.stores.numbered import Found, NumberedStore
+
+
+class Hnswlib(NumberedStore):
+    """Inner product over unit vectors. Its filter is a Python callback for each node, so more are fetched instead."""
+
+    name = "hnswlib"
+    extra = "hnswlib"
+    modules = ("hnswlib",)
+    query = ("ef",)
+
+    def __init__(
+        self, *, dimensions: int, folder: Path, m: int = 16, ef_construction: int = 200, seed: int = 42, ef: int = 64
+    ) -> None:
+        super().__init__(dimensions=dimensions, folder=folder)
+        import hnswlib
+
+        self.m, self.ef = m, ef
+        self._index = hnswlib.Index(space="ip", dim=dimensions)
+        if self._index_file.is_file():
+            self._index.load_index(str(self._index_file), allow_replace_deleted=True)
+        else:
+            self._index.init_index(
+                max_elements=1024, M=m, ef_construction=ef_construction, random_seed=seed, allow_replace_deleted=True
+            )
+        self._tuned()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """A deleted vector's place goes to the next one that is added."""
+        return Capabilities(exact=False, filters=False, persistent=True, updates=True, in_process=True)
+
+    @classmethod
+    def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003
+        """The number of links."""
+        return {"m": (8, 16, 32)}
+
+    def tunings(self) -> Grid:
+        """The length of the candidate list."""
+        return {"ef": (16, 32, 64, 128, 256, 512)}
+
+    def _tuned(self) -> None:
+        """It is not kept with the index."""
+        self._index.set_ef(self.ef)
+
+    def _insert(self, labels: Labels, vectors: Vectors) -> None:
+        """Room is fixed when the index is made, so it grows by doubling."""
+        needed = self._index.get_current_count() + len(labels)
+        if needed > self._index.get_max_elements():
+            self._index.resize_index(max(needed, 2 * self._index.get_max_elements()))
+        self._index.add_items(vectors, labels, num_threads=1, replace_deleted=True)
+
+    def _remove(self, labels: Labels) -> None:
+        for label in labels.tolist():
+            self._index.mark_deleted(label)
+
+    def _nearest(self, vector: Vectors, k: int) -> Found:
+        """It raises where its graph reaches fewer than k; then all are compared."""
+        k = min(k, len(self._catalogue))
+        try:
+            labels, distances = self._index.knn_query(vector, k, num_threads=1)
+        except RuntimeError:
+            return self._scan(vector, k, np.flatnonzero(self._catalogue.mask(())))
+        return labels[0].astype(np.int64), 1 - distances[0]
+
+    def _vectors(self, labels: Labels) -> Vectors:
+        return np.asarray(self._index.get_items(labels), dtype=np.float32)
+
+    def _save(self, file: Path) -> None:
+        self._index.save_index(str(file))
+
+    def size_bytes(self) -> int:
+        """The index as it would be written, without the room that it keeps free."""
+        return int(self._index.index_file_size())
+
+    def theory(self) -> Theory:
+        """A graph with its vectors."""
+        return graph_bytes(self.dimensions, self.m)

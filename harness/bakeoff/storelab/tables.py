@@ -1,0 +1,214 @@
+"""Sweep, load and footprint as tables: the same cells in the terminal and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bakeoff.core.clock import Machine
+from bakeoff.storelab.footprint import Footprints
+from bakeoff.storelab.loadtest import Load
+from bakeoff.storelab.sweep import Sweep
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+YES = "●"
+
+
+class Sheet(msgspec.Struct, kw_only=True):
+    """A heading, sentences, tables, remarks."""
+
+    title: str
+    sentences: list[str] = []
+    tables: list[tuple[list[str], list[list[str]]]] = []
+    remarks: list[str] = []
+
+
+def sweep_sheet(sweep: Sweep) -> Sheet:
+    """The points on a front; the others are in the JSON."""
+    kept = [point for point in sweep.points if point.fastest or point.smallest]
+    kept.sort(key=lambda point: (-point.recall, point.latency.p50 or 0.0))
+    heads = ["store", "setting", f">recall@{sweep.k}", ">p50 ms", ">p95 ms", ">build s", ">MB", "fastest", "smallest"]
+    rows = [
+        [
+            point.label,
+            point.setting or "–",
+            f"{point.recall:.4f}",
+            _number(point.latency.p50, 3),
+            _number(point.latency.p95, 3),
+            f"{point.build_seconds:.1f}",
+            _megabytes(point.index_bytes),
+            YES * point.fastest,
+            YES * point.smallest,
+        ]
+        for point in kept
+    ]
+    beaten = len(sweep.points) - len(kept)
+    return Sheet(
+        title=f"Sweep: {sweep.bed}, {sweep.queries} queries × {sweep.rounds}, top {sweep.k}",
+        sentences=sweep.sentences,
+        tables=[(heads, rows)],
+        remarks=[
+            f"{YES} on the front: nothing else has as much recall for less time (fastest) or fewer bytes (smallest).",
+            f"{beaten} settings are dominated and not shown; {sweep.pruned} were not tried, since a cheaper setting of "
+            "the same index had missed nothing.",
+            *(f"not run: {label}: {reason}" for label, reason in sweep.not_run.items()),
+            *sweep.warnings,
+            _made(sweep.machine),
+        ],
+    )
+
+
+def load_sheet(load: Load) -> Sheet:
+    """One row a load."""
+    heads = ["loop", ">clients", ">asked for/s", ">answered/s", ">p50 ms", ">p95 ms", ">p99 ms", ">n", ">late",
+             ">dropped", ">errors", ">client's limit/s", ""]  # fmt: skip
+    rows = [
+        [
+            level.kind,
+            str(level.clients),
+            "–" if level.rate is None else f"{level.rate:g}",
+            f"{level.throughput:.0f}",
+            _number(level.latency.p50, 3),
+            _number(level.latency.p95, 3),
+            _number(level.latency.p99, 3),
+            str(level.answered),
+            str(level.late),
+            str(level.dropped),
+            str(sum(level.errors.values())),
+            f"{level.client_limit:.0f}",
+            "client limit"
+            if level.limited
+            else "knee"
+            if level.kind == "closed" and level.clients == load.knee
+            else "",
+        ]
+        for level in load.levels
+    ]
+    options = "".join(f" {name}={value}" for name, value in load.options.items())
+    return Sheet(
+        title=f"Load on {load.store}{options}: {load.bed}, top {load.k}",
+        sentences=load.sentences,
+        tables=[(heads, rows)],
+        remarks=[
+            "Closed: each client asks again when it has its answer. Open: requests fall due at random times of the "
+            "rate, and time counts from then.",
+            *load.warnings,
+            _made(load.machine),
+        ],
+    )
+
+
+def footprint_sheet(found: Footprints) -> Sheet:
+    """What was measured, then what follows for sizes that were not tried."""
+    heads = ["store", ">documents", ">add s", ">build s", ">searchable s", ">disk MB", ">memory MB", ">server MB",
+             ">theory MB"]  # fmt: skip
+    rows = [
+        [
+            _label(each.store, each.options),
+            f"{measured.documents:,}",
+            f"{measured.add_seconds:.2f}",
+            f"{measured.build_seconds:.2f}",
+            f"{measured.searchable_seconds:.2f}",
+            _megabytes(measured.disk_bytes),
+            _megabytes(measured.resident_bytes),
+            _megabytes(measured.server_bytes),
+            _megabytes(measured.theory_bytes),
+        ]
+        for each in found.stores
+        for measured in each.measured
+    ]
+    ahead = [
+        "store",
+        ">documents",
+        ">build h",
+        ">disk GB",
+        ">memory GB",
+        ">theory GB",
+        "disk",
+        "memory",
+        "theory",
+        "build",
+    ]
+    further = [
+        [
+            _label(each.store, each.options),
+            f"{projection.documents:,}",
+            f"{projection.build_seconds / 3600:.2f}",
+            "–" if projection.disk_bytes is None else f"{projection.disk_bytes / 1e9:.2f}",
+            f"{projection.resident_bytes / 1e9:.2f}",
+            f"{projection.theory_bytes / 1e9:.2f}",
+            *(each.formulas[name] for name in ("disk", "memory", "theory", "build")),
+        ]
+        for each in found.stores
+        for projection in each.projections
+    ]
+    return Sheet(
+        title=f"Footprint: {found.bed}",
+        tables=[(heads, rows), (ahead, further)],
+        remarks=[
+            "Memory is what this process grew by; server is all of a server's processes. The second table extends the "
+            f"line through both sizes, with n documents of d = {found.dimensions} dimensions: nobody measured it.",
+            *(f"not run: {_label(each.store, each.options)}: {each.not_run}" for each in found.stores if each.not_run),
+            *found.warnings,
+            _made(found.machine),
+        ],
+    )
+
+
+def markdown(sheet: Sheet, pictures: Sequence[str] = ()) -> str:
+    """For a file."""
+    lines = [f"# {sheet.title}", "", *(f"- {sentence}" for sentence in sheet.sentences)]
+    for heads, rows in sheet.tables:
+        rule = ["--:" if head.startswith(">") else "---" for head in heads]
+        lines += ["", _row([head.lstrip(">") for head in heads]), _row(rule), *(_row(row) for row in rows)]
+    lines += ["", *(f"![{_stem(name)}]({name})" for name in pictures), "", *(f"- {each}" for each in sheet.remarks)]
+    return "\n".join(lines) + "\n"
+
+
+def terminal(sheet: Sheet) -> RenderableType:
+    """For a terminal."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from bakeoff.report.console import grid
+
+    parts: list[RenderableType] = [Text(sheet.title, style="bold")]
+    for heads, rows in sheet.tables:
+        table = grid(*heads)
+        for row in rows:
+            table.add_row(*row)
+        parts.append(table)
+    parts += [Text(sentence) for sentence in sheet.sentences]
+    parts += [Text(remark, style="dim") for remark in sheet.remarks]
+    return Group(*parts)
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _label(store: str, options: dict[str, object]) -> str:
+    return " ".join([store, *(f"{name}={value}" for name, value in options.items())])
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def _megabytes(size: float | None) -> str:
+    return "–" if size is None else f"{size / 1e6:.1f}"
+
+
+def _made(machine: Machine) -> str:
+    return (
+        f"On {machine.cpu}, {machine.cores} cores, load {machine.load_before} before and {machine.load_after} after, "
+        f"Python {machine.python}."
+    )

@@ -1,0 +1,125 @@
+"""Vectors to try a store with: from a line-up's own task, from files, or drawn in clusters, as texts lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from bakeoff_providers.base import Role, Vectors
+from bakeoff_providers.errors import InputError, Unavailable
+
+if TYPE_CHECKING:
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.run.runner import Settings
+
+SMALL = 1000  # an index over fewer documents shows nothing that holds for more
+SPREAD = 0.5
+HELD_OUT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Bed:
+    """Documents to be put into a store and queries to be asked, all of unit length."""
+
+    name: str
+    documents: Vectors
+    queries: Vectors
+
+    @property
+    def ids(self) -> list[str]:
+        """A number for each document."""
+        return [str(row) for row in range(len(self.documents))]
+
+    @property
+    def dimensions(self) -> int:
+        """Of every vector."""
+        return int(self.documents.shape[1])
+
+    def first(self, documents: int) -> Bed:
+        """The same with fewer documents."""
+        return Bed(self.name, self.documents[:documents], self.queries)
+
+    def warnings(self) -> list[str]:
+        """What keeps figures from these vectors from being trusted."""
+        if len(self.documents) < SMALL:
+            return [f"{len(self.documents)} documents are too few to tell stores apart: use --synthetic or --vectors"]
+        return []
+
+
+def synthetic(documents: int, dimensions: int, queries: int = HELD_OUT, seed: int = 42) -> Bed:
+    """Unit vectors around √n centres: isotropic ones lie in no order that any index could use."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((max(2, round(documents**0.5)), dimensions), dtype=np.float32)
+    name = f"{documents} × {dimensions} clustered, seed {seed}"
+    return Bed(name, clustered(documents, centres, rng), clustered(queries, centres, rng))
+
+
+def clustered(rows: int, centres: Vectors, rng: np.random.Generator) -> Vectors:
+    """Rows near centres that are drawn for them; made block by block, so that a large set fits."""
+    made = np.empty((rows, centres.shape[1]), dtype=np.float32)
+    for start in range(0, rows, 65_536):
+        block = made[start : start + 65_536]
+        rng.standard_normal(block.shape, dtype=np.float32, out=block)
+        block *= SPREAD
+        block += centres[rng.integers(len(centres), size=len(block))]
+        block /= np.linalg.norm(block, axis=1, keepdims=True)
+    return made
+
+
+def from_files(vectors: Path, queries: Path | None) -> Bed:
+    """Arrays as numpy saves them; without queries, the last documents are kept back to ask with."""
+    documents = _read(vectors)
+    if queries is not None:
+        asked = _read(queries)
+        if asked.shape[1] != documents.shape[1]:
+            raise InputError(f"has {asked.shape[1]} dimensions, the documents {documents.shape[1]}", file=queries)
+        return Bed(vectors.name, documents, asked)
+    held = min(HELD_OUT, len(documents) // 10)
+    if not held:
+        raise InputError("has too few rows to keep some back as queries", file=vectors, remedy="give --queries")
+    return Bed(vectors.name, documents[:-held], documents[-held:])
+
+
+def from_lineup(lineup: Lineup, settings: Settings) -> Bed:
+    """The first dense contender's own vectors: its task embedded as a run would, through the cache."""
+    from bakeoff.run.prepare import Embeddings
+    from bakeoff.tasks.kinds import load_kind
+
+    contender = next((each for each in lineup.contenders if each.provider), None)
+    if contender is None:
+        raise InputError("no contender has vectors", remedy="name a provider, or use --synthetic")
+    task = load_kind(lineup.task, lineup.folder, lineup.overrides).task()
+    embeddings = Embeddings(task, 1, settings, lineup.folder)
+    try:
+        embedder, vectors = embeddings.of(contender)
+        items = [query.item for query in task.queries if query.item]
+        if items:
+            rows = {chunk.document: row for row, chunk in enumerate(embeddings.index(contender).chunks)}
+            queries = vectors[[rows[item] for item in items]]
+        else:
+            asked = [query.id if embedder.provider.by_id else query.text for query in task.queries]
+            queries = embedder.embed(asked, Role.QUERY)
+    except Unavailable as error:
+        raise Unavailable(f"{contender.label}: {error}") from None
+    finally:
+        embeddings.close()
+    variant = contender.variant.fitted(vectors)
+    name = f"{task.name} by {contender.model or contender.provider}"
+    return Bed(name, variant.documents(vectors), variant.queries(queries))
+
+
+def _read(file: Path) -> Vectors:
+    try:
+        read = np.load(file, allow_pickle=False)
+    except FileNotFoundError:
+        raise InputError("no such file", file=file, remedy="check the path") from None
+    except (ValueError, EOFError, OSError):
+        raise InputError("is not an array that numpy saved", file=file, remedy="write it with numpy.save") from None
+    if not isinstance(read, np.ndarray) or read.ndim != 2 or read.dtype.kind != "f" or not len(read):
+        raise InputError("is not a table of floating-point vectors", file=file, remedy="one row for each vector")
+    norms = np.linalg.norm(read, axis=1, keepdims=True)
+    if not (np.isfinite(norms) & (norms > 0)).all():
+        raise InputError("has rows of zeros, NaN or infinity", file=file)
+    return np.asarray(read / norms, dtype=np.float32)

@@ -1,0 +1,1 @@
+"""Where documents, queries and judgments come from: file formats, and the kinds of task."""

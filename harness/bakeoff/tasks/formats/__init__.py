@@ -1,0 +1,68 @@
+"""Tasks from files. A new format is one module here and one line below (third parties: `bakeoff.formats`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, get_type_hints
+
+import msgspec
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import Registry
+
+if TYPE_CHECKING:
+    from bakeoff.core.task import Task
+
+
+class Format(Protocol):
+    """Reads a task; each format's own options are its keyword arguments, paths relative to `base`."""
+
+    def __call__(self, name: str, base: Path, **options: Any) -> Task:
+        """The task in these files."""
+
+
+FORMATS: Registry[Task] = Registry(
+    "format",
+    "bakeoff.formats",
+    {
+        "native": "bakeoff.tasks.formats.native:load",
+        "beir": "bakeoff.tasks.formats.beir:load",
+        "tables": "bakeoff.tasks.formats.tables:load",
+        "ir_datasets": "bakeoff.tasks.formats.ir_datasets:load",
+        "hub": "bakeoff.tasks.formats.hub:load",
+    },
+)
+
+
+def load_task(source: str | Mapping[str, Any], base: Path) -> Task:
+    """A task of any kind: by a built-in name, by its task.toml or the folder that holds one, or described in place."""
+    from bakeoff.tasks.kinds import load_kind
+
+    return load_kind(source, base).task()
+
+
+def task_description(source: str, base: Path) -> Path:
+    """The task.toml that a name, a path or a folder stands for."""
+    from bakeoff.core.paths import task_file, task_names
+
+    if source.endswith(".toml"):
+        return base / source
+    own = base / source / "task.toml"
+    return own if source not in task_names() and own.is_file() else task_file(source)
+
+
+def check_types(format_name: str, options: Mapping[str, Any]) -> None:
+    """Every option against the type that the format declares for it."""
+    FORMATS.check_options(format_name, options)
+    declared = get_type_hints(FORMATS.get(format_name))
+    for option, value in options.items():
+        converted(option, value, declared.get(option, Any))
+
+
+def converted(option: str, value: Any, shape: Any) -> Any:
+    """A value of a task.toml in the shape that it must have."""
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at ")
+        raise InputError(problem, place=option + place.strip("`").removeprefix("$")) from None

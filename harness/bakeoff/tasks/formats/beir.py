@@ -1,0 +1,53 @@
+"""BEIR folders: corpus.jsonl, queries.jsonl and qrels/<split>.tsv, each plain or gzipped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.task import Task
+from bakeoff.tasks.formats.rows import BEIR_COLUMNS, Leniency, task_of
+from bakeoff.tasks.formats.tables import read_table
+
+
+def load(
+    name: str,
+    base: Path,
+    folder: str = ".",
+    split: str = "test",
+    rel: int = 1,
+    drop_negative: bool = False,
+    drop_unknown: bool = False,
+    drop_empty: bool = False,
+) -> Task:
+    """One split; its queries are those that it judges, as everywhere in the field."""
+    root = base / folder
+    if not root.is_dir():
+        raise InputError("is not a folder", file=root, remedy="name a folder with corpus.jsonl, queries.jsonl, qrels/")
+    return task_of(
+        name,
+        read_table(_plain_or_packed(root / "corpus.jsonl")),
+        read_table(_plain_or_packed(root / "queries.jsonl")),
+        read_table(_split(root / "qrels", split)),
+        BEIR_COLUMNS,
+        rel=rel,
+        lenient=Leniency(
+            drop_negative=drop_negative, drop_unknown=drop_unknown, drop_empty=drop_empty, judged_only=True
+        ),
+    )
+
+
+def _split(folder: Path, split: str) -> Path:
+    found = _plain_or_packed(folder / f"{split}.tsv")
+    if not found.is_file():
+        known = sorted(file.name.partition(".tsv")[0] for file in folder.glob("*.tsv*"))
+        raise InputError(
+            f"there is no split {split!r}", file=folder, remedy=f"splits here: {', '.join(known) or 'none'}"
+        )
+    return found
+
+
+def _plain_or_packed(path: Path) -> Path:
+    packed = path.with_name(f"{path.name}.gz")
+    return packed if packed.is_file() and not path.is_file() else path

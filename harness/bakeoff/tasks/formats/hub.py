@@ -1,0 +1,92 @@
+"""Data sets by their Hugging Face name (or in a local folder laid out alike), read by the `datasets` library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.registry import missing_modules
+
+from bakeoff.core.task import Task
+from bakeoff.tasks.formats.rows import BEIR_COLUMNS, Leniency, Row, Rows, task_of
+
+
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where one table is: a data set, one of its configurations, one of its splits."""
+
+    dataset: str
+    config: str | None
+    split: str
+
+
+def load(
+    name: str,
+    base: Path,
+    dataset: str,
+    split: str = "test",
+    revision: str | None = None,
+    documents: dict[str, Any] | None = None,
+    queries: dict[str, Any] | None = None,
+    judgments: dict[str, Any] | None = None,
+    columns: dict[str, Any] | None = None,
+    grades: dict[str, int] | None = None,
+    rel: int = 1,
+    drop_negative: bool = False,
+    drop_unknown: bool = False,
+    drop_empty: bool = False,
+) -> Task:
+    """By default as MTEB lays out its retrieval sets: configurations corpus, queries and, for judgments, default."""
+    if reason := missing_modules(("datasets",), "hub"):
+        raise InputError("format 'hub' needs a library that is not here", remedy=reason)
+    parts = {
+        "documents": _part("documents", documents, Part(dataset, "corpus", "corpus")),
+        "queries": _part("queries", queries, Part(dataset, "queries", "queries")),
+        "judgments": _part("judgments", judgments, Part(dataset, "default", split)),
+    }
+    tables = {table: _read(part, base, revision) for table, part in parts.items()}
+    return task_of(
+        name,
+        **tables,
+        columns=BEIR_COLUMNS.named(columns),
+        grades=grades,
+        rel=rel,
+        lenient=Leniency(
+            drop_negative=drop_negative, drop_unknown=drop_unknown, drop_empty=drop_empty, judged_only=True
+        ),
+    )
+
+
+def _part(table: str, given: dict[str, Any] | None, default: Part) -> Part:
+    try:
+        return msgspec.convert({**msgspec.to_builtins(default), **(given or {})}, Part)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at ")
+        raise InputError(problem, place=f"{table}{place.strip('`$')}", remedy="dataset, config and split") from None
+
+
+def _read(part: Part, base: Path, revision: str | None) -> Rows:
+    """A folder beside the task.toml goes before a name on the hub."""
+    import datasets
+    from datasets.exceptions import DatasetNotFoundError
+
+    local = base / part.dataset
+    source = f"{part.dataset} {part.config or ''} {part.split}"
+    try:
+        table = datasets.load_dataset(
+            str(local) if local.is_dir() else part.dataset, part.config, split=part.split, revision=revision
+        )
+    except DatasetNotFoundError as error:
+        raise InputError(str(error), place=part.dataset, remedy="check the name, and your access to it") from None
+    except ValueError as error:  # an unknown configuration or split; the library lists those there are
+        raise InputError(str(error), place=source) from None
+    except (OSError, RuntimeError) as error:
+        raise Unavailable(f"{source}: {error}") from error
+    return Rows(source, _rows(table))
+
+
+def _rows(table: Any) -> Iterator[tuple[str, Row]]:
+    for number, row in enumerate(table, start=1):
+        yield f"row {number}", row

@@ -1,0 +1,75 @@
+"""Data sets by their ir_datasets name, such as `beir/scifact/test`: that library fetches, this module reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.registry import missing_modules, nearest
+
+from bakeoff.core.task import Task
+from bakeoff.tasks.formats.rows import (
+    Columns,
+    DocumentColumns,
+    JudgmentColumns,
+    Leniency,
+    QueryColumns,
+    Row,
+    Rows,
+    task_of,
+)
+
+COLUMNS = Columns(
+    DocumentColumns(id="doc_id"), QueryColumns(id="query_id"), JudgmentColumns("query_id", "doc_id", "relevance")
+)
+
+
+def load(
+    name: str,
+    base: Path,  # noqa: ARG001 - the library keeps its files in a folder of its own
+    dataset: str,
+    columns: dict[str, Any] | None = None,
+    rel: int = 1,
+    drop_negative: bool = False,
+    drop_unknown: bool = False,
+    drop_empty: bool = False,
+) -> Task:
+    """One data set with documents, queries and qrels; its queries are those that it judges."""
+    if reason := missing_modules(("ir_datasets",), "ir-datasets"):
+        raise InputError("format 'ir_datasets' needs a library that is not here", remedy=reason)
+    import ir_datasets
+
+    try:
+        found = ir_datasets.load(dataset)
+    except KeyError:
+        raise InputError(
+            f"ir_datasets knows no {dataset!r}", place="dataset", remedy=nearest(dataset, list(ir_datasets.registry))
+        ) from None
+    if lacking := [part for part in ("docs", "queries", "qrels") if not getattr(found, f"has_{part}")()]:
+        raise InputError(f"{dataset!r} has no {', '.join(lacking)}", place="dataset", remedy="name one of its subsets")
+    try:
+        return task_of(
+            name,
+            Rows(f"{dataset} docs", _rows(found.docs_iter(), "title", "text")),
+            Rows(f"{dataset} queries", _rows(found.queries_iter(), "", "text")),
+            Rows(f"{dataset} qrels", _rows(found.qrels_iter(), "", "")),
+            COLUMNS.named(columns),
+            rel=rel,
+            lenient=Leniency(
+                drop_negative=drop_negative, drop_unknown=drop_unknown, drop_empty=drop_empty, judged_only=True
+            ),
+        )
+    except (OSError, RuntimeError) as error:  # what a download that fails ends in
+        raise Unavailable(f"{dataset}: {error}") from error
+
+
+def _rows(records: Any, title: str, text: str) -> Iterator[tuple[str, Row]]:
+    """Named tuples as rows. Where there is no text field, the library says which fields make the text."""
+    for number, record in enumerate(records, start=1):
+        row = record._asdict()
+        if text and text not in row:
+            row[text] = record.default_text()
+            row.pop(title, None)  # default_text has it already
+        yield f"record {number}", row

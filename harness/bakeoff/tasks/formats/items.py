@@ -1,0 +1,80 @@
+"""A corpus alone, without queries: articles, items with several texts, or nothing but ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.files import read_bytes, read_json
+from bakeoff.core.task import Document
+from bakeoff.tasks.formats import native
+
+
+def read_documents(
+    path: Path, *, id_key: str = "id", title_key: str = "title", text_key: str = "text", fields: Sequence[str] = ()
+) -> list[Document]:
+    """Articles (.json with `articles`), items (.json list or .jsonl, one object each), or ids alone (.txt, .json list).
+
+    `fields` are further texts of each item, every one of which must be there.
+    """
+    if path.suffix == ".txt":
+        lines = read_bytes(path).decode(errors="replace").splitlines()
+        return _checked([Document(id=line.strip(), text="") for line in lines if line.strip()], path)
+    content: Any = read_lines(path) if path.suffix == ".jsonl" else read_json(path, Any)
+    if isinstance(content, dict) and "articles" in content:
+        return [native.document(article) for article in native.read_articles(path).articles]
+    if not isinstance(content, list):
+        raise InputError("is neither a list of items nor a file of articles", file=path)
+    documents = []
+    for place, item in enumerate(content):
+        if isinstance(item, str | int):
+            documents.append(Document(id=str(item), text=""))
+            continue
+        if not isinstance(item, dict) or not str(item.get(id_key) or ""):
+            raise InputError(f"an item without {id_key!r}", file=path, place=f"$[{place}]", remedy="give each an id")
+        texts = {field: _text(item, field, path, f"$[{place}]") for field in fields}
+        keys = {id_key, title_key, text_key, *fields}
+        documents.append(
+            Document(
+                id=str(item[id_key]),
+                title=str(item.get(title_key) or ""),
+                text=str(item.get(text_key) or next(iter(texts.values()), "")),
+                metadata={key: value for key, value in item.items() if key not in keys},
+                fields=texts,
+            )
+        )
+    return _checked(documents, path)
+
+
+def read_lines(path: Path) -> list[Any]:
+    """JSON Lines; a line that is not JSON is named by its number."""
+    found = []
+    for number, line in enumerate(read_bytes(path).splitlines(), start=1):
+        if line.strip():
+            try:
+                found.append(msgspec.json.decode(line))
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise InputError(f"is not valid JSON: {error}", file=path, place=f"line {number}") from None
+    return found
+
+
+def _text(item: Mapping[str, Any], field: str, path: Path, place: str) -> str:
+    text = item.get(field)
+    if not isinstance(text, str) or not text.strip():
+        raise InputError(f"field {field!r} is missing or empty", file=path, place=place, remedy="write it")
+    return text
+
+
+def _checked(documents: list[Document], path: Path) -> list[Document]:
+    seen: set[str] = set()
+    for place, document in enumerate(documents):
+        if document.id in seen:
+            raise InputError(f"id {document.id!r} stands there twice", file=path, place=f"$[{place}]")
+        seen.add(document.id)
+    if not documents:
+        raise InputError("the corpus is empty", file=path, remedy="give it at least one document")
+    return documents

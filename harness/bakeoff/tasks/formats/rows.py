@@ -1,0 +1,288 @@
+"""Rows → a task: every format that is a table underneath ends here, so all of them refuse the same mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
+
+from bakeoff.core.task import Document, Judgments, Query, Task
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table as it comes: where it is from, and its rows by column, each with its place for the errors."""
+
+    source: Path | str
+    rows: Iterable[tuple[str, Row]]
+
+
+class DocumentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which columns make a document; several texts are joined in their order."""
+
+    id: str = "id"
+    title: str = "title"
+    text: str | list[str] = "text"
+
+
+class QueryColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which columns make a query."""
+
+    id: str = "id"
+    text: str = "text"
+    category: str = "category"
+
+
+class JudgmentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which columns make a judgment; a number in place of the grade's column is the grade of every row."""
+
+    query: str = "query"
+    document: str = "document"
+    grade: str | int = "grade"
+
+
+class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The columns of the three tables."""
+
+    documents: DocumentColumns = DocumentColumns()
+    queries: QueryColumns = QueryColumns()
+    judgments: JudgmentColumns = JudgmentColumns()
+
+    def named(self, given: Mapping[str, Any] | None) -> Columns:
+        """With the names that a task.toml gives, the others as they are here."""
+        known = msgspec.to_builtins(self)
+        try:
+            tables = msgspec.convert(given or {}, dict[str, dict[str, Any]])
+            merged = {table: {**known.get(table, {}), **names} for table, names in tables.items()}
+            return msgspec.convert({**known, **merged}, Columns)
+        except msgspec.ValidationError as error:
+            problem, _, place = str(error).partition(" - at ")
+            raise InputError(problem, place=f"columns{place.strip('`$')}", remedy="see docs/tasks.md") from None
+
+
+BEIR_COLUMNS = Columns(
+    DocumentColumns(id="_id"), QueryColumns(id="_id"), JudgmentColumns("query-id", "corpus-id", "score")
+)
+
+
+class Leniency(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task may drop because its author said so; everything else that does not fit is refused."""
+
+    drop_negative: bool = False
+    drop_unknown: bool = False
+    drop_empty: bool = False
+    judged_only: bool = False
+
+
+@dataclass(slots=True)
+class Truth:
+    """Judgments while they are collected: one grade a pair, none below 0."""
+
+    source: Path | str
+    drop_negative: bool = False
+    grades: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def add(self, place: str, query: str, document: str, grade: int) -> None:
+        """Takes one judgment, or says what is wrong with it."""
+        if grade < 0:
+            if self.drop_negative:
+                return
+            raise InputError(
+                f"grade {grade} is negative",
+                file=self.source,
+                place=place,
+                remedy="grades start at 0; drop-negative takes those below for unjudged, as trec_eval does",
+            )
+        known = self.grades.setdefault(query, {})
+        if document in known:
+            raise InputError(
+                f"query {query!r} has a grade for document {document!r} already ({known[document]})",
+                file=self.source,
+                place=place,
+                remedy="keep one of the two lines",
+            )
+        known[document] = grade
+
+
+def task_of(
+    name: str,
+    documents: Rows,
+    queries: Rows,
+    judgments: Rows,
+    columns: Columns,
+    *,
+    rel: int = 1,
+    grades: Mapping[str, int] | None = None,
+    lenient: Leniency = Leniency(),
+) -> Task:
+    """The three tables, each checked row by row and then against the others."""
+    found, empty = _documents(documents, columns.documents, lenient)
+    asked = _queries(queries, columns.queries)
+    known = {document.id for document in found}
+    truth = _judgments(judgments, columns.judgments, grades, known, empty, set(asked), lenient)
+    kept = [query for query in asked.values() if truth.get(query.id) or not lenient.judged_only]
+    return Task(name=name, documents=found, queries=kept, judgments=truth, rel=rel)
+
+
+def _documents(table: Rows, columns: DocumentColumns, lenient: Leniency) -> tuple[list[Document], set[str]]:
+    texts = [columns.text] if isinstance(columns.text, str) else columns.text
+    used = {columns.id, columns.title, *texts}
+    found: list[Document] = []
+    places: dict[str, str] = {}
+    empty: set[str] = set()
+    titled = columns.title == DocumentColumns().title  # a column that the task names must exist, the usual one may
+    for place, row in table.rows:
+        key = _unique(row, columns.id, places, table, place)
+        titled |= columns.title in row
+        title = _text(row.get(columns.title), columns.title, table, place)
+        parts = [_text(_column(row, text, table, place), text, table, place) for text in texts]
+        text = " ".join(part for part in parts if part)
+        if not (title or text):
+            if not lenient.drop_empty:
+                raise InputError(
+                    f"document {key!r} has neither title nor text",
+                    file=table.source,
+                    place=place,
+                    remedy="fill or remove it; drop_empty = true leaves such documents and their judgments out",
+                )
+            empty.add(key)
+            continue
+        found.append(Document(id=key, title=title, text=text, metadata=_metadata(row, used)))
+    if not titled:
+        raise InputError(f"no row has a column {columns.title!r}", file=table.source, place="columns.documents.title")
+    return found, empty
+
+
+def _queries(table: Rows, columns: QueryColumns) -> dict[str, Query]:
+    found: dict[str, Query] = {}
+    places: dict[str, str] = {}
+    sorted_ = columns.category == QueryColumns().category
+    for place, row in table.rows:
+        key = _unique(row, columns.id, places, table, place)
+        text = _text(_column(row, columns.text, table, place), columns.text, table, place)
+        if not text:
+            raise InputError(f"query {key!r} has no text", file=table.source, place=place)
+        sorted_ |= columns.category in row
+        category = _text(row.get(columns.category), columns.category, table, place)
+        found[key] = Query(id=key, text=text, category=category)
+    if not sorted_:
+        raise InputError(
+            f"no row has a column {columns.category!r}", file=table.source, place="columns.queries.category"
+        )
+    return found
+
+
+def _judgments(
+    table: Rows,
+    columns: JudgmentColumns,
+    grades: Mapping[str, int] | None,
+    documents: set[str],
+    empty: set[str],
+    queries: set[str],
+    lenient: Leniency,
+) -> Judgments:
+    truth, known = Truth(table.source, lenient.drop_negative), documents | empty
+    for place, row in table.rows:
+        query = _id(row, columns.query, table, place)
+        document = _id(row, columns.document, table, place)
+        given = columns.grade if isinstance(columns.grade, int) else _column(row, columns.grade, table, place)
+        grade = _grade(given, grades, table, place)
+        unknown = (
+            f"query {query!r}" if query not in queries else f"document {document!r}" if document not in known else ""
+        )
+        if unknown and not lenient.drop_unknown:
+            raise InputError(
+                f"the task has no {unknown}",
+                file=table.source,
+                place=place,
+                remedy="add it, or remove this line; drop_unknown = true leaves such judgments out",
+            )
+        if not unknown and document not in empty:
+            truth.add(place, query, document, grade)
+    return truth.grades
+
+
+def _column(row: Row, column: str, table: Rows, place: str) -> Any:
+    if column not in row:
+        raise InputError(
+            f"there is no column {column!r}",
+            file=table.source,
+            place=place,
+            remedy=f"{nearest(column, list(row))} Name columns under [columns]: see docs/tasks.md",
+        )
+    return row[column]
+
+
+def _id(row: Row, column: str, table: Rows, place: str) -> str:
+    value = _column(row, column, table, place)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise InputError(f"{column} is {value!r}, not text or a whole number", file=table.source, place=place)
+    if not value.strip():
+        raise InputError(f"{column} is empty", file=table.source, place=place)
+    return value
+
+
+def _unique(row: Row, column: str, places: dict[str, str], table: Rows, place: str) -> str:
+    key = _id(row, column, table, place)
+    if key in places:
+        raise InputError(f"{column} {key!r} stands already at {places[key]}", file=table.source, place=place)
+    places[key] = place
+    return key
+
+
+def _text(value: Any, column: str, table: Rows, place: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InputError(f"{column} is {value!r}, not text", file=table.source, place=place)
+    return value.strip()
+
+
+def _grade(value: Any, grades: Mapping[str, int] | None, table: Rows, place: str) -> int:
+    """A whole number, or a label that the task gives a number for."""
+    if grades is not None:
+        label = str(value).lower() if isinstance(value, bool) else str(value)
+        if label not in grades:
+            raise InputError(
+                f"unknown grade {label!r}", file=table.source, place=place, remedy=nearest(label, list(grades))
+            )
+        return grades[label]
+    if isinstance(value, str):
+        number = whole(value)
+    elif isinstance(value, float) and value.is_integer():  # pandas writes whole numbers so beside empty cells
+        number = int(value)
+    else:
+        number = value if isinstance(value, int) and not isinstance(value, bool) else None
+    if number is None:
+        raise InputError(
+            f"grade {value!r} is not a whole number",
+            file=table.source,
+            place=place,
+            remedy='labels need numbers: grades = { "exact" = 3, "related" = 1 }',
+        )
+    return number
+
+
+def whole(text: str) -> int | None:
+    """A whole number as people and tables write it (2, -1, 2.0); None where it is something else."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return int(number) if "_" not in text and number.is_integer() else None
+
+
+def _metadata(row: Row, used: set[str]) -> dict[str, Any]:
+    """What else the row tells; BEIR keeps it in one column of its own."""
+    others = {column: value for column, value in row.items() if column not in used and value is not None}
+    inner = others.pop("metadata", {})
+    return {**others, **inner} if isinstance(inner, Mapping) else {**others, "metadata": inner}

@@ -1,0 +1,144 @@
+"""Plain tables: documents, queries and judgments in CSV, TSV, JSON, JSONL or parquet, under any column names."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import missing_modules
+
+from bakeoff.core.files import read_json, read_lines, read_unpacked
+from bakeoff.core.task import Task
+from bakeoff.tasks.formats.rows import Columns, Leniency, Row, Rows, task_of
+from bakeoff.tasks.formats.trec import qrels_rows
+
+LONGEST_FIELD = 2**31 - 1  # Python's csv stops at 128 kB otherwise, and documents are longer
+
+Numbered = Iterator[tuple[str, Row]]
+
+
+def load(
+    name: str,
+    base: Path,
+    documents: str,
+    queries: str,
+    judgments: str,
+    columns: dict[str, Any] | None = None,
+    grades: dict[str, int] | None = None,
+    rel: int = 1,
+    drop_negative: bool = False,
+    drop_unknown: bool = False,
+    drop_empty: bool = False,
+    judged_only: bool = False,
+) -> Task:
+    """Three tables; `grades` gives labels their numbers. Judgments may also be TREC qrels."""
+    return task_of(
+        name,
+        read_table(base / documents),
+        read_table(base / queries),
+        read_table(base / judgments),
+        Columns().named(columns),
+        grades=grades,
+        rel=rel,
+        lenient=Leniency(
+            drop_negative=drop_negative, drop_unknown=drop_unknown, drop_empty=drop_empty, judged_only=judged_only
+        ),
+    )
+
+
+def read_table(path: Path) -> Rows:
+    """A table by the ending of its name; `.gz` after it makes no difference."""
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    if suffix not in READERS:
+        raise InputError(
+            f"a table can't end in {suffix!r}" if suffix else "the name has no ending that tells what it is",
+            file=path,
+            remedy=f"known: {', '.join(READERS)}, and .gz after any of them",
+        )
+    return Rows(path, READERS[suffix](path))
+
+
+def _separated(path: Path) -> Numbered:
+    """The first line names the columns and shows the delimiter; every other one must have as many columns."""
+    try:
+        text = read_unpacked(path).decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
+    csv.field_size_limit(LONGEST_FIELD)
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    head: list[str] | None = None
+    line = 1
+    try:
+        for cells in reader:
+            place, line = f"line {line}", reader.line_num + 1
+            if not cells:
+                continue
+            if head is None:
+                head = [cell.strip() for cell in cells]
+                if len(set(head)) < len(head):
+                    raise InputError("two columns have the same name", file=path, place=place)
+            elif len(cells) != len(head):
+                raise InputError(
+                    f"has {len(cells)} columns, the first line has {len(head)}", file=path, place=place
+                )  # fmt: skip
+            else:
+                yield place, dict(zip(head, cells, strict=True))
+    except csv.Error as error:
+        raise InputError(
+            f"is not valid CSV: {error}",
+            file=path,
+            place=f"line {line}",
+            remedy="double the quotation marks, or use JSONL",
+        ) from None
+
+
+def _json_lines(path: Path) -> Numbered:
+    decode = msgspec.json.Decoder(dict[str, Any]).decode
+    for number, line in read_lines(path):
+        try:
+            yield f"line {number}", decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"is not a JSON object: {error}", file=path, place=f"line {number}") from None
+
+
+def _json(path: Path) -> Numbered:
+    for number, row in enumerate(read_json(path, list[dict[str, Any]])):
+        yield f"$[{number}]", row
+
+
+def _parquet(path: Path) -> Numbered:
+    if reason := missing_modules(("pyarrow",), "parquet"):
+        raise InputError("can't be read without pyarrow", file=path, remedy=reason)
+    import pyarrow
+    import pyarrow.parquet
+
+    if not path.is_file():
+        raise InputError("no such file", file=path, remedy="check the path")
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            number = 0
+            for batch in file.iter_batches():
+                for row in batch.to_pylist():
+                    number += 1
+                    yield f"row {number}", row
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InputError(f"is not valid parquet: {error}", file=path) from None
+
+
+READERS: dict[str, Callable[[Path], Numbered]] = {
+    ".csv": _separated,
+    ".tsv": _separated,
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
+    ".json": _json,
+    ".parquet": _parquet,
+    ".qrels": qrels_rows,
+    ".trec": qrels_rows,
+    ".txt": qrels_rows,
+}

@@ -1,0 +1,182 @@
+"""TREC runs and qrels, read as trec_eval reads them and written so that it finds our figures in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.files import read_lines
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Judgments
+from bakeoff.evaluation.measures import Measure
+from bakeoff.tasks.formats.rows import Truth, whole
+
+LARGEST = float(np.finfo(np.float32).max)  # trec_eval keeps scores in single precision
+
+Run = dict[str, dict[str, float]]
+
+
+def read_run(path: Path) -> Run:
+    """Query → document → score. The rank column counts for nothing: join with `ties="trec"`, as trec_eval orders.
+
+    What stands after the sixth column is ignored, as trec_eval does.
+    """
+    run: Run = {}
+    last, scores = b"", dict[str, float]()  # most lines go where the line before went
+    for number, line in read_lines(path):
+        try:
+            query, _, document, _, written, _ = line.split(None, 5)
+            name, score = document.decode(), float(written)
+        except ValueError:
+            raise _wrong(line, path, number) from None
+        if query != last:
+            last, scores = query, run.setdefault(_decoded(query, path, number), {})
+        if name in scores:
+            raise InputError(
+                f"document {name!r} stands twice for query {_decoded(query, path, number)!r}",
+                file=path,
+                place=f"line {number}",
+                remedy="keep one of the two lines",
+            )
+        if not -LARGEST <= score <= LARGEST or b"_" in written:
+            raise _wrong(line, path, number)
+        scores[name] = score
+    if not run:
+        raise InputError("is empty", file=path, remedy="name a run with at least one line")
+    return run
+
+
+def read_qrels(path: Path, *, drop_negative: bool = False) -> Judgments:
+    """Query → document → grade."""
+    truth = Truth(path, drop_negative)
+    for place, row in qrels_rows(path):
+        truth.add(place, row["query"], row["document"], row["grade"])
+    if not truth.grades:
+        raise InputError("has no judgments", file=path, remedy="name qrels with at least one line")
+    return truth.grades
+
+
+def qrels_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The lines of a qrels file as rows of a table."""
+    for number, line in read_lines(path):
+        fields = line.split()
+        if len(fields) != 4:
+            raise _misshapen(path, number, len(fields), "that of qrels has 4: query 0 document grade")
+        query, _, document, written = fields
+        grade = whole(_decoded(written, path, number))
+        if grade is None:
+            raise InputError(
+                f"grade {_decoded(written, path, number)!r} is not a whole number", file=path, place=f"line {number}"
+            )
+        yield (
+            f"line {number}",
+            {"query": _decoded(query, path, number), "document": _decoded(document, path, number), "grade": grade},
+        )
+
+
+def run_text(rankings: Mapping[str, Ranking], tag: str) -> str:
+    """A run file on which trec_eval gives our figures.
+
+    trec_eval ignores the rank column, reads scores in single precision and breaks ties by descending id, so tied
+    scores are written a single float apart, in our order.
+    """
+    queries = _written(rankings)
+    documents = _written({document for ranking in rankings.values() for document in ranking.ids})
+    lines: list[str] = []
+    tag = _safe(tag)
+    for query, ranking in rankings.items():
+        name = queries[query]
+        lines += [
+            f"{name} Q0 {documents[document]} {rank} {score!r} {tag}\n"
+            for rank, (document, score) in enumerate(zip(ranking.ids, _apart(ranking.scores), strict=True), start=1)
+        ]
+    return "".join(lines)
+
+
+def _apart(scores: Sequence[float]) -> list[float]:
+    """The scores in single precision, each below the one before it."""
+    single = np.array(scores, dtype=np.float32)
+    for place in np.flatnonzero(single[1:] >= single[:-1]) + 1:
+        above = single[place - 1]
+        while place < len(single) and single[place] >= above:
+            above = single[place] = np.nextafter(above, np.float32(-np.inf))
+            place += 1
+    lowered: list[float] = single.tolist()
+    return lowered
+
+
+def qrels_text(judgments: Judgments) -> str:
+    """A qrels file with the ids as `run_text` writes them."""
+    queries = _written(judgments)
+    documents = _written({document for grades in judgments.values() for document in grades})
+    return "".join(
+        f"{queries[query]} 0 {documents[document]} {grade}\n"
+        for query, grades in judgments.items()
+        for document, grade in grades.items()
+    )
+
+
+def _written(ids: Iterable[str]) -> dict[str, str]:
+    """Ids as they are written. Columns end at white space, so an id that has some is percent-encoded."""
+    written: dict[str, str] = {}
+    taken: dict[str, str] = {}
+    for name in ids:
+        written[name] = safe = _safe(name)
+        if taken.setdefault(safe, name) != name:
+            raise InputError(
+                f"the ids {name!r} and {taken[safe]!r} are the same in a TREC file ({safe})",
+                remedy="rename one of them",
+            )
+    return written
+
+
+def _safe(name: str) -> str:
+    """Python's and C's notions of white space both count: pytrec_eval splits by the one, trec_eval by the other."""
+    if name.split() == [name]:
+        return name
+    return "".join(quote(character) if character.isspace() or character == "%" else character for character in name)
+
+
+def _misshapen(path: Path, number: int, found: int, expected: str) -> InputError:
+    return InputError(f"the line has {found} columns, {expected}", file=path, place=f"line {number}")
+
+
+def _decoded(field: bytes, path: Path, number: int) -> str:
+    try:
+        return field.decode()
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8", file=path, place=f"line {number}", remedy="save it as UTF-8") from None
+
+
+def _wrong(line: bytes, path: Path, number: int) -> InputError:
+    """What is wrong with a run's line: looked for only where something is, since runs have millions of lines."""
+    fields = line.split()
+    if len(fields) < 6:
+        return _misshapen(path, number, len(fields), "a run's has 6: query Q0 document rank score tag")
+    _decoded(fields[2], path, number)
+    shown = fields[4].decode(errors="replace")
+    return InputError(f"score {shown!r} is not a finite number", file=path, place=f"line {number}")
+
+
+# The measures that trec_eval calls by another name, or cuts off in another spelling.
+_THEIRS = {"ndcg_cut": "ndcg", "map_cut": "map", "p": "p", "recall": "recall", "success": "acc"}
+_CUTS = re.compile(r"(?P<name>ndcg_cut|map_cut|p|recall|success)[._](?P<cuts>\d+(?:,\d+)*)|recip_rank", re.IGNORECASE)
+
+_COMMA = re.compile(r",(?![^(]*\))")  # not those within parentheses
+
+
+def measures_of(text: str) -> list[Measure]:
+    """Our spellings, or trec_eval's (`ndcg_cut.5,10`, `P_10`, `recip_rank`): people have those in their fingers."""
+    match = _CUTS.fullmatch(text.strip())
+    if match is None:
+        return [Measure.parse(part) for part in _COMMA.split(text)]
+    if match["name"] is None:
+        return [Measure.parse("mrr")]
+    name = _THEIRS[match["name"].lower()]
+    return [Measure.parse(f"{name}@{cut}") for cut in match["cuts"].split(",")]

@@ -1,0 +1,54 @@
+"""Where judgments come from. A new kind of task is one module here and one line below (others: `bakeoff.kinds`)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import Registry
+
+from bakeoff.tasks.formats import converted, task_description
+
+if TYPE_CHECKING:
+    from bakeoff.tasks.kinds.base import Kind
+
+KINDS: Registry[Kind] = Registry(
+    "kind of task",
+    "bakeoff.kinds",
+    {
+        "graded": "bakeoff.tasks.kinds.graded:Graded",
+        "reference": "bakeoff.tasks.kinds.reference:Reference",
+        "ordered": "bakeoff.tasks.kinds.ordered:Ordered",
+        "single": "bakeoff.tasks.kinds.single:Single",
+        "profiles": "bakeoff.tasks.kinds.profiles:Profiles",
+    },
+)
+
+
+def load_kind(source: str | Mapping[str, Any], base: Path, overrides: Mapping[str, Any] | None = None) -> Kind:
+    """A task's kind with its settings: by a built-in name, by the path of a task.toml, or described in place."""
+    from bakeoff.core.files import read_toml
+
+    if not isinstance(source, str):
+        return _load(str(source.get("name", "task")), {**source, **(overrides or {})}, base, None)
+    path = task_description(source, base)
+    return _load(path.parent.name, {**read_toml(path, dict[str, Any]), **(overrides or {})}, path.parent, path)
+
+
+def _load(name: str, description: Mapping[str, Any], base: Path, file: Path | None) -> Kind:
+    options = {key: value for key, value in description.items() if key not in ("kind", "name", "targets")}
+    kind = str(description.get("kind", "graded"))
+    try:
+        targets = converted("targets", description.get("targets", {}), dict[str, float])
+        given = {**options, "name": str(description.get("name", name)), "base": base, "targets": targets}
+        KINDS.check_options(kind, given)
+        try:
+            inspect.signature(KINDS.get(kind)).bind(**given)
+        except TypeError as error:
+            raise InputError(f"a task of kind {kind!r}: {error}", remedy=f"see docs/{kind}.md") from None
+        return KINDS.create(kind, **given)
+    except InputError as error:
+        raise InputError(error.problem, file=error.file or file, place=error.place, remedy=error.remedy) from None

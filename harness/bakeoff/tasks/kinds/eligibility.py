@@ -1,0 +1,73 @@
+"""Who may have what: rules from a file, each with the reason code that is given when it shuts someone out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
+
+
+def _same(value: Any) -> Any:
+    return value.casefold() if isinstance(value, str) else value
+
+
+def _among(value: Any, values: Any) -> bool:
+    listed = values if isinstance(values, list | tuple) else [values]
+    return _same(value) in {_same(one) for one in listed}
+
+
+# The profile's value comes first, the item's second.
+OPERATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "at_least": lambda mine, asked: bool(mine >= asked),
+    "at_most": lambda mine, asked: bool(mine <= asked),
+    "equals": lambda mine, asked: bool(_same(mine) == _same(asked)),
+    "one_of": _among,
+    "includes": lambda mine, asked: _among(asked, mine),
+}
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`profile` op `item`, both names of attributes; `boost` is for rules that lift instead of shutting out."""
+
+    profile: str
+    op: str
+    item: str
+    reason: str = ""
+    boost: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.op not in OPERATIONS:
+            raise ValueError(f"unknown operation {self.op!r}; {nearest(self.op, list(OPERATIONS))}")
+
+    def holds(self, profile: Mapping[str, Any], item: Mapping[str, Any]) -> bool | None:
+        """None where the item asks for nothing; what a profile does not say can't satisfy a rule."""
+        asked, mine = item.get(self.item), profile.get(self.profile)
+        if asked is None or asked == "" or (isinstance(asked, list) and not asked):
+            return None
+        if mine is None or mine == "":
+            return False
+        try:
+            return OPERATIONS[self.op](mine, asked)
+        except TypeError:
+            raise InputError(
+                f"{self.profile} = {mine!r} can't be compared to {self.item} = {asked!r} by {self.op}", place="rules"
+            ) from None
+
+
+def reasons(rules: Sequence[Rule], profile: Mapping[str, Any], item: Mapping[str, Any]) -> list[str]:
+    """The codes of all rules that shut this profile out of this item; empty when it is eligible."""
+    return [rule.reason for rule in rules if rule.holds(profile, item) is False]
+
+
+def matches(rules: Sequence[Rule], profile: Mapping[str, Any], item: Mapping[str, Any]) -> list[bool]:
+    """Which rules the item asks for and the profile satisfies: being open to everyone is not a match."""
+    return [rule.holds(profile, item) is True for rule in rules]
+
+
+def overlap(mine: Sequence[str], theirs: Sequence[str]) -> float:
+    """The share of the profile's keywords that the item has."""
+    wanted = {_same(word) for word in mine}
+    return len(wanted & {_same(word) for word in theirs}) / len(wanted) if wanted else 0.0

@@ -1,0 +1,50 @@
+"""People (or a judge model) graded query–document pairs: the task is in files of one of the formats."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.task import Chunking, Task
+from bakeoff.tasks.formats import FORMATS, check_types, converted
+from bakeoff.tasks.kinds.base import Kind
+
+
+class Graded(Kind):
+    """Grades from files; whatever options there are belong to the format."""
+
+    name = "graded"
+    scouted = True
+
+    def __init__(
+        self,
+        name: str,
+        base: Path,
+        targets: Mapping[str, float],
+        format: str = "",
+        chunking: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(name, base, targets)
+        if not isinstance(format, str) or not format:
+            raise InputError("a task needs a format", place="format", remedy=f"one of: {FORMATS.names()}")
+        check_types(format, options)
+        try:
+            inspect.signature(FORMATS.get(format)).bind(name=name, base=base, **options)
+        except TypeError as error:
+            raise InputError(f"format {format!r}: {error}", remedy="see docs/tasks.md") from None
+        self.format, self.options = format, options
+        self.chunking = None if chunking is None else converted("chunking", chunking, Chunking)
+
+    def task(self) -> Task:
+        """The task as its format reads it, cut as the task file says if it says so."""
+        task = FORMATS.create(self.format, name=self.task_name, base=self.base, **self.options)
+        if self.chunking is not None:
+            cut = [msgspec.structs.replace(document, chunking=self.chunking) for document in task.documents]
+            task = msgspec.structs.replace(task, documents=cut)
+        return msgspec.structs.replace(task, targets=self.targets)

@@ -1,0 +1,108 @@
+"""What golden profiles got: tables for the reports, a Markdown page and a JSON artefact of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from bakeoff.report.exports import section_markdown
+from bakeoff.results.schema import Section
+
+NOT_THERE = "N/A"
+
+
+def sections(figures: Mapping[str, Any], k: int) -> list[Section]:
+    """From the figures alone."""
+    return [_contenders(figures, k), _modes(figures, k), _eligibility(figures)]
+
+
+def _contenders(figures: Mapping[str, Any], k: int) -> Section:
+    rows = []
+    for label, found in figures["contenders"].items():
+        amounts = found["amounts"]
+        rows.append(
+            [
+                label,
+                _number(found["eligibility_precision"]),
+                f"{found['coverage']} ({found['coverage_share']:.0%})",
+                *([f"{amounts[what]:,.0f}" for what in ("mean", "median", "max")] if amounts else ["–"] * 3),
+                {True: "yes", False: "NO", None: "one round only"}[found["stable"]],
+            ]
+        )
+    return Section(
+        title="What the profiles got",
+        head=["Contender", "eligibility precision", f"Coverage@{k}", "amount mean", "median", "max", "stable"],
+        rows=rows,
+        notes=[
+            f"Snapshot {figures['snapshot']}: {figures['items']} items. Weights from {figures['weights_from']}: "
+            f"similarity {figures['weights']['similarity']:g}, keywords {figures['weights']['keywords']:g}.",
+            *(
+                f"{label}: {one['profile']} got {one['item']}, though {', '.join(one['reasons'])}"
+                for label, found in figures["contenders"].items()
+                for one in found["violations"]
+            ),
+        ],
+    )
+
+
+def _modes(figures: Mapping[str, Any], k: int) -> Section:
+    rows, moved = [], []
+    for label, found in figures["contenders"].items():
+        plain, hybrid = found["ndcg"]["no_similarity"], found["ndcg"]["hybrid"]
+        change = "–" if plain is None or hybrid is None else f"{hybrid - plain:+.3f}"
+        if plain is not None and hybrid is not None:
+            moved.append(abs(hybrid - plain))
+        calibrated = found["calibrated_threshold"]
+        rows.append(
+            [label, _number(plain), _number(hybrid), change, "–" if calibrated is None else f"{calibrated:.3f}"]
+        )
+    notes = [
+        "Proxy labels share features with the ranker (keywords, and in hybrid mode the similarity itself): a high NDCG "
+        "says that it agrees with them, not that people would."
+    ]
+    if moved:
+        notes.append(f"Between the two label modes NDCG@{k} moves by up to {max(moved):.3f}.")
+    notes.append(
+        "Calibrated thresholds are told, never applied: the median over profiles of the similarity that leaves the top "
+        "25% of the items without a common keyword (--calibrate-thresholds)."
+    )
+    return Section(
+        title=f"NDCG@{k} by label mode",
+        head=["Contender", "no_similarity", "hybrid", "change", "calibrated threshold"],
+        rows=rows,
+        notes=notes,
+    )
+
+
+def _eligibility(figures: Mapping[str, Any]) -> Section:
+    empty = [name for name, count in figures["eligible"].items() if not count]
+    counts = sorted(figures["eligible"].values())
+    notes = [f"Eligible items a profile: {counts[0]} to {counts[-1]}."] if counts else []
+    if empty:
+        notes.append(f"Nothing is eligible for {', '.join(empty)}: the list is empty.")
+    return Section(
+        title="Why items were shut out",
+        head=["Reason", "profile × item"],
+        rows=[[reason, str(count)] for reason, count in figures["shut_out"].items()],
+        notes=notes,
+    )
+
+
+def report(task: str, stamp: str, tables: list[Section]) -> str:
+    """The Markdown page."""
+    lines = [f"# Profiles of {task}, {stamp}", ""]
+    for table in tables:
+        lines += section_markdown(table)
+    return "\n".join(lines)
+
+
+def artifact(task: str, stamp: str, figures: Mapping[str, Any]) -> bytes:
+    """The same for machines, every profile's list included."""
+    content = msgspec.json.encode({"task": task, "made": stamp, **figures})
+    return msgspec.json.format(content, indent=2) + b"\n"
+
+
+def _number(value: float | None) -> str:
+    return NOT_THERE if value is None else f"{value:.3f}"

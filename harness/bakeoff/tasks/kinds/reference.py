@@ -1,0 +1,287 @@
+"""The nearest neighbours of a reference model stand as truth: how well do candidates reproduce them?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import Role, Vectors
+from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
+from numpy.typing import NDArray
+
+from bakeoff.core.task import Query, Task
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import Values, evaluate, join
+from bakeoff.lineup.contender import Contender, located
+from bakeoff.results.schema import Section
+from bakeoff.run.prepare import Embeddings, Entrant
+from bakeoff.run.runner import Outcome
+from bakeoff.search.exact import nearest
+from bakeoff.search.searchers import Index
+from bakeoff.search.stores.base import SIMILARITY_DIGITS, Hits
+from bakeoff.tasks.formats.items import read_documents
+from bakeoff.tasks.kinds.base import Extras, Kind
+from bakeoff.tasks.kinds.curves import Curve, curves_png
+
+Gain = Literal["binary", "rank"]
+PAIR_BLOCK = 2048  # pairs whose vectors are held at once
+COLUMNS = {
+    "recall": "Recall",
+    "ndcg": "NDCG",
+    "mrr": "MRR",
+    "map": "MAP (over relevant)",
+    "map(over=found)": "MAP (over found)",
+}
+
+
+class ReferenceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The model that stands for the truth: a contender without a store, since its search is exact."""
+
+    provider: str
+    model: str = ""
+    field: str = ""
+    options: dict[str, Any] = {}
+
+
+class Reference(Kind):
+    """Queries are sampled items of the corpus; at each k the truth is the reference's own top k, self excluded."""
+
+    name = "reference"
+    measures = ("map(over=found)@10",)
+
+    def __init__(
+        self,
+        name: str,
+        base: Path,
+        targets: Mapping[str, float],
+        corpus: str,
+        reference: Mapping[str, Any],
+        n: int = 500,
+        seed: int = 42,
+        k: Sequence[int] = (1, 3, 5, 10),
+        pairs: int = 10_000,
+        gain: Gain = "binary",
+        category: str = "",
+    ) -> None:
+        super().__init__(name, base, targets)
+        try:
+            entry = msgspec.convert(reference, ReferenceEntry)
+            self.cuts = sorted(set(msgspec.convert(k, list[int])))
+            self.n, self.seed, self.pairs, gain = msgspec.convert((n, seed, pairs, gain), tuple[int, int, int, Gain])
+        except msgspec.ValidationError as error:
+            raise InputError(str(error)) from None
+        if not self.cuts or self.cuts[0] < 1 or self.n < 1 or self.pairs < 1:
+            raise InputError("k, n and pairs must be at least 1", place="k" if not self.cuts else "")
+        PROVIDERS.check_options(entry.provider, entry.options)
+        self.reference = Contender(
+            label=entry.model or entry.provider,
+            provider=entry.provider,
+            model=entry.model,
+            field=entry.field,
+            options=located(entry.provider, entry.options, base),
+        )
+        self.corpus, self.category, self.gain = corpus, category, gain
+        self._top: dict[str, tuple[str, ...]] = {}
+        self._embeddings: Embeddings | None = None
+
+    @property
+    def models(self) -> tuple[Contender, ...]:
+        """The reference itself."""
+        return (self.reference,)
+
+    def task(self) -> Task:
+        """The corpus and the sampled items; the judgments follow when the reference has embedded them."""
+        documents = read_documents(self.base / self.corpus)
+        if len(documents) <= self.cuts[-1]:
+            raise InputError(
+                f"the top {self.cuts[-1]} of others needs more than {len(documents)} documents",
+                place="k",
+                remedy="give a smaller k or a larger corpus",
+            )
+        ids = sorted(document.id for document in documents)
+        drawn = set(random.Random(self.seed).sample(ids, min(self.n, len(ids))))
+        return Task(
+            name=self.task_name,
+            kind=self.name,
+            documents=documents,
+            queries=[
+                Query(
+                    id=document.id,
+                    text=document.whole(),
+                    category=str(document.metadata.get(self.category) or "") if self.category else "",
+                    item=document.id,
+                )
+                for document in documents
+                if document.id in drawn
+            ],
+            judgments={},
+            targets=self.targets,
+        )
+
+    def judged(self, task: Task, embeddings: Embeddings) -> Task:
+        """The reference's exact top k. Without the reference there is no truth, so nothing can run."""
+        self._embeddings = embeddings
+        try:
+            embedder, vectors = embeddings.of(self.reference)
+        except Unavailable as error:
+            raise BakeoffError(f"the reference {self.reference.label} can't run: {error}") from None
+        index = embeddings.index(self.reference)
+        rows = {chunk.id: row for row, chunk in enumerate(index.chunks)}
+        cut = [query.item for query in task.queries if query.item not in rows]
+        whole = embedder.embed([index.texts[item] for item in cut], Role.DOCUMENT) if cut else ()
+        others = dict(zip(cut, whole, strict=True))
+        asked = np.stack([vectors[rows[q.item]] if q.item in rows else others[q.item] for q in task.queries])
+        self._top = _neighbours(task.queries, asked, vectors, Index(index.chunks, self.cuts[-1]))
+        return msgspec.structs.replace(task, judgments=self.truth(self.cuts[-1]))
+
+    def truth(self, k: int) -> dict[str, dict[str, int]]:
+        """The judgments at one k: the reference's top k, all alike or graded by their place."""
+        return {
+            query: {item: 1 if self.gain == "binary" else k - place for place, item in enumerate(top[:k])}
+            for query, top in self._top.items()
+        }
+
+    def extras(self, outcome: Outcome) -> Extras:
+        """Every measure at every k, the similarities, a CSV for each contender and the chart of all."""
+        extras, ids = Extras(), [query.id for query in outcome.task.queries]
+        rows: list[list[str]] = []
+        curves: list[Curve] = []
+        for entrant in outcome.ran:
+            label = entrant.contender.label
+            found = {k: self._at(k, entrant, ids) for k in self.cuts}
+            stats = {k: {name: (_mean(v), _std(v)) for name, v in values.items()} for k, values in found.items()}
+            rows += [[label, str(k), *(f"{m:.3f}±{s:.3f}" for m, s in stats[k].values())] for k in self.cuts]
+            extras.files[f"{label}_results.csv"] = _csv(stats, len(ids))
+            extras.figures[label] = {
+                "at": {str(k): {n: {"mean": m, "std": s} for n, (m, s) in stats[k].items()} for k in self.cuts},
+                "similarity": self._similarity(entrant, outcome.lineup.seed),
+            }
+            curves += [
+                Curve(label, COLUMNS[name], k, mean, std) for k in self.cuts for name, (mean, std) in stats[k].items()
+            ]
+        if curves:
+            try:
+                extras.files["metrics_vs_k.png"] = curves_png(curves)
+            except Unavailable as error:
+                extras.warnings.append(f"metrics_vs_k.png is not drawn: {error}")
+        extras.sections = [self._table(rows, len(ids)), self._similarities(extras.figures)]
+        return extras
+
+    def _at(self, k: int, entrant: Entrant, ids: Sequence[str]) -> dict[str, Values]:
+        """All measures at one k, by the engine's own metrics: with k true neighbours, recall@k is overlap / k."""
+        measures = {name: Measure.parse(f"{name}@{k}") for name in COLUMNS}
+        scores = evaluate(join(entrant.rounds[0], self.truth(k), ids, k), list(measures.values()))
+        return {name: scores[measure] for name, measure in measures.items()}
+
+    def _similarity(self, entrant: Entrant, seed: int) -> dict[str, float | None] | None:
+        """Spearman's ρ and the mean absolute error of cosines over the same sampled pairs of pieces."""
+        contender, embeddings = entrant.contender, self._embeddings
+        if not contender.provider or embeddings is None:
+            return None
+        mine, theirs = embeddings.index(contender).chunks, embeddings.index(self.reference).chunks
+        if [chunk.id for chunk in mine] != [chunk.id for chunk in theirs]:
+            return None
+        first, second = sampled_pairs(len(mine), self.pairs, seed)
+        a = pair_similarities(embeddings.of(contender)[1], first, second)
+        b = pair_similarities(embeddings.of(self.reference)[1], first, second)
+        return {"spearman": spearman(a, b), "mae": float(np.abs(a - b).mean()), "pairs": len(a)}
+
+    def _table(self, rows: list[list[str]], queries: int) -> Section:
+        return Section(
+            title=f"Neighbours of {self.reference.label} reproduced",
+            head=["Contender", "k", *COLUMNS.values()],
+            rows=rows,
+            notes=[
+                f"Mean ± standard deviation (n − 1) over {queries} sampled items (seed {self.seed}). At each k the "
+                f"truth is the exact top k of {self.reference.label} without the item, so recall is overlap / k. "
+                "MAP divides by all k true neighbours, or by those that were found.",
+                "NDCG counts all true neighbours alike."
+                if self.gain == "binary"
+                else "NDCG grades true neighbours by their place: k for the first, 1 for the last.",
+            ],
+        )
+
+    def _similarities(self, figures: Mapping[str, Any]) -> Section:
+        rows = []
+        for label, figure in figures.items():
+            found = figure["similarity"]
+            if found is None:
+                rows.append([label, "–", "–", "–"])
+                continue
+            rho = "–" if found["spearman"] is None else f"{found['spearman']:.3f}"
+            rows.append([label, rho, f"{found['mae']:.3f}", f"{found['pairs']:,}"])
+        return Section(
+            title=f"Similarities against {self.reference.label}'s",
+            head=["Contender", "Spearman ρ", "MAE", "pairs"],
+            rows=rows,
+            notes=["Cosine of the same sampled pairs of documents under both models."],
+        )
+
+
+def _neighbours(queries: Sequence[Query], asked: Vectors, vectors: Vectors, index: Index) -> dict[str, tuple[str, ...]]:
+    """Ranked by the one rule, ties and pieces included; a block of queries at a time."""
+    reach = index.reach_past("any")
+    places, scores = nearest(asked, vectors, reach)
+
+    def hits(row: int, k: int) -> Hits:
+        if k <= reach:
+            return Hits([index.chunks[place].id for place in places[row]], scores[row].tolist())
+        wider, similarity = nearest(asked[row : row + 1], vectors, k)
+        return Hits([index.chunks[place].id for place in wider[0]], similarity[0].tolist())
+
+    return {
+        query.id: index.ranking(hits(row, reach), lambda k, row=row: hits(row, k), query.item).ids  # type: ignore[misc]
+        for row, query in enumerate(queries)
+    }
+
+
+def sampled_pairs(n: int, pairs: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of different rows: all of them if they are few, else drawn with replacement."""
+    if n * (n - 1) // 2 <= pairs:
+        first, second = np.triu_indices(n, 1)
+        return first.astype(np.int64), second.astype(np.int64)
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, n, size=pairs)
+    return first, (first + rng.integers(1, n, size=pairs)) % n
+
+
+def pair_similarities(vectors: Vectors, first: NDArray[np.int64], second: NDArray[np.int64]) -> Values:
+    """The inner products of these rows, a block of pairs at a time: never a matrix of all against all."""
+    found = np.empty(len(first))
+    for start in range(0, len(first), PAIR_BLOCK):
+        rows = slice(start, start + PAIR_BLOCK)
+        found[rows] = np.einsum("ij,ij->i", vectors[first[rows]], vectors[second[rows]])
+    return np.round(found, SIMILARITY_DIGITS)
+
+
+def spearman(a: Values, b: Values) -> float | None:
+    """Rank correlation with ties at their mean rank; unknown where one side is all ties."""
+    from scipy.stats import rankdata
+
+    x, y = rankdata(a), rankdata(b)
+    x, y = x - x.mean(), y - y.mean()
+    norm = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / norm if norm else None
+
+
+def _mean(values: Values) -> float:
+    return float(values.mean())
+
+
+def _std(values: Values) -> float:
+    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+
+
+def _csv(stats: Mapping[int, Mapping[str, tuple[float, float]]], queries: int) -> str:
+    names = {name: name.replace("(over=found)", "_over_found") for name in COLUMNS}
+    head = ["k", *(f"{column}_{part}" for column in names.values() for part in ("mean", "std")), "queries"]
+    lines = [",".join(head)]
+    for k, values in stats.items():
+        figures = [repr(round(figure, 12)) for name in names for figure in values[name]]
+        lines.append(",".join([str(k), *figures, str(queries)]))
+    return "\n".join(lines) + "\n"

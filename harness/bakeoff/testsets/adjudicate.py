@@ -1,0 +1,88 @@
+"""Settling what annotators disagree on: one pair at a time, each decision kept at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.files import read_json
+from bakeoff.testsets.agreement import Disagreement, disagreements
+from bakeoff.testsets.folder import Annotation, Pair, Settled, TaskFolder
+
+
+class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of a file of decisions."""
+
+    query_id: str
+    page_id: int
+    grade: int
+    why: str = ""
+
+
+@dataclass(slots=True)
+class Adjudication:
+    """What is open in a task, and what was decided so far."""
+
+    folder: TaskFolder
+    _settled: dict[Pair, Settled] = field(init=False)
+    _given: dict[str, dict[Pair, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._settled = {(entry.query_id, str(entry.page_id)): entry for entry in self.folder.settled()}
+        self._given = voices(self.folder.annotators())
+
+    def open(self) -> list[Disagreement]:
+        """Pairs with more than one grade and no decision, the widest apart first.
+
+        A decision was made on the grades it lists; when an annotator gives another one, the pair is open again.
+        """
+        return [
+            it
+            for it in disagreements(self._given)
+            if (entry := self._settled.get((it.query, it.document))) is None or entry.grades != it.grades
+        ]
+
+    def decide(self, query: str, document: str, grade: int, why: str = "") -> None:
+        """Keeps one decision; it is on disk when this returns."""
+        self.folder.check(query, document, grade)
+        pair = (query, document)
+        given = {name: grades[pair] for name, grades in self._given.items() if pair in grades}
+        if not given:
+            raise InputError(f"nobody has graded {query}, {document}", remedy="grade it first: `bakeoff annotate`")
+        self._settled[pair] = Settled(query_id=query, page_id=int(document), grades=given, grade=grade, why=why)
+        self.folder.write_settled(self._settled.values())
+
+    def decide_from(self, path: Path) -> int:
+        """All decisions of a JSON file, checked before the first is kept."""
+        decisions = read_json(path, list[Decision])
+        for place, decision in enumerate(decisions):
+            try:
+                self.folder.check(decision.query_id, str(decision.page_id), decision.grade)
+            except InputError as error:
+                raise InputError(error.problem, file=path, place=f"$[{place}]", remedy=error.remedy) from None
+        for decision in decisions:
+            self.decide(decision.query_id, str(decision.page_id), decision.grade, decision.why)
+        return len(decisions)
+
+    def ask(self, ask: Callable[[Disagreement], tuple[int, str] | None]) -> int:
+        """Goes through what is open; None from `ask` leaves a pair open."""
+        decided = 0
+        for it in self.open():
+            answer = ask(it)
+            if answer is not None:
+                self.decide(it.query, it.document, *answer)
+                decided += 1
+        return decided
+
+
+def voices(annotators: Mapping[str, Annotation]) -> dict[str, dict[Pair, int]]:
+    """Whose grades count for a pair: the people's where people graded it, otherwise the models'."""
+    people = {pair for it in annotators.values() if it.kind == "person" for pair in it.pairs()}
+    return {
+        name: {pair: grade for pair, grade in it.pairs().items() if it.kind == "person" or pair not in people}
+        for name, it in annotators.items()
+    }

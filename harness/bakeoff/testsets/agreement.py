@@ -1,0 +1,209 @@
+"""How far annotators agree beyond chance: κ for two, Fleiss' κ and Krippendorff's α for more, with intervals.
+
+Each statistic is a function of sums over pairs, so a bootstrap sample is a weighted sum, and all samples one product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from bakeoff.statistics.tests import RESAMPLES, SEED, bca_of_sums
+
+Weights = Literal["plain", "linear", "quadratic"]
+Values = NDArray[np.float64]
+MISSING = -1
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """A statistic with its 95% interval; None where it is not defined (everyone always gave the same grade)."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class TwoWay(msgspec.Struct, frozen=True):
+    """Two annotators: the share of equal grades, κ by three weightings, and who gave what where the other gave what."""
+
+    a: str
+    b: str
+    pairs: int
+    equal: float
+    plain: Estimate
+    linear: Estimate
+    quadratic: Estimate
+    confusion: list[list[int]]
+
+
+class Disagreement(msgspec.Struct, frozen=True):
+    """A pair and the grades it got."""
+
+    query: str
+    document: str
+    grades: dict[str, int]
+
+    @property
+    def spread(self) -> int:
+        """How far apart the outermost are."""
+        return max(self.grades.values()) - min(self.grades.values())
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """All that can be said of a set of annotators."""
+
+    annotators: list[str]
+    pairs: int
+    two: list[TwoWay]
+    fleiss: Estimate
+    fleiss_pairs: int
+    alpha: Estimate
+    worst: list[Disagreement]
+
+
+def agreement(
+    given: Mapping[str, Mapping[tuple[str, str], int]], scale: int = 4, *, seed: int = SEED, resamples: int = RESAMPLES
+) -> Agreement:
+    """Compares everyone with everyone. Queries are resampled, as the grades within one are not independent."""
+    names = list(given)
+    pairs = sorted({pair for grades in given.values() for pair in grades})
+    table = np.array([[given[name].get(pair, MISSING) for name in names] for pair in pairs], dtype=np.int64)
+    table = table.reshape(len(pairs), len(names))
+    groups = _groups([query for query, _ in pairs])
+
+    def estimate(parts: Values, statistic: Callable[[Values], Values], keep: NDArray[np.bool_]) -> Estimate:
+        if not keep.any():
+            return Estimate(None)
+        return _estimate(parts[keep].reshape(int(keep.sum()), -1), groups[keep], statistic, seed, resamples)
+
+    two = []
+    for i, j in combinations(range(len(names)), 2):
+        keep = (table[:, i] >= 0) & (table[:, j] >= 0)
+        cells = _confusions(table[:, i], table[:, j], scale)
+        by_weight = {
+            name: estimate(cells, _of_tables(lambda t, name=name: kappa(t, name), scale), keep)  # type: ignore[misc]
+            for name in ("plain", "linear", "quadratic")
+        }
+        counts = cells[keep].sum(axis=0)
+        equal = float(np.trace(counts) / counts.sum()) if keep.any() else float("nan")
+        two.append(
+            TwoWay(names[i], names[j], int(keep.sum()), equal, **by_weight, confusion=counts.astype(int).tolist())
+        )
+    full = np.asarray((table >= 0).all(axis=1)) & (len(names) > 1)
+    counts_by_pair = _counts(table, scale)
+    several = counts_by_pair.sum(axis=1) > 1
+    return Agreement(
+        annotators=names,
+        pairs=len(pairs),
+        two=two,
+        fleiss=estimate(counts_by_pair_parts(counts_by_pair), lambda s: fleiss_of_sums(s, len(names)), full),
+        fleiss_pairs=int(full.sum()),
+        alpha=estimate(coincidences(counts_by_pair), _of_tables(ordinal_alpha, scale), several),
+        worst=disagreements(given),
+    )
+
+
+def disagreements(given: Mapping[str, Mapping[tuple[str, str], int]]) -> list[Disagreement]:
+    """The pairs that got more than one grade, the widest apart first."""
+    pairs = sorted({pair for grades in given.values() for pair in grades})
+    found = [
+        Disagreement(*pair, {name: grades[pair] for name, grades in given.items() if pair in grades}) for pair in pairs
+    ]
+    return sorted((it for it in found if it.spread), key=lambda it: (-it.spread, it.query, it.document))
+
+
+def kappa(tables: Values, weights: Weights = "plain") -> Values:
+    """Cohen's κ of confusion tables (…, grades, grades): 1 − observed over expected disagreement."""
+    scale = tables.shape[-1]
+    apart = np.abs(np.subtract.outer(np.arange(scale), np.arange(scale))).astype(np.float64)
+    cost = {"plain": (apart > 0).astype(np.float64), "linear": apart, "quadratic": apart**2}[weights]
+    total = tables.sum(axis=(-2, -1))
+    expected = tables.sum(axis=-1)[..., :, None] * tables.sum(axis=-2)[..., None, :]
+    observed, chance = (tables * cost).sum(axis=(-2, -1)), (expected * cost).sum(axis=(-2, -1))
+    return 1 - _divided(observed * total, chance)
+
+
+def fleiss(counts: Values) -> float:
+    """Fleiss' κ of a table of pairs × grades: how often each grade was given, by equally many annotators."""
+    raters = int(counts[0].sum())
+    return float(fleiss_of_sums(counts_by_pair_parts(counts).sum(axis=0)[None, :], raters)[0])
+
+
+def counts_by_pair_parts(counts: Values) -> Values:
+    """What Fleiss' κ is summed from: a pair's equal twos of annotators, and how often each grade was given."""
+    equal = (counts * (counts - 1)).sum(axis=1, keepdims=True)
+    return np.concatenate((np.ones((len(counts), 1)), equal, counts), axis=1)
+
+
+def fleiss_of_sums(sums: Values, raters: int) -> Values:
+    """Rows of (pairs, equal twos, grades…) → κ."""
+    pairs, equal, grades = sums[:, 0], sums[:, 1], sums[:, 2:]
+    observed = _divided(equal, pairs * raters * (raters - 1))
+    shares = _divided(grades, (pairs * raters)[:, None])
+    chance = (shares**2).sum(axis=1)
+    return _divided(observed - chance, 1 - chance)
+
+
+def coincidences(counts: Values) -> Values:
+    """Krippendorff's coincidence table of each pair: all ordered twos of its grades, over one less than there are."""
+    given = counts.sum(axis=1)
+    twos = counts[:, :, None] * counts[:, None, :]
+    twos -= counts[:, :, None] * np.eye(counts.shape[1])
+    return np.where(given[:, None, None] > 1, twos / np.maximum(given - 1, 1)[:, None, None], 0.0)
+
+
+def ordinal_alpha(tables: Values) -> Values:
+    """α of coincidence tables with Krippendorff's ordinal distance: the ranks between two grades, by their use."""
+    totals = tables.sum(axis=-1)
+    n = totals.sum(axis=-1)
+    below = np.cumsum(totals, axis=-1)
+    middle = below - totals / 2  # the rank in the middle of a grade's block
+    distance = (middle[..., :, None] - middle[..., None, :]) ** 2
+    observed = (tables * distance).sum(axis=(-2, -1))
+    chance = (totals[..., :, None] * totals[..., None, :] * distance).sum(axis=(-2, -1))
+    return 1 - _divided(observed * (n - 1), chance)
+
+
+def _estimate(
+    parts: Values, groups: NDArray[np.int64], statistic: Callable[[Values], Values], seed: int, resamples: int
+) -> Estimate:
+    _, place = np.unique(groups, return_inverse=True)
+    sums = np.zeros((int(place.max()) + 1, parts.shape[1]))
+    np.add.at(sums, place, parts)
+    if len(sums) == 1:
+        sums = parts  # a single query: its pairs are all there is to resample
+    value, low, high = bca_of_sums(sums, statistic, resamples=resamples, seed=seed)
+    return Estimate(*(None if np.isnan(it) else float(it) for it in (value, low, high)))
+
+
+def _of_tables(statistic: Callable[[Values], Values], scale: int) -> Callable[[Values], Values]:
+    return lambda sums: statistic(sums.reshape(-1, scale, scale))
+
+
+def _confusions(a: NDArray[np.int64], b: NDArray[np.int64], scale: int) -> Values:
+    """A table with a single 1 for each pair that both graded."""
+    cells = np.zeros((len(a), scale, scale))
+    both = np.flatnonzero((a >= 0) & (b >= 0))
+    cells[both, a[both], b[both]] = 1
+    return cells
+
+
+def _counts(table: NDArray[np.int64], scale: int) -> Values:
+    return np.stack([(table == grade).sum(axis=1) for grade in range(scale)], axis=1).astype(np.float64)
+
+
+def _groups(names: Sequence[str]) -> NDArray[np.int64]:
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names], dtype=np.int64)
+
+
+def _divided(part: NDArray[Any], whole: NDArray[Any]) -> Values:
+    """NaN where there is nothing to divide by: then the statistic is not defined."""
+    answer = np.full(np.broadcast_shapes(part.shape, whole.shape), np.nan)
+    np.divide(part, whole, out=answer, where=np.broadcast_to(whole != 0, answer.shape))
+    return answer

@@ -1,0 +1,114 @@
+"""Queries by a chat model: it sees a few documents and asks as somebody who does not know their words."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from bakeoff.chat.ask import Asker, Question, Unusable, read_object
+from bakeoff.tasks.formats.native import Article
+from bakeoff.testsets.generate import Draft, Wish
+
+SHOWN = 3  # documents a prompt
+ROUNDS = 4  # prompts for each one that would do if nothing were dropped
+LONGEST = 1500  # characters of a document that are shown
+
+
+class _Query(msgspec.Struct):
+    text: str
+    documents: list[int]
+
+
+class _Answer(msgspec.Struct):
+    queries: list[_Query]
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "queries": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "text": {"type": "string"},
+                    "documents": {"type": "array", "items": {"type": "integer"}},
+                },
+                "required": ["text", "documents"],
+            },
+        }
+    },
+    "required": ["queries"],
+}
+
+
+class Composer:
+    """Asks for as many queries as are wanted, of other documents in each round, until the filter is content."""
+
+    def __init__(self, *, asker: Asker) -> None:
+        self._asker = asker
+
+    def drafts(self, articles: Sequence[Article], category: str, wish: Wish) -> Iterator[Draft]:
+        """One prompt at a time, so that no more are paid for than are needed."""
+        for number, question in enumerate(self.questions(articles, category, wish)):
+            shown = _shown(articles, category, wish.seed, number)
+            known = {article.page_id for article in shown}
+            for query in self._asker.ask(question, lambda text, known=known: _read(text, known)).queries:  # type: ignore[misc]
+                yield Draft(" ".join(query.text.split()), category, tuple(dict.fromkeys(query.documents)))
+
+    def questions(self, articles: Sequence[Article], category: str, wish: Wish) -> Iterator[Question]:
+        """The prompts for one category, in the order in which they would be asked."""
+        for number in range(ROUNDS * -(-wish.n // SHOWN)):
+            shown = _shown(articles, category, wish.seed, number)
+            yield Question(_prompt(shown, category, wish), SCHEMA, wish.seed)
+
+
+def _shown(articles: Sequence[Article], category: str, seed: int, number: int) -> list[Article]:
+    """Each round goes on where the last one ended, over an order drawn for the category."""
+    ordered = sorted(articles, key=lambda it: hashlib.sha256(f"{seed}:{category}:{it.page_id}".encode()).hexdigest())
+    first = number * SHOWN
+    places = dict.fromkeys((first + step) % len(ordered) for step in range(SHOWN))
+    return [ordered[place] for place in places]
+
+
+def _read(text: str, known: set[int]) -> _Answer:
+    answer = read_object(text, _Answer)
+    if not answer.queries:
+        raise Unusable("it holds no query")
+    for query in answer.queries:
+        if not query.text.strip():
+            raise Unusable("a query in it is empty")
+        if not query.documents or not set(query.documents) <= known:
+            raise Unusable(
+                f"query {query.text!r} names documents that were not shown; their numbers are {sorted(known)}"
+            )
+    return answer
+
+
+def _prompt(shown: Sequence[Article], category: str, wish: Wish) -> str:
+    about = wish.categories[category].about
+    documents = "\n\n".join(
+        f"Document {article.page_id}: {article.title}\n{article.summary[:LONGEST]}" for article in shown
+    )
+    lines = [
+        "You write search queries to test a search engine. Below are documents that it should find.",
+        f"Write {SHOWN} queries of the category “{category}”" + (f" ({about})." if about else "."),
+        "Each must be answered by one or more of these documents, and sound like a person who has not read them.",
+        "Do not repeat their wording: no titles, no names, no telling words from the text.",
+        "Use other words for the same thing.",
+        "Make the queries differ from each other, each at most 15 words.",
+    ]
+    if wish.language != "en":
+        lines.append(f"Write the queries in the language with the code “{wish.language}”.")
+    if wish.as_of is not None:
+        lines.append(
+            f"The person asks on {wish.as_of.isoformat()}: each query must depend on that date (what is so by then, "
+            "since when, how long ago), and must be answerable by what the documents say up to it."
+        )
+    lines.append(
+        'Answer with one JSON object: {"queries": [{"text": "the query", "documents": [numbers of the documents '
+        "that answer it]}]}."
+    )
+    return "\n".join(lines) + f"\n\n{documents}"

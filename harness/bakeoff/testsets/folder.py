@@ -1,0 +1,267 @@
+"""A task in the making: its files, what each annotator gave, and the truth that is settled from it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal, TypeVar
+
+import msgspec
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.files import read_json, read_toml, write_atomic, write_json
+from bakeoff.tasks.formats import task_description
+from bakeoff.tasks.formats.native import GRADES, Article, GroundTruth, QueryEntry, QueryFile, read_articles
+
+T = TypeVar("T")
+Pair = tuple[str, str]  # query id, document id
+ADJUDICATION, POOL = "adjudication.json", "pool.json"
+
+
+class Annotation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """`annotations/<who>.json`: what one annotator, a person or a model, gave."""
+
+    metadata: dict[str, Any] = {}
+    grades: dict[str, dict[str, int]] = {}
+    notes: dict[str, dict[str, str]] = {}
+
+    @property
+    def kind(self) -> Literal["person", "model"]:
+        """People outrank models where both graded a pair."""
+        return "model" if self.metadata.get("kind") == "model" else "person"
+
+    def pairs(self) -> dict[Pair, int]:
+        """The grades by pair."""
+        return {(query, document): grade for query, row in self.grades.items() for document, grade in row.items()}
+
+
+class Settled(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One entry of `annotations/adjudication.json`: who gave what, what it came to, and why."""
+
+    query_id: str
+    page_id: int
+    grades: dict[str, int]
+    grade: int
+    why: str = ""
+
+
+class Pool(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """`annotations/pool.json`: the pairs to grade, in an order that tells nothing about who found them."""
+
+    metadata: dict[str, Any] = {}
+    pairs: dict[str, list[str]]
+
+
+@dataclass(slots=True)
+class TaskFolder:
+    """The files of a native task, read one by one: a truth that was half written can be written again."""
+
+    path: Path
+    articles_path: Path
+    queries_path: Path
+    truth_path: Path
+    articles: list[Article]
+    queries: QueryFile
+    truth: GroundTruth
+    _asked: dict[str, int] = field(init=False)
+    _found: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._asked = {entry.query_id: place for place, entry in enumerate(self.queries.queries)}
+        self._found = {str(page.page_id): place for place, page in enumerate(self.articles)}
+
+    @classmethod
+    def open(cls, source: str) -> TaskFolder:
+        """A task by name, by its task.toml or by the folder that holds one."""
+        path = task_description(source, Path())
+        description = read_toml(path, dict[str, Any])
+        if description.get("format") != "native":
+            raise InputError(
+                f"is a task of format {description.get('format')!r}", file=path, place="format",
+                remedy="only native tasks are graded here: import the documents with `bakeoff corpus import`",
+            )  # fmt: skip
+        places = {
+            name: path.parent / str(description.get(name, "")) for name in ("articles", "queries", "ground_truth")
+        }
+        truth = places["ground_truth"]
+        return cls(
+            path=path,
+            articles_path=places["articles"],
+            queries_path=places["queries"],
+            truth_path=truth,
+            articles=read_articles(places["articles"]).articles,
+            queries=read_json(places["queries"], QueryFile),
+            truth=read_json(truth, GroundTruth) if truth.exists() else GroundTruth(grades={}),
+        )
+
+    @property
+    def annotations(self) -> Path:
+        """Where annotators' files lie."""
+        return self.path.parent / "annotations"
+
+    @property
+    def guidelines(self) -> str:
+        """What annotators are told, if the task says anything of its own."""
+        path = self.path.parent / "GUIDELINES.md"
+        return path.read_text() if path.is_file() else ""
+
+    @property
+    def size(self) -> int:
+        """How many pairs there are in all."""
+        return len(self._asked) * len(self._found)
+
+    def all_pairs(self) -> list[Pair]:
+        """Every query with every document."""
+        return [(query, document) for query in self._asked for document in self._found]
+
+    def place(self, pair: Pair) -> tuple[int, int]:
+        """Where a pair stands in the task: the order of everything that is written."""
+        return self._asked[pair[0]], self._found[pair[1]]
+
+    def has(self, query: str, document: str) -> bool:
+        """Whether the task has this pair."""
+        return query in self._asked and document in self._found
+
+    def file_of(self, who: str) -> Path:
+        """An annotator's file; a name that would leave the folder, or is taken by ours, is refused."""
+        name = re.sub(r"[^\w.+@-]+", "-", who.strip()).strip(".-")
+        if not name or f"{name}.json" in (ADJUDICATION, POOL):
+            raise InputError(f"{who!r} is no name for an annotator", place="--who", remedy="letters and digits")
+        return self.annotations / f"{name}.json"
+
+    def read(self, path: Path) -> Annotation:
+        """One annotator's grades, each of a known pair and on the scale."""
+        annotation = read_json(path, Annotation)
+        for (query, document), grade in annotation.pairs().items():
+            self.check(query, document, grade, path)
+        return annotation
+
+    def check(self, query: str, document: str, grade: int, file: Path | None = None) -> None:
+        """Refuses a grade off the scale and a pair that the task does not have."""
+        place = f"$.grades.{query}.{document}"
+        if not self.has(query, document):
+            raise InputError(f"the task has no pair {query}, {document}", file=file, place=place)
+        if grade not in GRADES or isinstance(grade, bool):
+            raise InputError(f"grade {grade} is out of range", file=file, place=place, remedy="use 0, 1, 2 or 3")
+
+    def annotators(self) -> dict[str, Annotation]:
+        """Everyone's grades by name."""
+        files = sorted(self.annotations.glob("*.json")) if self.annotations.is_dir() else []
+        return {path.stem: self.read(path) for path in files if path.name not in (ADJUDICATION, POOL)}
+
+    def settled(self) -> list[Settled]:
+        """What was adjudicated so far."""
+        path = self.annotations / ADJUDICATION
+        found = read_json(path, list[Settled]) if path.exists() else []
+        for entry in found:
+            self.check(entry.query_id, str(entry.page_id), entry.grade, path)
+        return found
+
+    def write_settled(self, entries: Iterable[Settled]) -> None:
+        """All entries, in one order."""
+        ordered = sorted(entries, key=lambda entry: self.place((entry.query_id, str(entry.page_id))))
+        write_json(self.annotations / ADJUDICATION, ordered)
+
+    def pool(self) -> list[Pair]:
+        """The pairs to grade: those of the pool, or all where nothing was pooled."""
+        path = self.annotations / POOL
+        if not path.exists():
+            return self.all_pairs()
+        found = read_json(path, Pool)
+        for query, documents in found.pairs.items():
+            for document in documents:
+                if not self.has(query, document):
+                    raise InputError(
+                        f"the task has no pair {query}, {document}", file=path,
+                        remedy="queries or documents changed: remove this file and run `bakeoff grade` again",
+                    )  # fmt: skip
+        return [(query, document) for query, documents in found.pairs.items() for document in documents]
+
+    def write_truth(self) -> Truth:
+        """Settles everyone's grades and writes what `bakeoff run` reads. Grades from elsewhere stay."""
+        truth = settle(self.annotators(), self.settled())
+        grades = {query: dict(row) for query, row in self.truth.grades.items()}
+        for (query, document), grade in truth.grades.items():
+            grades.setdefault(query, {})[document] = grade
+        self.truth.grades = self.in_order(grades)
+        names = {str(number): words for number, words in GRADES.items()}
+        self.truth.metadata |= {"pairs": sum(map(len, self.truth.grades.values())), "scale": names}
+        write_json(self.truth_path, self.truth)
+        self.queries.queries = [
+            told(entry, self.truth.grades.get(entry.query_id, {})) for entry in self.queries.queries
+        ]
+        write_json(self.queries_path, self.queries)
+        return truth
+
+    def in_order(self, rows: Mapping[str, Mapping[str, T]]) -> dict[str, dict[str, T]]:
+        """Queries and documents as the task has them: a file must not depend on the order in which grades came."""
+        return {
+            query: dict(sorted(rows[query].items(), key=lambda item: self._found[item[0]]))
+            for query in self._asked
+            if query in rows
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What the annotators came to, and the pairs that they left open."""
+
+    grades: dict[Pair, int]
+    open: list[Pair]
+
+
+def settle(annotators: Mapping[str, Annotation], settled: Sequence[Settled]) -> Truth:
+    """Adjudicated first, then the people's majority, then the models'."""
+    decided = {(entry.query_id, str(entry.page_id)): entry.grade for entry in settled}
+    given: dict[Pair, dict[str, list[int]]] = {}
+    for annotation in annotators.values():
+        for pair, grade in annotation.pairs().items():
+            given.setdefault(pair, {}).setdefault(annotation.kind, []).append(grade)
+    grades, left = {}, []
+    for pair, kinds in given.items():
+        voices = kinds.get("person") or kinds["model"]
+        grades[pair] = decided.get(pair, majority(voices))
+        if pair not in decided and not decisive(voices):
+            left.append(pair)
+    return Truth(grades | decided, left)
+
+
+def majority(grades: Sequence[int]) -> int:
+    """The grade most often given; among equals the one nearest to the middle of all, then the lower."""
+    counts, middle = Counter(grades), median(grades)
+    return min(counts, key=lambda grade: (-counts[grade], abs(grade - middle), grade))
+
+
+def decisive(grades: Sequence[int]) -> bool:
+    """Whether more than half gave the same grade."""
+    return 2 * max(Counter(grades).values()) > len(grades)
+
+
+def told(entry: QueryEntry, grades: Mapping[str, int]) -> QueryEntry:
+    """The query with the part of the truth that readers of its file see, best documents first."""
+    shown = sorted(((page, grade) for page, grade in grades.items() if grade), key=lambda item: -item[1])
+    return msgspec.structs.replace(
+        entry,
+        expected_results=[int(page) for page, grade in grades.items() if grade >= 2],
+        relevance_annotations=dict(shown),
+    )
+
+
+def write_task(folder: Path, articles: Path, queries: QueryFile) -> Path:
+    """A new task's files: ungraded, but complete, so that every command takes it."""
+    import os
+
+    relative = Path(os.path.relpath(articles.resolve(), folder.resolve())).as_posix()
+    write_json(folder / "queries.json", queries)
+    write_json(folder / "ground_truth.json", GroundTruth(grades={}))
+    path = folder / "task.toml"
+    write_atomic(
+        path,
+        f'format = "native"\narticles = {msgspec.json.encode(relative).decode()}\nqueries = "queries.json"\n'
+        'ground_truth = "ground_truth.json"\nrel = 2 # related and direct matches count as found\n',
+    )
+    return path

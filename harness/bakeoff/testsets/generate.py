@@ -1,0 +1,181 @@
+"""Queries for a corpus: two makers behind one interface, and the filter that both must pass."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import Registry
+
+from bakeoff.core.progress import Progress, silent
+from bakeoff.lineup.lineup import Category
+from bakeoff.tasks.formats.native import Article, QueryEntry, QueryFile
+from bakeoff.testsets.words import overlap, similarity
+
+MOST_ALIKE = 0.6
+MOST_OVERLAP = 0.5
+
+
+DEFAULT_CATEGORIES: Mapping[str, Category] = {
+    "geographic": Category("where something lies: regions, neighbours, distances, heights, coasts and climates"),
+    "landmark": Category("sights, parks, buildings and what a visitor can do there"),
+    "historical": Category("origins, events, people and changes in the past"),
+    "administrative": Category("how a place is governed: status, founding, population, seats, courts and districts"),
+    "semantic": Category("a need or an idea in everyday words that never names the thing itself"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A query as a maker proposes it, with the documents that it was made from."""
+
+    text: str
+    category: str
+    sources: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked of a maker."""
+
+    categories: Mapping[str, Category]
+    n: int
+    seed: int = 42
+    language: str = "en"
+    as_of: datetime.date | None = None
+
+
+class Maker(Protocol):
+    """Proposes queries, best first and as many as it can: the filter takes what it needs and then stops asking."""
+
+    def drafts(self, articles: Sequence[Article], category: str, wish: Wish) -> Iterator[Draft]:
+        """Proposals for one category."""
+
+
+MAKERS: Registry[Maker] = Registry(
+    "query maker",
+    "bakeoff.makers",
+    {"templates": "bakeoff.testsets.templates:Templates", "llm": "bakeoff.testsets.compose:Composer"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A draft that was not taken, and why."""
+
+    text: str
+    category: str
+    why: str
+
+
+@dataclass(slots=True)
+class Generated:
+    """What passed the filter, what did not, and how lexical the rest is."""
+
+    queries: list[Draft] = field(default_factory=list)
+    overlaps: list[float] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    short: dict[str, int] = field(default_factory=dict)
+
+
+def generate(
+    articles: Sequence[Article],
+    maker: Maker,
+    wish: Wish,
+    *,
+    most_overlap: float = MOST_OVERLAP,
+    most_alike: float = MOST_ALIKE,
+    existing: Sequence[str] = (),
+    progress: Progress = silent,
+) -> Generated:
+    """n queries for each category, none like another and none that its source's words give away."""
+    by_id = {article.page_id: f"{article.title}\n{article.summary}" for article in articles}
+    found = Generated()
+    with progress("queries", wish.n * len(wish.categories)) as advance:
+        for category, kind in wish.categories.items():
+            taken, meant = 0, [it for it in articles if not kind.of or set(kind.of) & set(it.categories)]
+            for draft in maker.drafts(meant, category, wish) if meant else ():
+                source = "\n".join(by_id[page] for page in draft.sources)
+                shared = overlap(draft.text, source, wish.language)
+                if why := _objection(draft, shared, found, existing, most_overlap, most_alike):
+                    found.dropped.append(Dropped(draft.text, category, why))
+                    continue
+                found.queries.append(draft)
+                found.overlaps.append(shared)
+                taken += 1
+                advance(1)
+                if taken == wish.n:
+                    break
+            if taken < wish.n:
+                found.short[category] = taken
+    return found
+
+
+def _objection(
+    draft: Draft, shared: float, found: Generated, existing: Sequence[str], most_overlap: float, most_alike: float
+) -> str:
+    if not draft.text.strip():
+        return "empty"
+    if shared > most_overlap:
+        return f"{shared:.0%} of its words stand in its source (limit {most_overlap:.0%})"
+    for other in (*existing, *(query.text for query in found.queries)):
+        if (alike := similarity(draft.text, other)) >= most_alike:
+            return f"{alike:.0%} like “{other}” (limit {most_alike:.0%})"
+    return ""
+
+
+def query_file(
+    found: Generated, wish: Wish, maker: str, existing: QueryFile | None = None, extra: Mapping[str, Any] | None = None
+) -> QueryFile:
+    """The drafts with ids, behind those that were there; sources and refusals stand in the metadata."""
+    entries = list(existing.queries) if existing else []
+    metadata: dict[str, Any] = dict(existing.metadata) if existing else {}
+    used = {entry.query_id for entry in entries}
+    sources: dict[str, list[int]] = dict(metadata.get("sources", {}))
+    for draft in found.queries:
+        name = _free_id(draft.category, used)
+        used.add(name)
+        sources[name] = list(draft.sources)
+        entries.append(
+            QueryEntry(
+                query_id=name,
+                query_text=draft.text,
+                category=draft.category,
+                expected_results=[],
+                relevance_annotations={},
+            )
+        )
+    metadata |= {
+        "queries": len(entries),
+        "categories": list(dict.fromkeys(entry.category for entry in entries)),
+        "maker": maker,
+        "language": wish.language,
+        "seed": wish.seed,
+        **({"as_of": wish.as_of.isoformat()} if wish.as_of else {}),
+        **(extra or {}),
+        "sources": sources,
+        "dropped": [*metadata.get("dropped", ()), *({"text": it.text, "why": it.why} for it in found.dropped)],
+    }
+    return QueryFile(metadata=metadata, queries=entries)
+
+
+def _free_id(category: str, used: set[str]) -> str:
+    stem = re.sub(r"[^\w-]+", "_", category.lower()).strip("_") or "query"
+    number = 1
+    while (name := f"{stem}_{number:03d}") in used:
+        number += 1
+    return name
+
+
+def check_categories(categories: Mapping[str, str | Category]) -> dict[str, Category]:
+    """A line-up's own categories; a bare text stands for what the category is about."""
+    checked: dict[str, Category] = {}
+    for name, value in (categories or DEFAULT_CATEGORIES).items():
+        if not name.strip():
+            raise InputError("a category has no name", place="categories")
+        checked[name] = Category(value) if isinstance(value, str) else value
+    return checked

@@ -1,0 +1,177 @@
+"""What a task can and can't tell, before money is spent on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from bakeoff.core.progress import Progress, silent
+from bakeoff.core.task import Task
+from bakeoff.embedding.preflight import task_warnings
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import Scores, Values, evaluate, join
+from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, Ints
+from bakeoff.lineup.lineup import Contender, Lineup
+from bakeoff.results.verdict import detectable_difference
+from bakeoff.run.runner import Settings, run
+from bakeoff.testsets.generate import MOST_ALIKE
+from bakeoff.testsets.words import near_duplicates, overlap
+
+MOST_RELEVANT = 0.5  # of the corpus: above it a random order looks good
+LEXICAL = 0.9  # of the oracle's score: above it words alone answer the queries
+# What runs everywhere in no time and at no cost: the spread between these stands for that between others.
+SCOUTS = (
+    Contender("bm25", ranker="bm25"),
+    Contender("tfidf+faiss", provider="tfidf", store="faiss"),
+    Contender("fake+faiss", provider="fake", store="faiss"),
+)
+
+
+class Ceiling(msgspec.Struct, frozen=True):
+    """What a perfect, a random and a purely lexical ranking reach on one measure, and the target if there is one."""
+
+    measure: str
+    oracle: float
+    random: float
+    bm25: float
+    target: float | None = None
+
+    @property
+    def out_of_reach(self) -> bool:
+        """Whether not even a perfect ranking meets the target."""
+        return self.target is not None and self.oracle < self.target - 1e-9
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """The findings, each with what it is about."""
+
+    documents: int
+    queries: int
+    judged: int
+    judged_share: float
+    judged_top: float
+    depth: int
+    without_relevant: list[str]
+    too_many: dict[str, int]
+    beyond_cut: dict[str, int]
+    duplicates: list[tuple[str, str, float]]
+    twins: list[str]
+    ceilings: list[Ceiling]
+    primary: str
+    lexical: float | None
+    shared_words: float | None
+    smallest_detectable: float | None
+
+    def findings(self) -> list[str]:
+        """What should be mended or known, in sentences."""
+        told = [*self.twins]
+        if self.without_relevant:
+            told.append(f"no document is relevant for {_some(self.without_relevant)}: everyone scores 0 there")
+        if self.too_many:
+            told.append(
+                f"more than {MOST_RELEVANT:.0%} of the corpus is relevant for {_some(list(self.too_many))}: "
+                "even a random order does well there"
+            )
+        if self.beyond_cut:
+            told.append(
+                f"more than {self.depth} documents are relevant for {_some(list(self.beyond_cut))}: "
+                f"recall@{self.depth} can't reach 1 there"
+            )
+        deep = [it.measure for it in self.ceilings if (Measure.parse(it.measure).k or 0) > self.documents]
+        if deep:
+            told.append(f"{', '.join(deep)}: k is larger than the corpus, so nothing is cut off there")
+        for it in self.ceilings:
+            if it.out_of_reach:
+                told.append(
+                    f"the target {it.measure} ≥ {it.target} can't be met: a perfect ranking has {it.oracle:.3f}"
+                )
+        if self.judged_top < 1:
+            told.append(
+                f"{1 - self.judged_top:.0%} of what free contenders ranked in the first {self.depth} places has no "
+                "grade and counts as not relevant: `bakeoff grade` grades it"
+            )
+        for first, second, alike in self.duplicates:
+            told.append(f"{first} and {second} are {alike:.0%} alike: drop one of them")
+        if self.lexical is not None and self.lexical >= LEXICAL:
+            told.append(
+                f"BM25 has {self.lexical:.0%} of the oracle's {self.primary}: words alone answer these queries, and "
+                "embeddings can't show what they are worth"
+            )
+        return told
+
+
+def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
+    """Looks at the judgments, then lets three contenders that cost nothing answer the queries."""
+    measures = tuple(dict.fromkeys([*lineup.measures, *map(Measure.parse, task.targets)]))
+    primary = lineup.primary
+    scouts = replace(lineup, contenders=SCOUTS, measures=measures, rounds=1)
+    outcome = run(scouts, Settings(progress=progress))
+    scales = outcome.baselines
+    ids = [query.id for query in task.queries]
+    answers = {entrant.contender.label: entrant.rounds[0] for entrant in outcome.ran}
+    depth = max((measure.k for measure in measures if measure.k), default=10)
+    joined = {label: join(rankings, task.judgments, ids) for label, rankings in answers.items()}
+    scored = {label: evaluate(ranked, [*measures, primary], task.rel) for label, ranked in joined.items()}
+    relevant = {query: sum(grade >= task.rel for grade in task.judgments.get(query, {}).values()) for query in ids}
+    graded = sum(len(grades) for grades in task.judgments.values())
+    oracle = float(scales["oracle"][primary].mean())
+    words = float(scored["bm25"][primary].mean())
+    texts = {document.id: f"{document.title}\n{document.text}" for document in task.documents}
+    return Health(
+        documents=len(task.documents),
+        queries=len(ids),
+        judged=graded,
+        judged_share=graded / (len(ids) * len(task.documents)),
+        judged_top=_judged_share([ranked.grades[:, :depth] for ranked in joined.values()]),
+        depth=depth,
+        without_relevant=task.without_relevant(),
+        too_many={q: n for q, n in relevant.items() if n > MOST_RELEVANT * len(task.documents)},
+        beyond_cut={q: n for q, n in relevant.items() if n > depth},
+        duplicates=[
+            (ids[i], ids[j], alike) for i, j, alike in near_duplicates([q.text for q in task.queries], MOST_ALIKE)
+        ],
+        twins=task_warnings(task),
+        ceilings=[_ceiling(measure, task, scales, scored["bm25"]) for measure in measures],
+        primary=str(primary),
+        lexical=words / oracle if oracle else None,
+        shared_words=_shared_words(task, texts),
+        smallest_detectable=_detectable({label: scores[primary] for label, scores in scored.items()}),
+    )
+
+
+def _ceiling(measure: Measure, task: Task, scales: Mapping[str, Scores], words: Scores) -> Ceiling:
+    return Ceiling(
+        measure=str(measure),
+        oracle=float(scales["oracle"][measure].mean()),
+        random=float(scales["random"][measure].mean()),
+        bm25=float(words[measure].mean()),
+        target=next((target for text, target in task.targets.items() if Measure.parse(text) == measure), None),
+    )
+
+
+def _judged_share(tops: Sequence[Ints]) -> float:
+    """Of the documents that came back, how many have a grade; all where nothing came back."""
+    returned = sum(int(np.count_nonzero(top != NO_DOCUMENT)) for top in tops)
+    return sum(int(np.count_nonzero(top >= 0)) for top in tops) / returned if returned else 1.0
+
+
+def _detectable(scores: Mapping[str, Values]) -> float | None:
+    return detectable_difference(scores, max(scores, key=lambda label: float(scores[label].mean())))
+
+
+def _shared_words(task: Task, texts: Mapping[str, str]) -> float | None:
+    """How many of a query's words stand in a relevant document, on average over queries and their documents."""
+    shares = [
+        np.mean([overlap(query.text, texts[document]) for document in found])
+        for query in task.queries
+        if (found := [d for d, grade in task.judgments.get(query.id, {}).items() if grade >= task.rel])
+    ]
+    return float(np.mean(shares)) if shares else None
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    listed = ", ".join(names[:most])
+    return f"{listed} and {len(names) - most} more" if len(names) > most else listed

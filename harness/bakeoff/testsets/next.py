@@ -1,0 +1,124 @@
+"""Which grade is worth the most: the ungraded pairs that could change the order of the contenders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bakeoff.core.progress import Progress, silent
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Task
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.tasks.formats.native import GRADES
+from bakeoff.testsets.folder import Pair
+from bakeoff.testsets.pool import Rankings
+
+NOISE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An ungraded pair: how many contenders would change places, under which grade, and how much of a gap it closes.
+
+    `swaps` names those that would stand the other way round; `closes` is the largest share of a gap that is closed, and
+    `gap` whose it is: the one behind, then the one ahead.
+    """
+
+    pair: Pair
+    grade: int
+    swaps: tuple[tuple[str, str], ...]
+    closes: float
+    gap: tuple[str, str] | None
+    ranks: Mapping[str, int]
+
+
+def next_pairs(
+    task: Task, rankings: Rankings, measure: Measure, n: int, *, depth: int | None = None, progress: Progress = silent
+) -> list[Candidate]:
+    """The n pairs whose grade would most change the order, the most telling first."""
+    labels, queries = list(rankings), [query.id for query in task.queries]
+    scores = np.stack([_scores(rankings[label], task, queries, measure) for label in labels])
+    means = scores.mean(axis=1)
+    found: list[Candidate] = []
+    with progress("queries", len(queries)) as advance:
+        for column, query in enumerate(queries):
+            answers = {label: rankings[label][query] for label in labels if query in rankings[label]}
+            places = _unjudged(answers, task.judgments.get(query, {}), depth or measure.k or 10)
+            if places:
+                changed = _with_each_grade(answers, task, query, list(places), measure)
+                for document, ranks in places.items():
+                    options = []
+                    for grade in filter(None, GRADES):
+                        after = changed[document, grade]
+                        shift = [after.get(label, 0.0) - scores[row, column] for row, label in enumerate(labels)]
+                        moved = means + np.array(shift) / len(queries)
+                        options.append(_candidate((query, document), grade, labels, means, moved, ranks))
+                    found.append(max(options, key=_weight))
+            advance(1)
+    return sorted(found, key=lambda it: (*(-part for part in _weight(it)), it.pair))[:n]
+
+
+def _weight(candidate: Candidate) -> tuple[float, float, float]:
+    return len(candidate.swaps), candidate.closes, -candidate.grade
+
+
+def _scores(
+    answers: Mapping[str, Ranking], task: Task, queries: Sequence[str], measure: Measure
+) -> NDArray[np.float64]:
+    return evaluate(join(answers, task.judgments, queries), [measure], task.rel)[measure]
+
+
+def _unjudged(answers: Mapping[str, Ranking], judged: Mapping[str, int], depth: int) -> dict[str, dict[str, int]]:
+    """Ungraded documents near anybody's top, with the ranks they hold."""
+    places: dict[str, dict[str, int]] = {}
+    for label, ranking in answers.items():
+        for rank, document in enumerate(ranking.ids[:depth], start=1):
+            if document not in judged:
+                places.setdefault(document, {})[label] = rank
+    return places
+
+
+def _with_each_grade(
+    answers: Mapping[str, Ranking], task: Task, query: str, documents: Sequence[str], measure: Measure
+) -> dict[tuple[str, int], dict[str, float]]:
+    """Everyone's score on this query for each possible grade: each case is a row of one evaluation."""
+    judged = task.judgments.get(query, {})
+    cases = [(document, grade, label) for document in documents for grade in filter(None, GRADES) for label in answers]
+    names = [f"{document}\0{grade}\0{label}" for document, grade, label in cases]
+    runs = {name: answers[label] for name, (_, _, label) in zip(names, cases, strict=True)}
+    truths = {name: {**judged, document: grade} for name, (document, grade, _) in zip(names, cases, strict=True)}
+    values = evaluate(join(runs, truths, names), [measure], task.rel)[measure]
+    found: dict[tuple[str, int], dict[str, float]] = {}
+    for (document, grade, label), value in zip(cases, values, strict=True):
+        found.setdefault((document, grade), {})[label] = float(value)
+    return found
+
+
+def _candidate(
+    pair: Pair,
+    grade: int,
+    labels: Sequence[str],
+    means: NDArray[np.float64],
+    moved: NDArray[np.float64],
+    ranks: Mapping[str, int],
+) -> Candidate:
+    swaps: list[tuple[str, str]] = []
+    closes, closed = 0.0, None
+    for i, j in combinations(range(len(labels)), 2):
+        gap, then = float(means[i] - means[j]), float(moved[i] - moved[j])
+        behind = (labels[j], labels[i]) if gap > 0 else (labels[i], labels[j])
+        if abs(gap) <= NOISE:
+            share = inf if abs(then) > NOISE else 0.0
+        else:
+            share = (abs(gap) - then * float(np.sign(gap))) / abs(gap)
+            if gap * then < 0 and abs(then) > NOISE:
+                swaps.append(behind)
+        if share > closes + NOISE:
+            closes, closed = share, behind
+    return Candidate(pair, grade, tuple(swaps), closes, closed, ranks)

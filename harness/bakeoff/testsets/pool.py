@@ -1,0 +1,73 @@
+"""Which pairs to grade: the top documents of several contenders, or all where they are few."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.files import write_json
+from bakeoff.core.ranking import Ranking
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.results.schema import read_detailed
+from bakeoff.run.runner import Settings, run
+from bakeoff.testsets.folder import POOL, Pair, Pool, TaskFolder
+
+ALL_BELOW = 1000  # pairs up to which nothing is left out: a person grades so many in a day
+DEPTH = 10
+
+Rankings = Mapping[str, Mapping[str, Ranking]]  # contender → query → what it answered
+
+
+def rankings_of_run(lineup: Lineup, task: Path, settings: Settings) -> Rankings:
+    """Lets the contenders of a line-up answer this task's queries once."""
+    outcome = run(replace(lineup, task=str(task.resolve()), rounds=1), settings)
+    if not outcome.ran:
+        reasons = "; ".join(f"{entrant.contender.label}: {entrant.not_run}" for entrant in outcome.entrants)
+        raise InputError(f"no contender can run ({reasons})", remedy="add one that needs no key, such as bm25")
+    return {entrant.contender.label: entrant.rounds[0] for entrant in outcome.ran}
+
+
+def rankings_of_result(folder: Path, queries: Sequence[str]) -> Rankings:
+    """What the contenders of an earlier run answered."""
+    detailed = read_detailed(folder)
+    if not set(detailed.queries) & set(queries):
+        raise InputError("has none of this task's queries", file=folder, remedy="name a result of the same task")
+    return {
+        contender.label: {
+            query: Ranking(tuple(answer.ids), tuple(answer.scores)) for query, answer in contender.queries.items()
+        }
+        for contender in detailed.contenders
+    }
+
+
+def pooled(rankings: Rankings, queries: Sequence[str], depth: int, salt: str = "") -> dict[str, list[str]]:
+    """The union of everyone's first documents, in an order drawn by lot: places must not tell ranks."""
+    found: dict[str, list[str]] = {}
+    for query in queries:
+        documents = {
+            document for answers in rankings.values() if query in answers for document in answers[query].ids[:depth]
+        }
+        found[query] = sorted(documents, key=lambda document: lot(salt, (query, document)))
+    return found
+
+
+def lot(salt: str, pair: Pair) -> str:
+    """A place in an order that nothing but the salt and the pair decides."""
+    return hashlib.sha256(f"{salt}:{pair[0]}:{pair[1]}".encode()).hexdigest()
+
+
+def write_pool(folder: TaskFolder, pairs: Mapping[str, Sequence[str]], metadata: Mapping[str, Any]) -> Path:
+    """Adds to what was pooled before: a pair that somebody may have graded never leaves the pool."""
+    path = folder.annotations / POOL
+    before = folder.pool() if path.exists() else []
+    merged: dict[str, list[str]] = {query: list(documents) for query, documents in pairs.items()}
+    for query, document in before:
+        if document not in merged.setdefault(query, []):
+            merged[query].append(document)
+    write_json(path, Pool(metadata=dict(metadata), pairs=merged))
+    return path

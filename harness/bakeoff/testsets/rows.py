@@ -1,0 +1,106 @@
+"""CSV, JSONL, JSON, parquet and SQLite → rows, whatever their columns are called."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bakeoff_providers.errors import InputError
+
+from bakeoff.tasks.formats import tables
+from bakeoff.testsets.select import tags
+
+Row = Mapping[str, Any]
+
+# What a field is commonly called; the first that a table has is taken unless --column names another.
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "id": ("page_id", "id", "pageid", "_id", "doc_id", "docid", "document_id", "key"),
+    "title": ("title", "name", "heading", "headline", "subject"),
+    "text": ("text", "summary", "body", "content", "abstract", "description", "long_summary", "document"),
+    "city": ("city", "best_city"),
+    "county": ("county", "best_county"),
+    "state": ("state", "best_state", "region"),
+    "categories": ("categories", "category", "tags", "topics", "key_topics", "type"),
+}
+FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+
+
+def read_file(path: Path) -> list[Row]:
+    """All rows of a table in a file, by the readers that tasks use."""
+    return [row for _, row in tables.read_table(path).rows]
+
+
+def tables_of(path: Path) -> dict[str, list[str]]:
+    """The tables and views of a SQLite database with their columns."""
+    with _database(path) as connection:
+        listed = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY name"
+        ).fetchall()
+        return {
+            name: [column[1] for column in connection.execute(f"PRAGMA table_info({_quoted(name)})")]
+            for (name,) in listed
+        }
+
+
+def read_table(path: Path, table: str | None) -> list[Row]:
+    """The rows of one table of a SQLite database; the only one where none is named."""
+    there = tables_of(path)
+    if table is None and len(there) == 1:
+        table = next(iter(there))
+    if table not in there:
+        problem = "holds several tables" if table is None else f"has no table {table!r}"
+        raise InputError(problem, file=path, remedy=f"name one with --table: {', '.join(there) or 'there is none'}")
+    with _database(path) as connection:
+        connection.row_factory = sqlite3.Row
+        return [dict(row) for row in connection.execute(f"SELECT * FROM {_quoted(table)}")]
+
+
+def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path) -> dict[str, str]:
+    """Which column holds which field: what the user says, then what it is commonly called."""
+    first = next(iter(rows), None)
+    if first is None:
+        raise InputError("has no rows", file=file)
+    there = {str(name).lower(): str(name) for name in first}
+    found: dict[str, str] = {}
+    for field in given:
+        if field not in NAMES:
+            raise InputError(
+                f"unknown field {field!r}", place="--column", remedy=f"known: {', '.join(NAMES)}, as text=body"
+            )
+    for field, names in NAMES.items():
+        wanted = (given[field],) if field in given else names
+        known = next((there[name.lower()] for name in wanted if name.lower() in there), None)
+        if known is not None:
+            found[field] = known
+        elif field in given:
+            raise InputError(f"there is no column {given[field]!r}", file=file, remedy=f"there are: {', '.join(there)}")
+    if "text" not in found:
+        raise InputError(
+            "no column looks like the text",
+            file=file,
+            remedy=f"name it, as --column text=…; there are: {', '.join(there)}",
+        )
+    return found
+
+
+def _database(path: Path) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        connection.execute("SELECT count(*) FROM sqlite_master")
+        return connection
+    except sqlite3.Error as error:
+        raise InputError(f"can't be read: {error}", file=path) from None
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def listed(value: Any) -> Iterator[str]:
+    """A list that is one, or is written as JSON, or with separators."""
+    if isinstance(value, (list, tuple)):
+        yield from (str(item).strip() for item in value if str(item).strip())
+    elif value is not None:
+        yield from tags(str(value))

@@ -1,0 +1,28 @@
+"""Text → vectors. A new provider is one file here and one line below (third parties: `bakeoff.providers`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bakeoff_providers.registry import Registry
+
+if TYPE_CHECKING:
+    from bakeoff_providers.base import Provider
+
+PROVIDERS: Registry[Provider] = Registry(
+    "provider",
+    "bakeoff.providers",
+    {
+        "fake": "bakeoff_providers.fake:Fake",
+        "tfidf": "bakeoff_providers.tfidf:Tfidf",
+        "wordllama": "bakeoff_providers.wordllama:WordLlama",
+        "minilm": "bakeoff_providers.minilm:MiniLM",
+        "precomputed": "bakeoff_providers.precomputed:Precomputed",
+        "sentence_transformers": "bakeoff_providers.sentence_transformers:SentenceTransformers",
+        "ollama": "bakeoff_providers.ollama:Ollama",
+        "voyage": "bakeoff_providers.voyage:Voyage",
+        "gemini": "bakeoff_providers.gemini:Gemini",
+        "openai": "bakeoff_providers.openai:OpenAI",
+        "cohere": "bakeoff_providers.cohere:Cohere",
+    },
+)

@@ -1,0 +1,140 @@
+"""What every provider promises: text in, checked vectors out, and a name for everything that shaped them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from bakeoff_providers.errors import EmbeddingFailed
+from bakeoff_providers.registry import missing_modules
+
+Vectors = npt.NDArray[np.float32]
+
+
+class Role(StrEnum):
+    """Many models embed a question otherwise than the text that answers it."""
+
+    DOCUMENT = "document"
+    QUERY = "query"
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """A list price is only worth something with its date and source."""
+
+    usd_per_million_tokens: float
+    seen: str
+    source: str
+
+
+class ModelCard(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about one model. Data beside the adapter; a line-up may override any of it."""
+
+    name: str
+    dimensions: int | None = None
+    context: int | None = None
+    document_prompt: str = ""
+    query_prompt: str = ""
+    output_dimensions: tuple[int, ...] = ()
+    batch_items: int = 64
+    batch_tokens: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    price: Price | None = None
+
+    def prompt(self, role: Role) -> str:
+        """The text put before every input of this role."""
+        return self.query_prompt if role is Role.QUERY else self.document_prompt
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingBatch:
+    """The answer to one call: a row for each text, and what the call used."""
+
+    vectors: Vectors
+    tokens: int | None = None
+    truncated: int = 0
+
+
+class Provider(ABC):
+    """Text → vectors. One subclass a file; heavy libraries are imported inside its methods.
+
+    `local` says that calls are free and stay on this machine; `by_id`, that it wants ids in place of texts;
+    `paths` names the options that are files, which a line-up gives relative to itself.
+    """
+
+    name: ClassVar[str]
+    default_model: ClassVar[str]
+    local: ClassVar[bool] = False
+    extra: ClassVar[str | None] = None
+    modules: ClassVar[tuple[str, ...]] = ()
+    by_id: ClassVar[bool] = False
+    paths: ClassVar[tuple[str, ...]] = ()
+
+    card: ModelCard
+
+    @classmethod
+    def missing(cls, **options: Any) -> str | None:  # noqa: ARG003 - some need to know what the line-up says
+        """What keeps this provider from running here, in words; None when nothing does. Makes no call."""
+        return missing_modules(cls.modules, cls.extra)
+
+    @property
+    def model(self) -> str:
+        """The model's name, as it is shown and as it enters the cache key."""
+        return self.card.name
+
+    def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
+        """All that changes a vector besides its text: the cache key is made of this."""
+        return {
+            "provider": self.name,
+            "model": self.card.name,
+            "dimensions": self.card.dimensions,
+            "role": role.value,
+            "prompt": self.card.prompt(role),
+        }
+
+    @abstractmethod
+    def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+        """One call: as many vectors as texts, in their order. Raises CallFailed or EmbeddingFailed."""
+
+    def ready(self) -> None:  # noqa: B027 - only a provider with a server of the user's own has anything to check
+        """Raises Unavailable with the remedy when a server or a model that should be there is not."""
+
+    def close(self) -> None:  # noqa: B027 - most adapters hold nothing
+        """Lets go of sessions and files."""
+
+
+@runtime_checkable
+class Fitted(Protocol):
+    """A provider that must see the corpus first (TF-IDF): its identity then covers what it saw."""
+
+    def fit(self, documents: Sequence[str]) -> None:
+        """Learns from the documents, before any of them is embedded."""
+
+
+def checked(batch: EmbeddingBatch, texts: Sequence[str], card: ModelCard) -> EmbeddingBatch:
+    """The promise of every provider, enforced in one place: count, dimension, finite, not all zero."""
+    vectors = batch.vectors
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        raise EmbeddingFailed(
+            f"{card.name} answered {len(vectors) if vectors.ndim else 0} vectors for {len(texts)} texts"
+        )
+    if card.dimensions is not None and vectors.shape[1] != card.dimensions:
+        raise EmbeddingFailed(f"{card.name} answered {vectors.shape[1]} dimensions, expected {card.dimensions}")
+    if not np.isfinite(vectors).all():
+        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        raise EmbeddingFailed(f"{card.name} answered NaN or infinity for text {row + 1} ({_shown(texts[row])})")
+    if not vectors.any(axis=1).all():
+        row = int(np.flatnonzero(~vectors.any(axis=1))[0])
+        raise EmbeddingFailed(f"{card.name} answered a zero vector for text {row + 1} ({_shown(texts[row])})")
+    return batch
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,0 +1,100 @@
+"""Model cards: what a provider knows of a model, bent to what the line-up says. One rule for every adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from bakeoff_providers.base import ModelCard, Price
+from bakeoff_providers.errors import InputError
+
+SEEN = "2026-11"
+FREE = Price(usd_per_million_tokens=0.0, seen=SEEN, source="runs on your own machine")
+
+# Open models whose authors ask for a text before each input, by a part of the name: (document, query).
+# The first that fits counts, so the narrower names stand first. None as the answer: the model wants no prompt.
+FAMILIES: tuple[tuple[str, tuple[str, str] | None], ...] = (
+    ("nomic-embed-text", ("search_document: ", "search_query: ")),
+    ("mxbai-embed-large", ("", "Represent this sentence for searching relevant passages: ")),
+    ("e5-large-instruct", None),
+    ("e5-mistral", None),
+    ("e5-small", ("passage: ", "query: ")),
+    ("e5-base", ("passage: ", "query: ")),
+    ("e5-large", ("passage: ", "query: ")),
+    ("embeddinggemma", ("title: none | text: ", "task: search result | query: ")),
+    ("snowflake-arctic-embed2", ("", "query: ")),
+    ("snowflake-arctic-embed-l-v2", ("", "query: ")),
+    ("snowflake-arctic-embed-m-v2", ("", "query: ")),
+    ("snowflake-arctic-embed", ("", "Represent this sentence for searching relevant passages: ")),
+    ("bge-small-en", ("", "Represent this sentence for searching relevant passages: ")),
+    ("bge-base-en", ("", "Represent this sentence for searching relevant passages: ")),
+    ("bge-large-en", ("", "Represent this sentence for searching relevant passages: ")),
+)
+
+
+def price(usd: float, source: str) -> Price:
+    """A list price as it was seen when these cards were written."""
+    return Price(usd_per_million_tokens=usd, seen=SEEN, source=source)
+
+
+def family_prompts(model: str) -> tuple[str, str] | None:
+    """The (document, query) prompts that an open model was trained with; None when none are known for that name."""
+    name = model.lower()
+    return next((prompts for part, prompts in FAMILIES if part in name), None)
+
+
+def known_card(model: str, cards: Sequence[ModelCard], otherwise: ModelCard) -> ModelCard:
+    """The card of that name (a tag such as `:latest` aside), or an open one that promises no dimensions."""
+    for name in (model, model.partition(":")[0]):
+        for card in cards:
+            if card.name == name:
+                return msgspec.structs.replace(card, name=model)
+    document, query = family_prompts(model) or ("", "")
+    return msgspec.structs.replace(otherwise, name=model, document_prompt=document, query_prompt=query)
+
+
+def overridden(
+    card: ModelCard,
+    *,
+    dimensions: int | None = None,
+    context: int | None = None,
+    document_prompt: str | None = None,
+    query_prompt: str | None = None,
+    batch_items: int | None = None,
+    batch_tokens: int | None = None,
+    requests_per_minute: int | None = None,
+    tokens_per_minute: int | None = None,
+    price: float | None = None,
+) -> ModelCard:
+    """The card with what the line-up says in place of what is known; impossible values are input errors."""
+    counts = {
+        "dimensions": dimensions,
+        "context": context,
+        "batch_items": batch_items,
+        "batch_tokens": batch_tokens,
+        "requests_per_minute": requests_per_minute,
+        "tokens_per_minute": tokens_per_minute,
+    }
+    for option, value in counts.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise InputError(f"{option} = {value!r} is not a whole number above 0")
+    if price is not None and not 0 <= price < float("inf"):
+        raise InputError(f"price = {price!r} is not an amount of USD per million tokens")
+    _check_dimensions(card, dimensions)
+    changes: dict[str, object] = {**counts, "document_prompt": document_prompt, "query_prompt": query_prompt}
+    if price is not None:
+        changes["price"] = Price(usd_per_million_tokens=float(price), seen="given", source="line-up")
+    return msgspec.structs.replace(card, **{name: value for name, value in changes.items() if value is not None})
+
+
+def _check_dimensions(card: ModelCard, asked: int | None) -> None:
+    if asked is None:
+        return
+    if card.output_dimensions and asked not in card.output_dimensions:
+        known = ", ".join(str(value) for value in sorted(card.output_dimensions))
+        raise InputError(f"{card.name} has no output of {asked} dimensions", remedy=f"choose from {known}")
+    if not card.output_dimensions and card.dimensions is not None and asked > card.dimensions:
+        raise InputError(
+            f"{card.name} has {card.dimensions} dimensions, not {asked}", remedy=f"ask for {card.dimensions} or fewer"
+        )

@@ -1,0 +1,131 @@
+"""What the adapters of all HTTP providers share: options, prompts, and one way to ask for vectors."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
+from bakeoff_providers.cards import known_card, overridden
+from bakeoff_providers.connection import Connection
+from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
+
+
+class Hosted(Connection, Provider):
+    """A provider behind HTTP. An adapter fills in its cards, how to connect, and the one call."""
+
+    cards: ClassVar[tuple[ModelCard, ...]] = ()
+    open_card: ClassVar[ModelCard] = ModelCard(name="")
+    tasks: ClassVar[tuple[str, str] | None] = None
+    cuts: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        *,
+        model: str | None = None,
+        dimensions: int | None = None,
+        base_url: str | None = None,
+        timeout: float = 30.0,
+        key_env: str | None = None,
+        document_prompt: str | None = None,
+        query_prompt: str | None = None,
+        document_task: str | None = None,
+        query_task: str | None = None,
+        truncate: bool | None = None,
+        max_chars: int | None = None,
+        context: int | None = None,
+        batch_items: int | None = None,
+        batch_tokens: int | None = None,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        price: float | None = None,
+    ) -> None:
+        known = known_card(model or self.default_model, self.cards, self.open_card)
+        self.card = overridden(
+            known,
+            dimensions=dimensions,
+            context=context,
+            document_prompt=document_prompt,
+            query_prompt=query_prompt,
+            batch_items=batch_items,
+            batch_tokens=batch_tokens,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            price=price,
+        )
+        super().__init__(base_url=base_url, timeout=timeout, key_env=key_env)
+        if max_chars is not None and max_chars < 1:
+            raise InputError(f"max_chars = {max_chars!r} is not a whole number above 0")
+        if truncate is not None and not self.cuts:
+            raise InputError(f"{self.name} has no option to cut long texts", remedy="use max_chars")
+        if (document_task is not None or query_task is not None) and self.tasks is None:
+            raise InputError(f"{self.name} knows no task types", remedy="use document_prompt and query_prompt")
+        self._known, self._max_chars = known, max_chars
+        self._tasks = (document_task, query_task)
+        self._truncate = truncate is not False if self.cuts else None
+        self._asked = dimensions if dimensions != known.dimensions else None
+
+    @property
+    def model(self) -> str:
+        """As the base says it, for the connection's messages too."""
+        return self.card.name
+
+    def task(self, role: Role) -> str | None:
+        """The task type sent for this role; an empty one in the line-up sends none."""
+        if self.tasks is None:
+            return None
+        index = 1 if role is Role.QUERY else 0
+        given = self._tasks[index]
+        return (self.tasks[index] if given is None else given) or None
+
+    def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
+        """Adds the task type, what is cut, and a server that is not the provider's own (without its password)."""
+        identity = super().identity(role)
+        extra = {"task": self.task(role), "truncate": self._truncate, "max_chars": self._max_chars}
+        identity |= {name: value for name, value in extra.items() if value is not None}
+        if self.foreign:
+            identity["server"] = self.shown_url
+        return identity
+
+    def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+        """One request, whatever comes of it: trying again is the harness's affair."""
+        if not texts:
+            return EmbeddingBatch(np.zeros((0, self.card.dimensions or 0), dtype=np.float32), tokens=0)
+        prompt = self.card.prompt(role)
+        inputs = [prompt + text[: self._max_chars] for text in texts]
+        cut = sum(len(text) > self._max_chars for text in texts) if self._max_chars else 0
+        sdk = self._connected()
+        try:
+            rows, tokens = self._call(sdk, inputs, role)
+        except ImportError as error:
+            raise Unavailable(f"{self.name}: {error}") from None
+        except Exception as error:
+            raise self._failure(error) from None
+        tokens = tokens if isinstance(tokens, int) and tokens >= 0 else None
+        return checked(EmbeddingBatch(self._vectors(rows), tokens, cut), texts, self.card)
+
+    @abstractmethod
+    def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:
+        """The rows and the tokens as the SDK answers them, unchecked; any exception may pass."""
+
+    def _vectors(self, rows: Any) -> Vectors:
+        """One float32 matrix from what the SDK gave, or a clear refusal of what is none."""
+        if rows is None or isinstance(rows, (str, bytes, dict)):
+            raise EmbeddingFailed(f"{self.name} {self.card.name} answered no vectors")
+        try:
+            with np.errstate(over="ignore"):
+                vectors = np.asarray(list(rows), dtype=np.float32)
+        except (TypeError, ValueError):
+            raise EmbeddingFailed(
+                f"{self.name} {self.card.name} answered vectors of unequal length, or no numbers"
+            ) from None
+        return vectors
+
+
+def open_card(**known: Any) -> ModelCard:
+    """The card of a model that is not listed: the provider's limits, and no promise of dimensions."""
+    return msgspec.convert({"name": "", **known}, ModelCard)

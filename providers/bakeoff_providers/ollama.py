@@ -1,0 +1,100 @@
+"""Models served by Ollama, on this machine or another."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from bakeoff_providers.base import ModelCard, Role
+from bakeoff_providers.cards import FREE, family_prompts
+from bakeoff_providers.connection import NO_KEY, Connection
+from bakeoff_providers.errors import CallFailed, Unavailable
+from bakeoff_providers.hosted import Hosted, open_card
+
+
+def _card(name: str, dimensions: int | None, context: int, *, outputs: tuple[int, ...] = ()) -> ModelCard:
+    document, query = family_prompts(name) or ("", "")
+    return ModelCard(
+        name=name,
+        dimensions=dimensions,
+        output_dimensions=outputs,
+        context=context,
+        document_prompt=document,
+        query_prompt=query,
+        price=FREE,
+    )
+
+
+class OllamaServer(Connection):
+    """Where Ollama listens and what it serves, for vectors and for answers alike. Needs no key."""
+
+    name = "ollama"
+    modules: ClassVar[tuple[str, ...]] = ("ollama",)
+    own_url = "http://127.0.0.1:11434"
+    url_variable = "OLLAMA_HOST"
+    optional_keys = ("OLLAMA_API_KEY",)
+
+    @property
+    def base_url(self) -> str:
+        """OLLAMA_HOST may be written in short, and names where the server listens: 0.0.0.0 is reached as 127.0.0.1."""
+        url = super().base_url
+        if "://" not in url:
+            url = f"http://{url}"
+        for here in ("localhost", "0.0.0.0"):
+            url = url.replace(f"://{here}", "://127.0.0.1")
+        scheme, _, rest = url.partition("://")
+        host = rest.partition("/")[0].rpartition("@")[2]
+        if scheme == "http" and ":" not in host.rpartition("]")[2]:
+            url = url.replace(host, f"{host}:11434", 1)
+        return url
+
+    def ready(self) -> None:
+        """Is the server up, and has it the model?"""
+        super().ready()
+        sdk = self._connected()
+        try:
+            served = [str(model.model) for model in sdk.list().models]
+        except Exception as error:
+            failed = self._failure(error)
+            if isinstance(failed, CallFailed) and failed.status is None:
+                raise Unavailable(f"no server at {self.shown_url}: start ollama serve") from None
+            raise Unavailable(str(failed)) from None
+        name = self.model
+        if not {name, f"{name}:latest"} & set(served):
+            raise Unavailable(f"{name} is not on the server at {self.shown_url}: run ollama pull {name}")
+
+    def _connect(self, key: str) -> Any:
+        import ollama
+
+        headers = {} if key == NO_KEY else {"Authorization": f"Bearer {key}"}
+        return ollama.Client(host=self.base_url, timeout=self._timeout, trust_env=False, headers=headers)
+
+    def _disconnect(self, sdk: Any) -> None:
+        close = getattr(sdk, "close", None)
+        if close is not None:
+            close()
+
+    def _hints(self) -> dict[int, str]:
+        return {**super()._hints(), 404: f"run ollama pull {self.model}"}
+
+
+class Ollama(OllamaServer, Hosted):
+    """The prompts that a model was trained with are added here, as the server adds none."""
+
+    default_model = "nomic-embed-text"
+    cuts = True
+    cards = (
+        _card("nomic-embed-text", 768, 2048),
+        _card("mxbai-embed-large", 1024, 512),
+        _card("all-minilm", 384, 256),
+        _card("bge-m3", 1024, 8192),
+        _card("bge-large", 1024, 512),
+        _card("embeddinggemma", 768, 2048),
+        _card("snowflake-arctic-embed2", 1024, 8192),
+        _card("qwen3-embedding", None, 32_768),
+    )
+    open_card = open_card(price=FREE)
+
+    def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:  # noqa: ARG002 - by prompt
+        wanted = {} if self._asked is None else {"dimensions": self._asked}
+        answer = sdk.embed(model=self.card.name, input=inputs, truncate=self._truncate, **wanted)
+        return answer.embeddings, answer.prompt_eval_count

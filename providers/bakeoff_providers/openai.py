@@ -1,0 +1,114 @@
+"""OpenAI, and by `base_url` any server that speaks its API: vLLM, TEI, LM Studio, llama.cpp, Mistral."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bakeoff_providers.base import ModelCard, Role
+from bakeoff_providers.cards import price
+from bakeoff_providers.connection import Connection
+from bakeoff_providers.errors import CallFailed, Unavailable
+from bakeoff_providers.hosted import Hosted, open_card
+
+PRICES = "https://openai.com/api/pricing"
+
+
+def _card(name: str, dimensions: int, usd: float | None, fixed: bool = False) -> ModelCard:
+    return ModelCard(
+        name=name,
+        dimensions=dimensions,
+        output_dimensions=(dimensions,) if fixed else (),
+        context=8192,
+        batch_items=2048,
+        batch_tokens=300_000,
+        price=None if usd is None else price(usd, PRICES),
+    )
+
+
+class OpenAIServer(Connection):
+    """OpenAI's server, or one that speaks like it. The key may be absent there: such servers seldom want one."""
+
+    name = "openai"
+    extra: ClassVar[str | None] = "openai"
+    modules: ClassVar[tuple[str, ...]] = ("openai",)
+    keys = ("OPENAI_API_KEY",)
+    own_url = "https://api.openai.com/v1"
+    url_variable = "OPENAI_BASE_URL"
+
+    @classmethod
+    def _keys(cls, key_env: str | None, base_url: str | None) -> tuple[str, ...]:
+        """Only OpenAI's own server is known to want a key."""
+        if key_env is None and (base_url or os.environ.get(cls.url_variable)):
+            return ()
+        return super()._keys(key_env, base_url)
+
+    def ready(self) -> None:
+        """Asks a server of one's own whether it is there; a model that it does not list may still be served."""
+        super().ready()
+        if not self.foreign:
+            return
+        sdk = self._connected()
+        try:
+            sdk.models.list()
+        except Exception as error:
+            failed = self._failure(error)
+            if isinstance(failed, CallFailed) and (failed.status is None or failed.status in (401, 403)):
+                reason = f"no server at {self.shown_url}" if failed.status is None else str(failed)
+                raise Unavailable(f"{self.name}: {reason}") from None
+
+    def _connect(self, key: str) -> Any:
+        import openai
+
+        return openai.OpenAI(api_key=key, base_url=self.base_url, timeout=self._timeout, max_retries=0)
+
+    def _hints(self) -> dict[int, str]:
+        hints = super()._hints()
+        if self.foreign:
+            hints[404] += f" And is {self.shown_url} the right base_url? Most servers want it to end in /v1"
+        return hints
+
+
+class OpenAI(OpenAIServer, Hosted):
+    """Embeddings as OpenAI's API answers them."""
+
+    default_model = "text-embedding-3-small"
+    cards = (
+        _card("text-embedding-3-small", 1536, 0.02),
+        _card("text-embedding-3-large", 3072, 0.13),
+        _card("text-embedding-ada-002", 1536, None, fixed=True),
+        ModelCard(
+            name="mistral-embed",
+            dimensions=1024,
+            output_dimensions=(1024,),
+            context=8192,
+            price=price(0.10, "https://mistral.ai/pricing"),
+        ),
+    )
+    open_card = open_card(batch_items=64)
+
+    def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:  # noqa: ARG002 - by prompt
+        wanted = {} if self._asked is None else {"dimensions": self._asked}
+        # Named, so that the SDK leaves the answer as it is: its own decoding breaks on a page or a null.
+        answer = sdk.embeddings.create(model=self.card.name, input=inputs, encoding_format="base64", **wanted)
+        if isinstance(answer, str):
+            raise json.JSONDecodeError("a page instead of JSON", answer, 0)
+        if getattr(answer, "data", None) is None:
+            return None, None
+        rows = list(answer.data)
+        places = [getattr(row, "index", None) for row in rows]
+        if sorted(place for place in places if isinstance(place, int)) == list(range(len(rows))):
+            rows.sort(key=lambda row: int(row.index))
+        return [_decoded(row.embedding) for row in rows], getattr(getattr(answer, "usage", None), "prompt_tokens", None)
+
+    def _hints(self) -> dict[int, str]:
+        return super()._hints() | {400: "if a text is too long, cut texts with max_chars"}
+
+
+def _decoded(embedding: Any) -> Any:
+    """Base64 where the server knows it, otherwise the numbers that it sent."""
+    return np.frombuffer(base64.b64decode(embedding), dtype="<f4") if isinstance(embedding, str) else embedding

@@ -1,0 +1,196 @@
+"""Vectors that were made elsewhere, from .npy, .npz or parquet: looked up by the id of the item, not by its text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from threading import Lock
+from typing import Any, ClassVar
+from zipfile import BadZipFile
+
+import numpy as np
+
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
+from bakeoff_providers.cards import FREE, overridden
+from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
+
+BESIDE = (".ids.txt", ".ids.json", ".ids.npy")
+
+
+class Precomputed(Provider):
+    """One file for both roles (`path`), or one for each (`documents`, `queries`). A .npy needs its ids in another file.
+
+    That file is named by `ids` (`document_ids`, `query_ids`) or stands beside it: `x.npy` and `x.ids.txt`.
+    """
+
+    name: ClassVar[str] = "precomputed"
+    default_model: ClassVar[str] = "precomputed"
+    local: ClassVar[bool] = True
+    by_id: ClassVar[bool] = True
+    paths: ClassVar[tuple[str, ...]] = ("path", "ids", "documents", "document_ids", "queries", "query_ids")
+
+    def __init__(
+        self,
+        *,
+        path: str | None = None,
+        ids: str | None = None,
+        documents: str | None = None,
+        document_ids: str | None = None,
+        queries: str | None = None,
+        query_ids: str | None = None,
+        id_column: str = "id",
+        vector_column: str = "vector",
+        model: str | None = None,
+        dimensions: int | None = None,
+        price: float | None = None,
+    ) -> None:
+        if (path is None) == (documents is None or queries is None) or (path and (documents or queries)):
+            raise InputError("precomputed wants either path, or documents and queries", remedy='path = "vectors.npz"')
+        self._columns = (id_column, vector_column)
+        self._files = {
+            Role.DOCUMENT: _files(path or documents or "", ids if path else document_ids),
+            Role.QUERY: _files(path or queries or "", ids if path else query_ids),
+        }
+        card = ModelCard(name=model or Path(path or documents or "").stem, batch_items=4096, price=FREE)
+        self.card = overridden(card, dimensions=dimensions, price=price)
+        self._tables: dict[tuple[Path, ...], tuple[dict[str, int], Vectors]] = {}
+        self._prints: dict[tuple[Path, ...], str] = {}
+        self._lock = Lock()
+
+    def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
+        """The content of the files, not their names: what is at a path may change."""
+        files = self._files[role]
+        with self._lock:
+            if files not in self._prints:
+                self._prints[files] = _fingerprint(files)
+        return {**super().identity(role), "files": self._prints[files], "columns": "/".join(self._columns)}
+
+    def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+        """The vectors of these ids (`by_id`: the harness gives ids, not texts)."""
+        rows, vectors = self._table(role)
+        unknown = [name for name in texts if name not in rows]
+        if unknown:
+            more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+            file = self._files[role][0].name
+            raise EmbeddingFailed(f"{self.card.name}: no vector for {role.value} {unknown[0]!r}{more} in {file}")
+        found = np.asarray(vectors[[rows[name] for name in texts]], dtype=np.float32)
+        return checked(EmbeddingBatch(found.reshape(len(texts), vectors.shape[1])), texts, self.card)
+
+    def ready(self) -> None:
+        """Reads the files: wrong ones are found before anything else is embedded."""
+        sizes = {role: self._table(role)[1].shape[1] for role in Role}
+        if len(set(sizes.values())) > 1:
+            documents, queries = sizes[Role.DOCUMENT], sizes[Role.QUERY]
+            raise InputError(f"documents have {documents} dimensions, queries {queries}", place=self.card.name)
+
+    def close(self) -> None:
+        """Lets the vectors go."""
+        self._tables.clear()
+
+    def _table(self, role: Role) -> tuple[dict[str, int], Vectors]:
+        files = self._files[role]
+        with self._lock:
+            if files not in self._tables:
+                self._tables[files] = _read(files, *self._columns)
+            return self._tables[files]
+
+
+def _files(path: str, ids: str | None) -> tuple[Path, ...]:
+    """The file of the vectors, and for a .npy the file of their ids."""
+    vectors = Path(path).expanduser()
+    if vectors.suffix not in (".npy", ".npz", ".parquet"):
+        raise InputError("vectors come from .npy, .npz or .parquet", file=vectors)
+    if not vectors.is_file():
+        raise InputError("no such file", file=vectors)
+    if vectors.suffix != ".npy":
+        if ids is not None:
+            raise InputError(f"a {vectors.suffix} file brings its own ids", file=vectors, remedy="leave ids out")
+        return (vectors,)
+    choices = [Path(ids).expanduser()] if ids else [vectors.with_suffix(suffix) for suffix in BESIDE]
+    for choice in choices:
+        if choice.is_file():
+            return (vectors, choice)
+    remedy = f"write one id a line, in the order of the rows, to {choices[0].name}"
+    raise InputError("no file of ids for these vectors", file=vectors, remedy=remedy)
+
+
+def _read(files: tuple[Path, ...], id_column: str, vector_column: str) -> tuple[dict[str, int], Vectors]:
+    file = files[0]
+    try:
+        if file.suffix == ".npy":
+            ids, vectors = _ids(files[1]), np.load(file, mmap_mode="r", allow_pickle=False)
+        elif file.suffix == ".npz":
+            with np.load(file, allow_pickle=False) as arrays:
+                ids, vectors = arrays["ids"].tolist(), arrays["vectors"]
+        else:
+            ids, vectors = _parquet(file, id_column, vector_column)
+    except (KeyError, ValueError, EOFError, OSError, BadZipFile) as error:
+        expected = {".npz": "arrays `ids` (text or numbers, no objects) and `vectors`"}.get(file.suffix, "a whole file")
+        raise InputError(f"unreadable: {error}", file=file, remedy=f"expected {expected}") from None
+    if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
+        raise InputError(f"vectors of shape {vectors.shape} and type {vectors.dtype}, not rows of numbers", file=file)
+    if len(ids) != len(vectors):
+        raise InputError(f"{len(ids)} ids for {len(vectors)} vectors", file=file)
+    rows = {_text(name): row for row, name in enumerate(ids)}
+    if len(rows) != len(ids):
+        twice = Counter(map(_text, ids)).most_common(1)[0][0]
+        raise InputError(f"id {twice!r} stands there twice", file=file)
+    return rows, vectors
+
+
+def _text(name: Any) -> str:
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def _ids(file: Path) -> list[Any]:
+    if file.suffix == ".npy":
+        return list(np.load(file, allow_pickle=False).tolist())
+    text = file.read_text(encoding="utf-8")
+    if file.suffix == ".json":
+        names = json.loads(text)
+        if not isinstance(names, list):
+            raise ValueError(f"{file.name} is not a list of ids")
+        return names
+    return [line for line in text.split("\n") if line]
+
+
+def _parquet(file: Path, id_column: str, vector_column: str) -> tuple[list[Any], Any]:
+    try:
+        parquet: Any = import_module("pyarrow.parquet")
+    except ImportError:
+        raise Unavailable("precomputed: install bakeoff[parquet] to read parquet") from None
+    names = parquet.read_schema(file).names
+    for column in (id_column, vector_column):
+        if column not in names:
+            remedy = f"name it with id_column or vector_column: {', '.join(names)}"
+            raise InputError(f"no column {column!r}", file=file, remedy=remedy)
+    table = parquet.read_table(file, columns=[id_column, vector_column])
+    return table[id_column].to_pylist(), _stacked(table[vector_column].chunks)
+
+
+def _stacked(chunks: Iterable[Any]) -> Any:
+    """A matrix from a column of lists, without a Python object for each number."""
+    parts = []
+    for chunk in chunks:
+        values = chunk.flatten().to_numpy(zero_copy_only=False)
+        if len(chunk) and (chunk.null_count or len(values) % len(chunk)):
+            raise ValueError("vectors are missing or of unequal length")
+        width = len(values) // max(1, len(chunk))
+        lengths = chunk.value_lengths().to_numpy(zero_copy_only=False)
+        if len(chunk) and not (lengths == width).all():
+            raise ValueError("vectors are of unequal length")
+        if len(chunk):
+            parts.append(values.reshape(len(chunk), width))
+    return np.concatenate(parts) if parts else np.zeros((0, 0), dtype=np.float32)
+
+
+def _fingerprint(files: tuple[Path, ...]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()[:32]

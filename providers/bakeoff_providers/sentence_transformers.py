@@ -1,0 +1,160 @@
+"""Any sentence-transformers model, from a local folder or the Hugging Face hub, run on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from threading import Lock
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, checked
+from bakeoff_providers.cards import FREE, known_card, overridden
+from bakeoff_providers.errors import EmbeddingFailed, Unavailable
+from bakeoff_providers.failures import scrubbed
+from bakeoff_providers.registry import missing_modules
+
+
+class SentenceTransformers(Provider):
+    """The model's own prompts come first, then those of its family; the line-up's stand above both."""
+
+    name: ClassVar[str] = "sentence_transformers"
+    default_model: ClassVar[str] = "sentence-transformers/all-MiniLM-L6-v2"
+    local: ClassVar[bool] = True
+    extra: ClassVar[str | None] = "sentence-transformers"
+    modules: ClassVar[tuple[str, ...]] = ("sentence_transformers",)
+
+    def __init__(
+        self,
+        *,
+        model: str | None = None,
+        revision: str | None = None,
+        device: str | None = None,
+        dimensions: int | None = None,
+        context: int | None = None,
+        document_prompt: str | None = None,
+        query_prompt: str | None = None,
+        trust_remote_code: bool = False,
+        batch_items: int | None = None,
+        price: float | None = None,
+    ) -> None:
+        known = known_card(model or self.default_model, (), ModelCard(name="", batch_items=64, price=FREE))
+        self.card = overridden(
+            known,
+            dimensions=dimensions,
+            context=context,
+            document_prompt=document_prompt,
+            query_prompt=query_prompt,
+            batch_items=batch_items,
+            price=price,
+        )
+        self._given = {Role.DOCUMENT: document_prompt, Role.QUERY: query_prompt}
+        self._revision, self._device, self._trusted = revision, device, trust_remote_code
+        self._lock = Lock()
+        self._model: Any = None
+
+    def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
+        """A folder is known by what is in it; a name on the hub by its revision, as far as one is given."""
+        identity = {**super().identity(role), "own_prompt": self._given[role] is None}
+        if self._revision is not None:
+            identity["revision"] = self._revision
+        if self.card.context is not None:
+            identity["context"] = self.card.context
+        if (folder := Path(self.card.name)).is_dir():
+            identity["files"] = _fingerprint(folder)
+        return identity
+
+    def ready(self) -> None:
+        """Loads the model: a wrong name or a missing network shows here, not in the middle of a run."""
+        self._loaded()
+
+    def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+        """Not normalised here: the harness does that where it is wanted."""
+        model = self._loaded()
+        prompt = self._prompt(model, role)
+        shown = _own_prompt(model, role) if prompt is None else prompt
+        encode = model.encode_query if role is Role.QUERY else model.encode_document
+        named = {} if prompt is None else {"prompt": prompt}
+        try:
+            with self._lock:
+                vectors = encode(
+                    list(texts),
+                    batch_size=self.card.batch_items,
+                    convert_to_numpy=True,
+                    show_progress_bar=False,
+                    **named,
+                )
+        except Exception as error:
+            said = scrubbed(str(error))
+            raise EmbeddingFailed(f"{self.card.name}: {type(error).__name__}: {said}") from error
+        matrix = np.asarray(vectors, dtype=np.float32).reshape(len(texts), -1)
+        return checked(EmbeddingBatch(matrix, truncated=_too_long(model, shown, texts)), texts, self.card)
+
+    def close(self) -> None:
+        """Frees the weights."""
+        self._model = None
+
+    def _prompt(self, model: Any, role: Role) -> str | None:
+        """None leaves the prompt to the model, which has one of its own or wants none."""
+        if (given := self._given[role]) is not None:
+            return given
+        own = getattr(model, "prompts", None) or {}
+        return None if any(own.values()) else self.card.prompt(role) or None
+
+    def _loaded(self) -> Any:
+        with self._lock:
+            if self._model is None:
+                self._model = self._load()
+            return self._model
+
+    def _load(self) -> Any:
+        if reason := missing_modules(self.modules, self.extra):
+            raise Unavailable(f"{self.name}: {reason}")
+        library: Any = import_module("sentence_transformers")
+        try:
+            model = library.SentenceTransformer(
+                self.card.name,
+                revision=self._revision,
+                device=self._device,
+                truncate_dim=self.card.dimensions,
+                trust_remote_code=self._trusted,
+            )
+        except Exception as error:  # the hub, the disk and the model's own code all fail in ways of their own
+            secrets = [os.environ.get(name, "") for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")]
+            said = scrubbed(f"{error}".partition("\n")[0], secrets)
+            raise Unavailable(f"{self.card.name} can't be loaded (a folder, or a name on the hub?): {said}") from None
+        if self.card.context is not None:
+            model.max_seq_length = self.card.context
+        return model
+
+
+def _own_prompt(model: Any, role: Role) -> str:
+    """What the library puts before a text of this role: it looks for the prompt under these names."""
+    own = getattr(model, "prompts", None) or {}
+    names = ("query",) if role is Role.QUERY else ("document", "passage", "corpus")
+    return next((str(own[name]) for name in names if own.get(name)), "")
+
+
+def _too_long(model: Any, prompt: str, texts: Sequence[str]) -> int:
+    """How many texts were cut. A text has no more tokens than bytes, so most need not be counted."""
+    limit, tokenizer = getattr(model, "max_seq_length", None), getattr(model, "tokenizer", None)
+    if not isinstance(limit, int) or not callable(tokenizer):
+        return 0
+    long = [prompt + text for text in texts if len((prompt + text).encode()) > limit - 2]
+    if not long:
+        return 0
+    encoded = tokenizer(long, truncation=False, padding=False, verbose=False)["input_ids"]
+    return sum(len(ids) > limit for ids in encoded)
+
+
+def _fingerprint(folder: Path) -> str:
+    """Names, sizes and times: cheap, and a folder that was touched is only embedded anew."""
+    digest = hashlib.sha256()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        stat = file.stat()
+        digest.update(f"{file.relative_to(folder)}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:32]

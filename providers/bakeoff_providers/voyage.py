@@ -1,0 +1,86 @@
+"""Voyage AI, through its own SDK."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from bakeoff_providers.base import ModelCard, Role
+from bakeoff_providers.cards import price
+from bakeoff_providers.hosted import Hosted, open_card
+
+PRICES = "https://docs.voyageai.com/docs/pricing"
+FLEXIBLE = (256, 512, 1024, 2048)
+
+
+def _card(
+    name: str, usd: float | None, batch_tokens: int, *, outputs: tuple[int, ...] = FLEXIBLE, context: int = 32_000
+) -> ModelCard:
+    return ModelCard(
+        name=name,
+        dimensions=1024,
+        output_dimensions=outputs,
+        context=context,
+        batch_items=1000,
+        batch_tokens=batch_tokens,
+        price=None if usd is None else price(usd, PRICES),
+    )
+
+
+class Voyage(Hosted):
+    """Documents and queries are told apart by `input_type`."""
+
+    name = "voyage"
+    default_model = "voyage-4"
+    extra = "voyage"
+    modules = ("voyageai",)
+    keys = ("VOYAGE_API_KEY",)
+    own_url = "https://api.voyageai.com/v1"
+    tasks = ("document", "query")
+    cuts = True
+    cards = (
+        _card("voyage-4", 0.06, 320_000),
+        _card("voyage-4-lite", 0.02, 1_000_000),
+        _card("voyage-4-large", 0.12, 120_000),
+        _card("voyage-3.5", 0.06, 320_000),
+        _card("voyage-3.5-lite", 0.02, 1_000_000),
+        _card("voyage-3-large", 0.18, 120_000),
+        _card("voyage-code-3", None, 120_000),
+        _card("voyage-finance-2", None, 120_000, outputs=(1024,)),
+        _card("voyage-law-2", None, 120_000, outputs=(1024,), context=16_000),
+    )
+    open_card = open_card(batch_items=1000, batch_tokens=120_000)
+
+    def _connect(self, key: str) -> Any:
+        voyageai: Any = import_module("voyageai")
+        if voyageai.requestssession is None:
+            voyageai.requestssession = _session
+        # Without an address the SDK chooses by the key: MongoDB's keys have another server than Voyage's.
+        where = {"base_url": self.base_url} if self.foreign else {}
+        return voyageai.Client(api_key=key, timeout=self._timeout, max_retries=0, **where)
+
+    def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:
+        answer = sdk.embed(
+            inputs,
+            model=self.card.name,
+            input_type=self.task(role),
+            truncation=self._truncate,
+            output_dimension=self._asked,
+        )
+        return answer.embeddings, answer.total_tokens
+
+    def _disconnect(self, sdk: Any) -> None:
+        """Nothing: the SDK keeps its sessions for each thread, and out of reach."""
+
+
+def _session() -> Any:
+    """The SDK retries connections by itself and stumbles over a 529: this one does neither."""
+    import requests
+
+    def refuse(response: requests.Response, **_: Any) -> None:
+        if response.status_code >= 500:
+            response.raise_for_status()
+
+    session = requests.Session()
+    session.hooks["response"].append(refuse)
+    return session

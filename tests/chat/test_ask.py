@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from bakeoff.chat import CHATS
+from bakeoff.chat.answers import Answers
+from bakeoff.chat.ask import Asker, Question, Unusable, read_object
+from bakeoff.chat.base import Reply
+from bakeoff.embedding.embed import Budget, BudgetReached
+from bakeoff.embedding.retry import RetryPolicy
+from bakeoff_providers.errors import CallFailed, InputError, Unavailable
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wire import PROXIES, Fault, WireServer
+
+QUICK = RetryPolicy(attempts=3, sleep=lambda seconds: None)
+
+
+class Graded(msgspec.Struct):
+    grade: int
+
+
+def read(text: str) -> int:
+    return read_object(text, Graded).grade
+
+
+@pytest.fixture
+def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[WireServer]:
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    with WireServer() as server:
+        server.answer = lambda model, prompt: f'{{"grade": {prompt[0]}}}'
+        yield server
+
+
+def asker(wire: WireServer, folder: Path | None = None, budget: Budget | None = None, **options: Any) -> Asker:
+    offline = options.pop("offline", False)
+    model = CHATS.create("openai", base_url=wire.base("openai"), timeout=5, key_env="FREE_KEY", **options)
+    answers = Answers(folder, model.identity()) if folder else None
+    return Asker(model, answers, QUICK, budget, offline=offline)
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FREE_KEY", "a-key-for-tests")
+
+
+def test_an_answer_is_paid_for_once(wire: WireServer, tmp_path: Path) -> None:
+    first = asker(wire, tmp_path)
+    assert first.ask(Question("2 is it", {}), read) == 2
+    assert asker(wire, tmp_path).ask(Question("2 is it", {}), read) == 2
+    assert len(wire.chats()) == 1
+    assert asker(wire, tmp_path).ask(Question("2 is it", {}, seed=1), read) == 2  # another answer to the same
+    assert asker(wire, tmp_path, temperature=1).ask(Question("2 is it", {}), read) == 2  # another model, in effect
+    assert len(wire.chats()) == 3
+
+
+def test_prose_is_told_why_and_asked_again(wire: WireServer, tmp_path: Path) -> None:
+    said = iter(["I would say two.", '{"grade": "two"}', '{"grade": 2}'])
+    wire.answer = lambda model, prompt: next(said)
+    one = asker(wire, tmp_path)
+    assert one.ask(Question("a pair", {}), read) == 2
+    prompts = [request.texts[0] for request in wire.chats()]
+    assert prompts[0] == "a pair"
+    assert "there is no JSON object in it" in prompts[1]
+    assert "another shape" in prompts[2]
+    assert (one.spent.requests, one.spent.unusable) == (3, 2)
+    assert asker(wire, tmp_path).ask(Question("a pair", {}), read) == 2  # the usable answer is the one that is kept
+
+
+def test_a_model_that_never_learns_is_an_error_and_nothing_is_kept(wire: WireServer, tmp_path: Path) -> None:
+    wire.answer = lambda model, prompt: "prose"
+    with pytest.raises(CallFailed, match="unusable answer"):
+        asker(wire, tmp_path).ask(Question("a pair", {}), read)
+    assert len(wire.chats()) == QUICK.attempts
+    assert not list(tmp_path.rglob("*.jsonl"))
+
+
+def test_a_server_that_stumbles_is_asked_again(wire: WireServer) -> None:
+    wire.faults += [Fault(status=503), Fault("drop")]
+    assert asker(wire).ask(Question("3", {}), read) == 3
+
+
+def test_the_budget_stops_before_it_is_passed_and_what_was_paid_for_is_kept(wire: WireServer, tmp_path: Path) -> None:
+    # a prompt of 4 characters is 1 token at $1 each; 150 tokens are set aside for an answer of 3 tokens at $0.01
+    prices = {"price_in": 1e6, "price_out": 1e4}
+    one = asker(wire, tmp_path, Budget(4.0), **prices)
+    assert one.ask(Question("1abc", {}), read) == 1  # reserves 1 + 1.50, costs 1 + 0.03
+    assert one.ask(Question("2abc", {}), read) == 2
+    with pytest.raises(BudgetReached):
+        one.ask(Question("3abc", {}), read)  # 2.06 are spent, 2.50 more would be 4.56
+    assert one.spent.usd == pytest.approx(2.06)
+    assert len(wire.chats()) == 2
+    again = asker(wire, tmp_path, Budget(0.0), **prices)
+    assert again.ask(Question("1abc", {}), read) == 1
+
+
+def test_a_budget_without_a_price_is_refused(wire: WireServer) -> None:
+    with pytest.raises(InputError, match="no price is known") as caught:
+        asker(wire, None, Budget(1.0))
+    assert "price_in" in caught.value.remedy
+
+
+def test_offline_answers_from_the_cache_alone(wire: WireServer, tmp_path: Path) -> None:
+    asker(wire, tmp_path).ask(Question("1", {}), read)
+    away = asker(wire, tmp_path, offline=True)
+    assert away.ask(Question("1", {}), read) == 1
+    with pytest.raises(Unavailable, match="--offline"):
+        away.ask(Question("2", {}), read)
+
+
+def test_a_dry_run_counts_what_the_cache_lacks(wire: WireServer, tmp_path: Path) -> None:
+    one = asker(wire, tmp_path, price_in=10, price_out=0)
+    one.ask(Question("1abc", {}), read)
+    foreseen = one.foresee({n: Question(f"{n}abc", {}) for n in range(3)})
+    assert (foreseen.asked, foreseen.cached, foreseen.requests, foreseen.prompt_tokens) == (3, 1, 2, 2)
+    assert foreseen.usd == pytest.approx(2 * 10 / 1e6)
+    assert len(wire.chats()) == 1
+
+
+def test_many_are_asked_at_once_and_one_failure_stays_its_own(wire: WireServer, tmp_path: Path) -> None:
+    wire.answer = lambda model, prompt: "prose" if prompt.startswith("7") else f'{{"grade": {prompt[0]}}}'
+    answers = dict(asker(wire, tmp_path).ask_all({n: Question(f"{n}", {}) for n in range(10)}, read))
+    assert isinstance(answers.pop(7), CallFailed)
+    assert answers == {n: n for n in range(10) if n != 7}
+
+
+def test_a_torn_line_costs_itself_only(wire: WireServer, tmp_path: Path) -> None:
+    one = asker(wire, tmp_path)
+    for n in range(3):
+        one.ask(Question(f"{n}", {}), read)
+    one.close()
+    (file,) = tmp_path.rglob("*.jsonl")
+    file.write_bytes(file.read_bytes()[:-9])  # killed while writing the last line
+    again = asker(wire, tmp_path)
+    assert [again.ask(Question(f"{n}", {}), read) for n in range(3)] == [0, 1, 2]
+    assert len(wire.chats()) == 4
+
+
+def test_reply_survives_the_disk(tmp_path: Path) -> None:
+    reply = Reply('{"grade": 1, "reason": "ü\n"}', 5, None)
+    answers = Answers(tmp_path, {"model": "m"})
+    answers.put("p", 0, reply)
+    assert Answers(tmp_path, {"model": "m"}).get("p", 0) == reply
+    assert Answers(tmp_path, {"model": "other"}).get("p", 0) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"grade": 2}',
+        '```json\n{"grade": 2}\n```',
+        'Sure! {"grade": 2, "reason": "x"}',
+        '<think>{"grade": 0}</think>{"grade": 2}',
+    ],
+)
+def test_an_object_is_found_where_models_put_it(text: str) -> None:
+    assert read(text) == 2
+
+
+@given(st.text())
+def test_any_text_is_a_grade_or_unusable(text: str) -> None:
+    try:
+        grade = read(text)
+    except Unusable:
+        return
+    assert json.dumps(grade)

@@ -1,0 +1,163 @@
+"""The commands as a user meets them: in a process of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def bakeoff(*arguments: str, cwd: Path, path: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
+    return subprocess.run(
+        [sys.executable, "-c", "from bakeoff.cli import main; main()", *arguments],
+        cwd=cwd,
+        env=clean | {"PYTHONPATH": str(path)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    script = (
+        "import sys\nsys.argv = ['bakeoff', '--help']\nfrom bakeoff.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'chromadb', 'faiss', 'ollama', 'sklearn', 'scipy', 'openai', 'voyageai', 'torch'}\n"
+        "print('HEAVY', sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    assert "HEAVY []" in done.stdout
+    made = ("corpus", "queries", "grade", "annotate", "agreement", "adjudicate", "audit", "snapshot")
+    for command in (
+        "run",
+        "list",
+        "validate",
+        "select",
+        "show",
+        "models",
+        "score",
+        "compare",
+        "gate",
+        "snapshot",
+        *made,
+    ):
+        assert command in done.stdout
+
+
+def test_a_run_prints_the_matrix_and_show_prints_it_again(tmp_path: Path) -> None:
+    done = bakeoff("run", "--only", "fake", "--only", "bm25", "--only", "voyage", "--rounds", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "not run: VOYAGE_API_KEY is not set" in done.stdout
+    assert "Stable: all 2 rounds ranked identically." in done.stdout
+    (folder,) = (tmp_path / "results").iterdir()
+    summary = json.loads((folder / "metrics_summary.json").read_text())
+    oracle = next(row for row in summary["rows"] if row["label"] == "oracle")
+    assert oracle["targets"] == {"p@5": True, "recall@10": True, "f1@5": True, "mrr": True}
+    shown = bakeoff("show", str(folder), cwd=tmp_path)
+    assert shown.stdout.strip() in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "none.toml"], "none.toml: no such file"),
+        (["run", "film"], "did you mean 'films'?"),
+        (["run", "films", "--only", "bm25", "--tune-weights"], "needs a [[fusion]]"),
+        (["run", "trips", "--calibrate-thresholds"], "no option 'calibrate_thresholds'"),
+        (["snapshot", "broken.toml"], "is not valid JSON"),
+        (["run", "--only", "minilmm"], "did you mean 'minilm'?"),
+        (["run", "--store", "fais"], "did you mean 'faiss'?"),
+        (["validate", "broken.toml"], "broken.toml: is not valid TOML"),
+        (["validate", "task.toml"], "unknown task 'wikpedia'"),
+        (["show", "."], "is not a result"),
+        (["select", "broken.toml"], "is not valid JSON"),
+        (["models", "pull", "minilmm"], "did you mean 'minilm'?"),
+        (["score", "own.qrels", "none.trec"], "none.trec: no such file"),
+        (["score", "own.qrels", "nan.trec"], "nan.trec: line 1: score 'nan' is not a finite number"),
+        (["score", "own.qrels", "nan.trec", "-m", "ndgc@10"], "did you mean 'ndcg'?"),
+        (["compare", "."], "is not a result"),
+        (["gate", ".", "--baseline", "nowhere", "--junit", "x.xml"], "is not a result"),
+    ],
+)
+def test_bad_input_ends_with_2_a_remedy_and_no_file(tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "broken.toml").write_text("task =\n")
+    (tmp_path / "task.toml").write_text('task = "wikpedia"\n[[contender]]\nranker = "bm25"\n')
+    (tmp_path / "own.qrels").write_text("q 0 d 1\n")
+    (tmp_path / "nan.trec").write_text("q Q0 d 1 nan tag\n")
+    before = set(tmp_path.rglob("*"))
+    done = bakeoff(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_list_tells_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
+    done = bakeoff("list", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "VOYAGE_API_KEY is not set" in done.stdout
+    (tasks,) = [line for line in done.stdout.splitlines() if line.startswith("tasks: ")]
+    names, _, formats = tasks.removeprefix("tasks: ").partition("; own ones in the formats ")
+    assert {"wikipedia", "neighbours"} <= set(names.split(", "))
+    assert formats == "native, beir, tables, ir_datasets, hub"
+    assert "ndcg@k" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "file"),
+    [
+        (["trips"], "Paired t-test over seeds (MRR)", "ranks/markov-1.npy"),
+        (["films", "--only", "bm25"], "Spaces against their own lists", "ordered_report_k5.json"),
+        (
+            ["scholarships", "--only", "tfidf", "--calibrate-thresholds"],
+            "NDCG@10 by label mode",
+            "profiles_report_*.md",
+        ),
+    ],
+)
+def test_built_in_examples_run_by_their_names(tmp_path: Path, arguments: list[str], said: str, file: str) -> None:
+    done = bakeoff("run", *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+    (folder,) = (tmp_path / "results").iterdir()
+    assert list(folder.glob(file))
+
+
+def test_select_draws_the_shipped_sample(tmp_path: Path) -> None:
+    corpus = ROOT / "corpora" / "wikipedia"
+    shipped = json.loads((corpus / "evaluate_articles.json").read_text())
+    date = shipped["metadata"]["selection_date"]
+    done = bakeoff("select", str(corpus / "articles.json"), "--date", date, "--out", "drawn.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "drawn.json").read_bytes() == (corpus / "evaluate_articles.json").read_bytes()
+
+
+def test_a_wheel_carries_everything_it_needs(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path / "dist"), str(ROOT)],
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = (tmp_path / "dist").glob("bakeoff-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    assert (tmp_path / "site" / "bakeoff" / "testsets" / "templates" / "annotate.html").is_file()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    named = bakeoff("run", "trips", "--out", "named", cwd=elsewhere, path=tmp_path / "site")
+    assert named.returncode == 0, named.stderr
+    done = bakeoff("run", "--only", "bm25", cwd=elsewhere, path=tmp_path / "site")
+    assert done.returncode == 0, done.stderr
+    assert "wikipedia: task wikipedia (25 documents, 20 queries)" in done.stdout

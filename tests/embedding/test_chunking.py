@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from bakeoff.core.task import Chunking, ChunkStrategy, Document
+from bakeoff.embedding.chunking import chunks, sentences
+from hypothesis import given
+from hypothesis import strategies as st
+
+TEXT = "One two three. Four five six seven. Eight nine."
+
+
+def _texts(strategy: ChunkStrategy, size: int, text: str = TEXT, title: str = "") -> list[str]:
+    return [piece.text for piece in chunks(Document("d", text, title=title, chunking=Chunking(strategy, size)))]
+
+
+def test_a_whole_document_keeps_its_id_and_gets_its_title() -> None:
+    (piece,) = chunks(Document("d", "text", title="Title"))
+    assert (piece.id, piece.document, piece.text) == ("d", "d", "Title text")
+
+
+def test_fixed_pieces_by_words() -> None:
+    assert _texts("fixed", 4) == ["One two three. Four", "five six seven. Eight", "nine."]
+
+
+def test_sentences_are_packed_while_they_fit() -> None:
+    assert _texts("sentence", 7) == ["One two three. Four five six seven.", "Eight nine."]
+    assert _texts("sentence", 4) == ["One two three.", "Four five six seven.", "Eight nine."]
+
+
+def test_a_sentence_that_is_too_long_is_cut_by_words() -> None:
+    assert _texts("sentence", 3) == ["One two three.", "Four five six", "seven.", "Eight nine."]
+
+
+def test_semantic_pieces_are_cut_where_the_words_change() -> None:
+    text = "Copper mines opened. Copper mines closed. Boats sail lakes. Boats cross lakes."
+    assert _texts("semantic", 6, text) == [
+        "Copper mines opened. Copper mines closed.",
+        "Boats sail lakes. Boats cross lakes.",
+    ]
+
+
+def test_pieces_are_named_after_their_document_and_all_carry_its_title() -> None:
+    pieces = chunks(Document("d", TEXT, title="T", chunking=Chunking("fixed", 5)))
+    assert [piece.id for piece in pieces] == ["d#0", "d#1"]
+    assert {piece.document for piece in pieces} == {"d"}
+    assert all(piece.text.startswith("T ") for piece in pieces)
+
+
+def test_initials_and_abbreviations_end_no_sentence() -> None:
+    assert sentences("Daniel C. Jackling came to St. George. He left.") == [
+        "Daniel C. Jackling came to St. George.",
+        "He left.",
+    ]
+
+
+@given(st.text(min_size=0, max_size=300), st.sampled_from(["fixed", "sentence", "semantic"]), st.integers(1, 20))
+def test_no_word_is_lost_and_no_piece_too_long(text: str, strategy: ChunkStrategy, size: int) -> None:
+    pieces = _texts(strategy, size, text)
+    assert " ".join(pieces).split() == text.split()
+    assert all(len(piece.split()) <= size for piece in pieces)

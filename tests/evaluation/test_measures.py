@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import pytest
+from bakeoff.evaluation.measures import FAMILIES, Measure, deepest
+from bakeoff_providers.errors import InputError
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def test_a_measure_is_its_parts() -> None:
+    assert Measure.parse("ndcg(gain=exp)@5") == Measure("ndcg", k=5, gain="exp")
+    assert Measure.parse("p(rel=2)@5") == Measure("p", k=5, rel=2)
+    assert Measure.parse("map(over=found,rel=2)") == Measure("map", rel=2, over="found")
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("ndcg@10", "ndcg@10"),
+        ("NDCG@10", "ndcg@10"),
+        (" p ( rel = 2 ) @ 5 ", "p(rel=2)@5"),
+        ("ap(over=found)", "map(over=found)"),
+        ("hit@3", "acc@3"),
+        ("ndcg(gain=linear)@5", "ndcg@5"),
+        ("map(over=relevant)@5", "map@5"),
+        ("map(rel=2,over=found)@100", "map(over=found,rel=2)@100"),
+        ("p(rel=1)@5", "p(rel=1)@5"),
+        ("mrr", "mrr"),
+        ("mrr()@10", "mrr@10"),
+        ("recall", "recall"),
+        ("rprec", "rprec"),
+        ("judged@010", "judged@10"),
+    ],
+)
+def test_every_spelling_prints_as_one(written: str, printed: str) -> None:
+    assert str(Measure.parse(written)) == printed
+
+
+@st.composite
+def measures(draw: st.DrawFn) -> Measure:
+    name = draw(st.sampled_from(sorted(FAMILIES)))
+    family = FAMILIES[name]
+    k = draw(st.integers(1, 1000)) if family.cut == "required" else None
+    if family.cut == "optional":
+        k = draw(st.none() | st.integers(1, 1000))
+    return Measure(
+        name,
+        k=k,
+        rel=draw(st.none() | st.integers(1, 9)) if "rel" in family.options else None,
+        gain=draw(st.sampled_from(["linear", "exp"])) if "gain" in family.options else "linear",
+        over=draw(st.sampled_from(["relevant", "found"])) if "over" in family.options else "relevant",
+    )
+
+
+@given(measures())
+def test_parsing_undoes_printing(measure: Measure) -> None:
+    assert Measure.parse(str(measure)) == measure
+
+
+@given(st.text(max_size=12) | st.from_regex(r"[a-z]{1,6}(\([a-z=,0-9]{0,9}\))?(@[0-9-]{1,3})?", fullmatch=True))
+def test_whatever_is_written_is_read_or_refused_with_a_remedy(text: str) -> None:
+    remedy = ""
+    try:
+        measure = Measure.parse(text)
+    except InputError as error:
+        remedy = error.remedy
+    assert remedy or Measure.parse(str(measure)) == measure
+
+
+@pytest.mark.parametrize(
+    ("written", "problem", "remedy"),
+    [
+        ("ndgc@10", "unknown measure 'ndgc'", "did you mean 'ndcg'?"),
+        ("recal@10", "unknown measure 'recal'", "did you mean 'recall'?"),
+        ("bleu", "unknown measure 'bleu'", "known: acc, ap, f1"),
+        ("p", "'p' needs a cut-off", "'p@10'"),
+        ("f1(rel=2)", "'f1' needs a cut-off", "'f1@10'"),
+        ("acc", "'acc' needs a cut-off", "'acc@10'"),
+        ("judged", "'judged' needs a cut-off", "'judged@10'"),
+        ("rprec@5", "takes no cut-off", "'rprec'"),
+        ("p@0", "below 1", "@1"),
+        ("p@five", "'five' is not a whole number", "whole number"),
+        ("p@-3", "'-3' is not a whole number", "whole number"),
+        ("p@1 0", "'1 0' is not a whole number", "whole number"),
+        ("p@" + "9" * 5000, "is not a whole number", "whole number"),
+        ("n dcg@10", "not a measure", "ndcg@10"),
+        ("p@5@10", "not a measure", "ndcg@10"),
+        ("", "not a measure", "ndcg@10"),
+        ("ndcg(gain=log)@5", "gain=log is unknown", "gain=linear or gain=exp"),
+        ("map(over=all)", "over=all is unknown", "over=relevant or over=found"),
+        ("p(rel=0)@5", "count grade 0 as relevant", "rel=1"),
+        ("p(rel=2,rel=3)@5", "twice", "one of them"),
+        ("p(gain=exp)@5", "'p' has no option 'gain'", "rel"),
+        ("ndcg(rel=2)@5", "'ndcg' has no option 'rel'", "gain"),
+        ("judged(rel=2)@5", "'judged' has no option 'rel'", "takes no options"),
+        ("p(rel)@5", "'rel' is not an option", "name=value"),
+        ("p(rel=)@5", "'rel=' is not an option", "name=value"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_remedy(written: str, problem: str, remedy: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Measure.parse(written)
+    assert problem in str(caught.value)
+    assert remedy in caught.value.remedy
+
+
+def test_a_measure_made_in_code_is_checked_like_a_written_one() -> None:
+    with pytest.raises(InputError, match="no option 'gain'"):
+        Measure("p", k=5, gain="exp")
+    with pytest.raises(InputError, match="needs a cut-off"):
+        Measure("p")
+    with pytest.raises(InputError, match="unknown measure"):
+        Measure("ap")
+
+
+@pytest.mark.parametrize(
+    ("written", "label"),
+    [
+        ("p@5", "Precision@5"),
+        ("ndcg@10", "NDCG@10"),
+        ("mrr", "MRR"),
+        ("acc@1", "Accuracy@1"),
+        ("rprec", "R-Precision"),
+        ("ndcg(gain=exp)@5", "NDCG@5 (exponential gain)"),
+        ("map(over=found,rel=2)@10", "MAP@10 (over found, grade ≥ 2)"),
+    ],
+)
+def test_labels_are_for_people(written: str, label: str) -> None:
+    assert Measure.parse(written).label == label
+
+
+def test_the_deepest_cut_decides_how_deep_to_join() -> None:
+    assert deepest([Measure.parse("p@5"), Measure.parse("ndcg@10")]) == 10
+    assert deepest([Measure.parse("p@5"), Measure.parse("mrr")]) is None
+    assert deepest([]) is None

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bakeoff.core.paths import default_lineup
+from bakeoff.lineup.lineup import Lineup
+from bakeoff_providers.errors import InputError
+
+HEAD = 'task = "wikipedia"\n'
+FAKE = '[[contender]]\nprovider = "fake"\nstore = "faiss"\n'
+
+
+def _read(folder: Path, text: str) -> Lineup:
+    path = folder / "lineup.toml"
+    path.write_text(text)
+    return Lineup.read(path)
+
+
+def test_the_default_line_up_has_a_row_for_every_store(tmp_path: Path) -> None:
+    labels = [contender.label for contender in Lineup.read(default_lineup()).contenders]
+    for name in ("minilm", "wordllama", "tfidf", "fake"):
+        assert {f"{name}+faiss", f"{name}+chroma"} <= set(labels)
+    assert {"bm25", "voyage-4+faiss", "nomic-embed-text+faiss"} <= set(labels)
+
+
+def test_what_is_not_said_has_a_default(tmp_path: Path) -> None:
+    lineup = _read(tmp_path, HEAD + FAKE)
+    assert [str(measure) for measure in lineup.measures] == ["p@5", "recall@10", "f1@5", "mrr", "ndcg@10"]
+    assert str(lineup.primary) == "ndcg@10"
+    assert lineup.name == "lineup"
+
+
+def test_a_store_with_options_is_a_row_of_its_own(tmp_path: Path) -> None:
+    store = 'store = ["faiss", { name = "faiss", label = "hnsw", options = { index = "HNSW32" } }]'
+    lineup = _read(tmp_path, HEAD + f'[[contender]]\nprovider = "fake"\n{store}\n')
+    assert [contender.label for contender in lineup.contenders] == ["fake+faiss", "fake+hnsw"]
+    assert lineup.contenders[1].store_options == {"index": "HNSW32"}
+    assert lineup.contenders[0].embedding() == lineup.contenders[1].embedding()
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "remedy"),
+    [
+        ("task = \n", r"lineup\.toml: is not valid TOML.*line 1", ""),
+        (HEAD, r"missing required field `contender`", ""),
+        (HEAD + "contender = []", r"there is no \[\[contender\]\]", ""),
+        (HEAD + "colour = 1\n" + FAKE, r"unknown field `colour`", ""),
+        (HEAD + 'rounds = "three"\n' + FAKE, r"rounds.*Expected `int`", ""),
+        (HEAD + "rounds = 0\n" + FAKE, r"rounds: must be at least 1", ""),
+        (HEAD + 'measures = ["ndgc@10"]\n' + FAKE, r"measures\[0\]: unknown measure 'ndgc'", "did you mean 'ndcg'"),
+        (HEAD + "measures = []\n" + FAKE, "there is no measure", ""),
+        (HEAD + FAKE.replace("fake", "minilmm"), r"contender\[0\].*unknown provider 'minilmm'", "'minilm'"),
+        (HEAD + FAKE.replace("faiss", "fais"), r"contender\[0\].*unknown store 'fais'", "'faiss'"),
+        (HEAD + FAKE + "options = { dimension = 3 }\n", r"no option 'dimension'", "'dimensions'"),
+        (HEAD + '[[contender]]\nranker = "bm52"\n', r"unknown ranker 'bm52'", "'bm25'"),
+        (HEAD + '[[contender]]\nranker = "bm25"\nstore = "faiss"\n', "a lexical ranker has no store", ""),
+        (HEAD + '[[contender]]\nprovider = "fake"\n', "names no store", ""),
+        (HEAD + '[[contender]]\nstore = "faiss"\n', "either a provider or a ranker", ""),
+        (HEAD + FAKE + FAKE, r"two contenders are called 'fake\+faiss'", "label"),
+    ],
+)
+def test_bad_input_is_named(tmp_path: Path, text: str, said: str, remedy: str) -> None:
+    with pytest.raises(InputError, match=f"(?s){said}") as caught:
+        _read(tmp_path, text)
+    assert str(caught.value).startswith(str(tmp_path / "lineup.toml"))
+    assert remedy in caught.value.remedy
+
+
+def test_narrowing(tmp_path: Path) -> None:
+    lineup = Lineup.read(default_lineup())
+    assert [c.label for c in lineup.narrowed(["minilm", "bm25"]).contenders] == [
+        "minilm+faiss",
+        "minilm+chroma",
+        "bm25",
+    ]
+    assert {c.store for c in lineup.narrowed(stores=["chroma"]).contenders} == {"chroma"}
+    with pytest.raises(InputError, match="--only 'minilmm' matches no contender") as caught:
+        lineup.narrowed(["minilmm"])
+    assert "'minilm'" in caught.value.remedy
+    with pytest.raises(InputError, match="unknown store 'fais'"):
+        lineup.narrowed(stores=["fais"])
+    with pytest.raises(InputError, match="no contender is left"):
+        lineup.narrowed(["bm25"], ["faiss"])
+
+
+def test_sizes_and_precisions_are_rows_that_share_their_vectors(tmp_path: Path) -> None:
+    lineup = _read(tmp_path, HEAD + FAKE + 'dimensions = [128, 64]\nprecision = ["float32", "binary"]\n')
+    assert [contender.label for contender in lineup.contenders] == [
+        "fake@128+faiss",
+        "fake@128-binary+faiss",
+        "fake@64+faiss",
+        "fake@64-binary+faiss",
+    ]
+    assert len({contender.embedding() for contender in lineup.contenders}) == 1
+    with pytest.raises(InputError, match="Invalid enum value 'int4'"):
+        _read(tmp_path, HEAD + FAKE + 'precision = "int4"\n')

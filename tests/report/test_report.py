@@ -1,0 +1,301 @@
+"""The reports: the same words everywhere, nothing from data that acts, everything from the files alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.report import report_files
+from bakeoff.report.charts import MISSING, pictures
+from bakeoff.report.exports import csv_text, json_bytes, latex, markdown, records
+from bakeoff.report.matrix import advice, heads, notes, ordered_rows, table
+from bakeoff.report.page_data import embedded, payload
+from bakeoff.report.plots import charts, pareto
+from bakeoff.report.provenance import lineup_text, task_facts, use_table
+from bakeoff.report.result_page import page
+from bakeoff.results.recommend import recommend
+from bakeoff.results.record import record
+from bakeoff.results.schema import Detailed, Summary, read_detailed, read_summary
+from bakeoff.run.runner import run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.reporting import BREAKOUT, SCRIPT, hostile_result, wikipedia_result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wikipedia_result(tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture(scope="module")
+def result(folder: Path) -> tuple[Summary, Detailed]:
+    return read_summary(folder), read_detailed(folder)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Summary, Detailed]:
+    folder = hostile_result(tmp_path_factory.mktemp("hostile"))
+    return read_summary(folder), read_detailed(folder)
+
+
+class Matrix(HTMLParser):
+    """The texts of the matrix's rows, and every script and event handler of the page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.scripts = 0
+        self.handlers: list[str] = []
+        self.elements: set[str] = set()
+        self.sources: list[str | None] = []
+        self._in_table = self._in_cell = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.scripts += tag == "script"
+        self.sources += [value for name, value in attrs if name == "src" or (tag == "link" and name == "href")]
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+        if tag == "table":
+            self._in_table = ("class", "matrix") in attrs
+        if self._in_table and tag == "tr":
+            self.rows.append([])
+        if self._in_table and tag in ("td", "th"):
+            self._in_cell = True
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "table":
+            self._in_table = False
+        if tag in ("td", "th"):
+            self._in_cell = False
+
+    def handle_data(self, data: str) -> None:
+        if self._in_table and self._in_cell:
+            self.rows[-1][-1] += f"{data} "
+
+
+def test_page_and_terminal_say_the_same(folder: Path, result: tuple[Summary, Detailed]) -> None:
+    from bakeoff.report.matrix import terminal
+    from rich.console import Console
+
+    summary, _ = result
+    screen = Console(width=260, file=io.StringIO(), record=True, markup=False, highlight=False)
+    screen.print(terminal(summary))
+    shown = screen.export_text()
+    made = (folder / "evaluation_report.html").read_text()
+    plain = re.sub(r"&#x27;", "'", made)
+    plain = plain.replace("&gt;", ">").replace("&amp;", "&")
+    for sentence in [*summary.verdict.sentences, *notes(summary)]:
+        assert sentence in shown
+        assert sentence in plain
+    for line, each in zip(advice(summary), summary.verdict.recommendations, strict=True):
+        assert line in shown
+        assert each.why in plain
+    rows = Matrix(made).rows[1:]
+    assert len(rows) == len(table(summary))
+    for texts, cells in zip(rows, table(summary), strict=True):
+        words = [sorted(text.split()) for text in texts]
+        assert words == [sorted(cell.text.split()) for cell in cells[: len(words)]]
+        for cell in cells:
+            assert cell.text in shown
+
+
+def test_rows_stand_by_the_deciding_measure_then_scales_then_what_did_not_run(result: tuple[Summary, Detailed]) -> None:
+    summary, _ = result
+    rows = ordered_rows(summary)
+    means = [row.measures["ndcg@10"].mean for row in rows if row.ran]
+    assert means == sorted(means, reverse=True)
+    assert [row.label for row in rows[-3:]] == ["oracle", "random", "voyage-4+faiss"]
+    assert "not run: VOYAGE_API_KEY is not set" in markdown(summary)
+
+
+def test_the_page_has_everything_inside_and_calls_nothing(folder: Path) -> None:
+    made = (folder / "evaluation_report.html").read_text()
+    assert "default-src 'none'" in made
+    seen = Matrix(made)
+    assert seen.sources == ["data:,"]  # the icon that keeps browsers from asking for one
+    assert not seen.elements & {"img", "iframe", "object", "embed", "base"}
+    assert "@import" not in made
+
+
+def test_what_comes_from_data_is_shown_and_never_acts(hostile: tuple[Summary, Detailed]) -> None:
+    made = page(*hostile)
+    seen = Matrix(made)
+    assert seen.scripts == 4  # data, charts, Vega, ours
+    assert not seen.handlers
+    assert "img" not in seen.elements
+    assert SCRIPT not in made
+    assert "&lt;script&gt;window.hacked = 1" in made  # the task's name
+    data = re.search(r'id="data">(.*?)</script>', made, re.DOTALL)
+    assert data
+    decoded = json.loads(data[1])
+    assert SCRIPT in decoded["titles"]
+    assert decoded["queries"][0]["id"] == f"q{BREAKOUT}"
+    assert "<script" not in markdown(hostile[0])
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(max_size=9), st.lists(st.text(), max_size=3), max_size=3))
+def test_embedded_json_cannot_end_its_element(content: object) -> None:
+    text = embedded(content)
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == content
+
+
+def test_the_payload_is_small_and_right(result: tuple[Summary, Detailed]) -> None:
+    summary, detailed = result
+    made = payload(summary, detailed)
+    assert made["contenders"] == [contender.label for contender in detailed.contenders]
+    place = made["contenders"].index("fake+faiss")
+    query = made["queries"][0]
+    answer = detailed.contenders[place].queries[query["id"]]
+    assert [made["titles"][number] for number in query["top"][place]] == [detailed.titles[d] for d in answer.ids[:10]]
+    assert query["grades"][place] == answer.grades[:10]
+    for number, grade, places in query["wanted"]:
+        assert grade >= summary.task.rel
+        title = made["titles"][number]
+        found = [detailed.titles[document] for document in answer.ids]
+        assert places[place] == (found.index(title) + 1 if title in found else 0)
+
+
+def test_pareto_by_hand() -> None:
+    points = {
+        "slow best": (9.0, 0.9),
+        "quick": (1.0, 0.5),
+        "beaten": (2.0, 0.4),
+        "middle": (3.0, 0.7),
+        "twin": (9.5, 0.9),
+    }
+    assert pareto(points) == ["quick", "middle", "slow best"]
+    assert pareto({}) == []
+
+
+def test_charts_are_valid_and_become_pictures(result: tuple[Summary, Detailed]) -> None:
+    made = charts(*result)
+    for chart in made:
+        for panel in chart.panels:
+            panel.to_dict(validate=True)
+    absent = {chart.key: chart.absent for chart in made if not chart.panels}
+    assert absent == {"quality-cost": "The cost of every contender is the same (0)."}
+    drawn = pictures([chart for chart in made if chart.key in ("quality-latency", "categories")])
+    assert sorted(drawn) == [f"charts/{k}.{e}" for k in ("categories", "quality-latency") for e in ("png", "svg")]
+    for name, content in drawn.items():
+        assert content.startswith(b"\x89PNG" if name.endswith("png") else b"<svg")
+        assert b"var(--" not in content
+
+
+def test_intervals_are_there_for_every_cut(result: tuple[Summary, Detailed]) -> None:
+    summary, _ = result
+    for row in summary.ran:
+        for name in ("p@1", "recall@3", "ndcg@5", "map@10"):
+            value = row.measures[name]
+            assert value.low is not None
+            assert value.high is not None
+            assert value.low <= value.mean <= value.high
+
+
+def test_without_the_extra_the_page_says_what_to_install(
+    result: tuple[Summary, Detailed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    files = report_files(*result, pictures=True)
+    made = str(files["evaluation_report.html"])
+    assert MISSING.replace("'", "&#x27;") in made
+    assert "vegaEmbed=" not in made
+    assert not [name for name in files if name.startswith("charts/")]
+    assert Matrix(made).rows
+
+
+def test_csv_and_json_hold_the_unrounded_figures(result: tuple[Summary, Detailed]) -> None:
+    summary, _ = result
+    read = list(csv.DictReader(io.StringIO(csv_text(summary))))
+    assert [row["contender"] for row in read] == [row["contender"] for row in records(summary)]
+    best = next(row for row in summary.rows if row.label == read[0]["contender"])
+    assert float(read[0]["ndcg@10"]) == best.measures["ndcg@10"].mean
+    assert read[-1]["not_run"] == "VOYAGE_API_KEY is not set"
+    parsed = json.loads(json_bytes(summary))
+    assert parsed["rows"][0]["ndcg@10"] == best.measures["ndcg@10"].mean
+    assert parsed["sentences"] == summary.verdict.sentences
+
+
+def test_a_formula_in_a_csv_is_only_text(result: tuple[Summary, Detailed]) -> None:
+    summary = msgspec.json.decode(msgspec.json.encode(result[0]), type=Summary)
+    summary.rows[0].model = '=HYPERLINK("x")'
+    assert next(csv.DictReader(io.StringIO(csv_text(summary))))["model"] != '=HYPERLINK("x")'
+    assert "'=HYPERLINK" in csv_text(summary)
+
+
+def test_latex_escapes_and_keeps_its_columns(result: tuple[Summary, Detailed]) -> None:
+    summary = msgspec.json.decode(msgspec.json.encode(result[0]), type=Summary)
+    lost = next(row for row in summary.rows if row.not_run)
+    lost.not_run = "50% of A_B & #1 {x} \\ ~^$"
+    text = latex(summary)
+    assert r"50\% of A\_B \& \#1 \{x\} \textbackslash{} \textasciitilde{}\textasciicircum{}\$" in text
+    body = text.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
+    columns = len(heads(summary))
+    for line in body:
+        cells = len(re.findall(r"(?<!\\)&", line)) + 1
+        assert cells == (3 if r"\multicolumn" in line else columns)
+
+
+def test_markdown_keeps_its_columns(hostile: tuple[Summary, Detailed]) -> None:
+    lines = [line for line in markdown(hostile[0]).splitlines() if line.startswith("|")]
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
+
+
+def test_the_line_up_on_the_page_runs_again(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(
+        'name = "öwn \\"1\\" 😀"\ntask = "wikipedia"\nmeasures = ["p@5", "ndcg(gain=exp)@10"]\nprimary = "p@5"\n'
+        '[[contender]]\nranker = "bm25"\nlabel = "words"\n'
+        '[[contender]]\nprovider = "fake"\nlabel = "mine"\n'
+        'store = ["faiss", { name = "faiss", label = "flat", options = { index = "HNSW16" } }]\n'
+        "options = { dimensions = 64 }\n"
+        '[[contender]]\nprovider = "fake"\nstore = "chroma"\ndimensions = [128, 64]\nprecision = ["float32", "int8"]\n'
+        '[[contender]]\nanswers = "scores-{seed}.npy"\nseeds = [1, 2]\n'
+        '[[fusion]]\nlabel = "both"\nof = ["words", "mine+faiss"]\nweights = [1.0, 2.0]\ntop_n = 50\n'
+    )
+    lineup = Lineup.read(path)
+    again = tmp_path / "again.toml"
+    again.write_text(lineup_text(lineup.described()))
+    assert Lineup.read(again).described() == lineup.described()
+
+
+def test_how_it_was_measured_tells_the_task_and_its_health(result: tuple[Summary, Detailed]) -> None:
+    facts = dict(task_facts(*result))
+    # 20 queries × 25 documents are all judged; what the files of the task hold
+    truth = json.loads((Path(__file__).parents[2] / "queries/wikipedia/ground_truth.json").read_text())["grades"]
+    grades = [grade for query in truth.values() for grade in query.values()]
+    assert facts["Judgments"].startswith(f"{len(grades)}: {grades.count(3)} of grade 3, {grades.count(2)} of grade 2")
+    relevant = [sum(grade >= 2 for grade in query.values()) for query in truth.values()]
+    assert f"{min(relevant)} to {max(relevant)}" in facts["Relevant per query"]
+    assert [row[0] for row in use_table(result[0])] == [row.label for row in result[0].ran]
+
+
+def test_recommendations_are_stored_with_the_verdict(result: tuple[Summary, Detailed]) -> None:
+    summary, _ = result
+    assert summary.verdict.recommendations == recommend(summary.rows, summary.verdict)
+    assert len(summary.verdict.recommendations) == 4
+
+
+@pytest.mark.parametrize("kept", [["voyage-4"], ["bm25"]], ids=["nothing ran", "one contender"])
+def test_a_page_comes_out_of_the_smallest_results(
+    kept: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bakeoff.core.paths import default_lineup
+
+    monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
+    folder = record(run(Lineup.read(default_lineup()).narrowed(kept)), tmp_path)
+    made = (folder / "evaluation_report.html").read_text()
+    assert ("No contender ran" in made) == (kept == ["voyage-4"])
+    assert csv_text(read_summary(folder))

@@ -1,0 +1,185 @@
+"""Several results over time, and the site that shows them."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from bakeoff.core.files import write_json
+from bakeoff.report import history
+from bakeoff.report.history import Entry, changes, points, sentences
+from bakeoff.report.site import HOST, Site, entries
+from bakeoff.results.schema import SUMMARY, Summary, read_summary
+
+from tests.commands.test_cli import bakeoff
+from tests.reporting import SCRIPT, wikipedia_result
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three results: the second has another model under a known name, the third another task."""
+    folder = tmp_path_factory.mktemp("history")
+    first = wikipedia_result(folder, "fake", "bm25")
+    for number, day in enumerate(("2026-03-01", "2026-03-02", "2026-03-05")):
+        copy = folder / f"{day.replace('-', '')}-101500-wikipedia"
+        shutil.copytree(first, copy)
+        summary = read_summary(copy)
+        summary.started = f"{day}T10:15:00+00:00"
+        if number:
+            next(row for row in summary.rows if row.label == "fake+faiss").model = f"hash2 {SCRIPT}"
+        if number == 2:
+            summary.task.fingerprint, summary.task.documents = "other", 30
+        write_json(copy / SUMMARY, summary)
+    shutil.rmtree(first)
+    return folder
+
+
+def summaries(results: Path) -> list[Summary]:
+    return [entry.summary for entry in history.ordered(entries(results))]
+
+
+def test_changes_of_model_and_task_are_told(results: Path) -> None:
+    first, second, third = summaries(results)
+    assert changes(first, first) == []
+    (model,) = changes(first, second)
+    assert model.startswith("model of fake+faiss changed (hash, 256 dimensions → hash2 ")
+    assert changes(second, third) == ["task changed (25 → 30 documents, 20 → 20 queries)"]
+
+
+def test_a_line_ends_where_the_figures_cannot_be_compared(results: Path) -> None:
+    found = [p for p in points(history.ordered(entries(results))) if p["measure"] == "ndcg@10"]
+    segments = {
+        label: [point["segment"] for point in found if point["model"] == label] for label in ("fake+faiss", "bm25")
+    }
+    assert segments["bm25"] == ["bm25 0", "bm25 0", "bm25 1"]
+    assert segments["fake+faiss"] == ["fake+faiss 0", "fake+faiss 1", "fake+faiss 2"]
+    assert [point["changed"] for point in found if point["model"] == "fake+faiss"] == [False, True, False]
+
+
+def test_sentences_say_what_cannot_be_compared(results: Path) -> None:
+    told = sentences(history.ordered(entries(results)))
+    assert told[0] == "3 results, from 2026-03-01 to 2026-03-05."
+    assert "2 different tasks" in told[-1]
+
+
+def test_a_second_result_on_the_same_task_says_how_it_moved(results: Path) -> None:
+    first, second, _ = summaries(results)
+    best = next(row for row in second.rows if row.label == second.verdict.best)
+    moved = msgspec.structs.replace(best.measures["ndcg@10"], mean=best.measures["ndcg@10"].mean + 0.05)
+    best.measures["ndcg@10"] = moved
+    pair = [Entry(name=name, link="", summary=each) for name, each in (("a", first), ("b", second))]
+    assert "Since 2026-03-01, the last result on the same task, it moved by +0.050." in sentences(pair)
+
+
+def test_one_page_for_several_results(results: Path, tmp_path: Path) -> None:
+    done = bakeoff("report", str(results), "--out", str(tmp_path / "all.html"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    made = (tmp_path / "all.html").read_text()
+    assert "task changed (25 → 30 documents" in made
+    assert SCRIPT not in made
+    assert "&lt;script&gt;" in made
+    assert (tmp_path / "charts" / "history.png").read_bytes().startswith(b"\x89PNG")
+    there = os.path.relpath(results / "20260305-101500-wikipedia" / "evaluation_report.html", tmp_path)
+    assert f'href="{there}"' in made
+
+
+def test_a_result_is_reported_again_from_its_files(results: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "one"
+    shutil.copytree(results / "20260301-101500-wikipedia", folder)
+    before = (folder / "matrix.md").read_text()
+    for name in ("evaluation_report.html", "matrix.md", "matrix.tex", "matrix.csv", "matrix.json"):
+        (folder / name).unlink()
+    done = bakeoff("report", str(folder), "--no-pictures", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Written to" in done.stdout
+    assert (folder / "matrix.md").read_text().splitlines()[:-1] == before.splitlines()[:-1]  # but for the date
+    assert {path.name for path in folder.glob("matrix.*")} == {"matrix.md", "matrix.tex", "matrix.csv", "matrix.json"}
+    assert "NDCG@10" in (folder / "evaluation_report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["report", "empty"], "holds no result"),
+        (["report", "none"], "holds no result"),
+        (["report", "broken"], "is not valid JSON"),
+        (["serve", "none"], "is not a folder"),
+        (["show", "empty", "--p95", "5"], "is not a result"),
+    ],
+)
+def test_bad_input_is_told_and_leaves_nothing(tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken" / "r").mkdir(parents=True)
+    (tmp_path / "broken" / "r" / SUMMARY).write_text("{")
+    before = set(tmp_path.rglob("*"))
+    done = bakeoff(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_show_tells_the_choice_within_limits(results: Path, tmp_path: Path) -> None:
+    done = bakeoff("show", str(results / "20260301-101500-wikipedia"), "--index", "0.1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Within these limits: fake+faiss: NDCG@10" in done.stdout
+
+
+@pytest.fixture
+def site(results: Path) -> Iterator[Site]:
+    (results / ".draft.part").mkdir(exist_ok=True)
+    (results / ".draft.part" / SUMMARY).write_text("{}")
+    with Site(results, 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def ask(site: Site, path: str, host: str | None = None, method: str = "GET") -> tuple[int, str, str]:
+    connection = http.client.HTTPConnection(HOST, site.server_address[1], timeout=30)
+    connection.putrequest(method, path, skip_host=host is not None)
+    if host is not None:
+        connection.putheader("Host", host)
+    connection.endheaders()
+    answer = connection.getresponse()
+    found = answer.status, answer.getheader("Content-Type") or "", answer.read().decode()
+    connection.close()
+    return found
+
+
+def test_the_site_shows_the_folder_and_nothing_else(site: Site) -> None:
+    assert site.server_address[0] == "127.0.0.1"
+    status, kind, front = ask(site, "/")
+    assert (status, kind) == (200, "text/html; charset=utf-8")
+    assert 'href="20260305-101500-wikipedia/evaluation_report.html"' in front
+    status, _, page = ask(site, "/20260305-101500-wikipedia/evaluation_report.html")
+    assert status == 200
+    assert "Which to choose" in page
+    assert ask(site, f"/20260305-101500-wikipedia/{SUMMARY}")[1] == "application/json; charset=utf-8"
+    for outside in ("/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", f"/.draft.part/{SUMMARY}",
+                    "/none", "/%00", "/20260305-101500-wikipedia"):  # fmt: skip
+        assert ask(site, outside)[0] == 404, outside
+    assert ask(site, "/", method="POST")[0] == 501
+    assert ask(site, "/", method="HEAD")[2] == ""
+
+
+def test_another_name_for_this_machine_is_refused(site: Site) -> None:
+    assert ask(site, "/", host="evil.example")[0] == 403
+    assert ask(site, "/", host=f"localhost:{site.server_address[1]}")[0] == 200
+
+
+def test_a_new_result_appears_without_a_restart(site: Site, results: Path) -> None:
+    assert "20260401" not in ask(site, "/")[2]
+    shutil.copytree(results / "20260305-101500-wikipedia", results / "20260401-101500-wikipedia")
+    try:
+        assert "20260401" in ask(site, "/")[2]
+    finally:
+        shutil.rmtree(results / "20260401-101500-wikipedia")

@@ -1,0 +1,222 @@
+"""Results against each other, on a task whose figures follow from counting.
+
+A document holds one verb; a query asks for it as it stands, or with -ing. With the stemmer every query finds its
+document (NDCG 1); without it those with -ing find nothing (NDCG 0).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from bakeoff.cli import main
+from bakeoff.evaluation.measures import Measure
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.junit import junit
+from bakeoff.results.compare import Result, compare_results, read_results
+from bakeoff.results.gate import gate
+from bakeoff.results.record import record
+from bakeoff.run.runner import run
+from bakeoff_providers.errors import InputError
+
+VERBS = ["walk", "jump", "paint", "cook", "sail", "climb", "plant", "build", "melt", "sort", "fish", "kick"]
+NDCG = Measure.parse("ndcg@10")
+Make = Callable[..., Path]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Runs BM25 on the task and tells where its result is."""
+
+    def made(name: str, language: str, inflected: int = 8, grade: int = 1, label: str = "bm25", more: str = "") -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        documents = [json.dumps({"id": verb, "text": f"{verb} {verb}"}) for verb in VERBS]
+        queries = [
+            json.dumps({"id": f"q{at:02}", "text": verb + "ing" * (at < inflected)}) for at, verb in enumerate(VERBS)
+        ]
+        (folder / "documents.jsonl").write_text("\n".join(documents))
+        (folder / "queries.jsonl").write_text("\n".join(queries))
+        (folder / "own.qrels").write_text("".join(f"q{at:02} 0 {verb} {grade}\n" for at, verb in enumerate(VERBS)))
+        (folder / "own.toml").write_text(
+            'measures = ["ndcg@10"]\nrounds = 1\ndepth = 20\n'
+            '[task]\nname = "verbs"\nformat = "tables"\ndocuments = "documents.jsonl"\n'
+            'queries = "queries.jsonl"\njudgments = "own.qrels"\n'
+            f'[[contender]]\nranker = "bm25"\nlabel = "{label}"\noptions = {{ language = "{language}" }}\n{more}'
+        )
+        return record(run(Lineup.read(folder / "own.toml")), folder / "results").rename(folder / name)
+
+    return made
+
+
+def _read(*folders: Path) -> list[Result]:
+    return read_results(list(folders))
+
+
+def _two(new: Path, old: Path) -> tuple[Result, Result]:
+    first, second = read_results([new, old])
+    return first, second
+
+
+def test_the_same_contender_is_compared_with_itself_in_the_first_result(make: Make) -> None:
+    found = compare_results(_read(make("old", "none"), make("new", "english")), NDCG)
+    (pair,) = found.pairs
+    assert (pair.a, pair.b) == ("bm25 (new)", "bm25 (old)")
+    assert pair.difference == pytest.approx(8 / 12)
+    assert pair.p == pair.p_holm == pytest.approx(2 / 2**8)  # only all signs alike are as extreme
+    assert (pair.wins, pair.ties, pair.losses) == (8, 4, 0)
+    assert [(change.query, change.a, change.b) for change in found.changed_most(pair, 2)] == [
+        ("q00", 1.0, 0.0),
+        ("q01", 1.0, 0.0),
+    ]
+    assert len(found.changed_most(pair, 99)) == 8
+    assert found.queries["q00"] == "walking"
+
+
+def test_contenders_of_one_result_are_compared_with_each_other(make: Make) -> None:
+    more = '[[contender]]\nranker = "bm25"\nlabel = "plain"\noptions = { language = "none" }\n'
+    more += '[[contender]]\nprovider = "voyage"\nstore = "faiss"\n'
+    folder = make("one", "english", more=more)
+    (pair,) = compare_results(_read(folder), NDCG).pairs
+    assert (pair.a, pair.b) == ("bm25", "plain")
+    assert pair.difference == pytest.approx(8 / 12)
+    with pytest.raises(InputError, match="there is only one contender"):
+        compare_results(_read(folder), NDCG, ["plain"])
+    with pytest.raises(InputError, match="no result has a contender 'plane'") as caught:
+        compare_results(_read(folder), NDCG, ["plane"])
+    assert "plain" in caught.value.remedy
+
+
+def test_all_pairs_of_several_results(make: Make) -> None:
+    results = _read(make("a", "english", label="x"), make("b", "none", label="y"))
+    with pytest.raises(InputError, match="no contender in common") as caught:
+        compare_results(results, NDCG)
+    assert "--all-pairs" in caught.value.remedy
+    (pair,) = compare_results(results, NDCG, all_pairs=True).pairs
+    assert (pair.a, pair.b) == ("x (a)", "y (b)")
+
+
+def test_a_measure_that_was_not_stored_comes_from_the_rankings(make: Make) -> None:
+    (result,) = _read(make("a", "none"))
+    assert "acc@2" not in result.detailed.contenders[0].queries["q00"].measures
+    assert result.values("bm25", Measure.parse("acc@2")).tolist() == [0.0] * 8 + [1.0] * 4
+    with pytest.raises(InputError, match="reads deeper than the 20 places"):
+        result.values("bm25", Measure.parse("acc@21"))
+
+
+def test_other_judgments_and_other_queries_can_not_be_compared(make: Make) -> None:
+    old, graded, asked = make("old", "none"), make("graded", "none", grade=2), make("asked", "none", inflected=3)
+    with pytest.raises(InputError, match="can't be compared with old: other judgments: 12 queries have other grades"):
+        compare_results(_read(old, graded), NDCG)
+    with pytest.raises(InputError, match="other queries: 5 have another text, such as 'q03'"):
+        compare_results(_read(old, asked), NDCG)
+    refused = gate(*_two(graded, old), NDCG, 0.02)
+    assert refused.exit_code == 2
+    assert "other judgments" in refused.refused[0]
+
+
+class TestGate:
+    def test_a_large_and_significant_drop_fails(self, make: Make) -> None:
+        new, old = _read(make("new", "none"), make("old", "english"))
+        verdict = gate(new, old, NDCG, 0.02)
+        assert verdict.exit_code == 1
+        (check,) = verdict.checks
+        assert (check.before, check.after) == pytest.approx((1.0, 4 / 12))
+        assert "a drop of 0.6667, 0.02 is allowed, and it is significant (p = 0.0078)" in check.reason
+
+    def test_a_drop_within_the_allowance_passes(self, make: Make) -> None:
+        new, old = _read(make("new", "none"), make("old", "english"))
+        assert gate(new, old, NDCG, 0.7).exit_code == 0
+        assert gate(new, old, NDCG, 8 / 12).exit_code == 0  # exactly as much as is allowed
+
+    def test_a_drop_that_may_be_chance_passes_and_says_so(self, make: Make) -> None:
+        new, old = _read(make("new", "none", inflected=2), make("old", "english", inflected=2))
+        verdict = gate(new, old, NDCG, 0.02)
+        assert verdict.exit_code == 0
+        assert "but not significant (p = 0.5)" in verdict.checks[0].reason
+        assert "more queries would settle it" in verdict.checks[0].reason
+
+    def test_better_and_equal_pass(self, make: Make) -> None:
+        new, old = _read(make("new", "english"), make("old", "none"))
+        assert gate(new, old, NDCG, 0.0).exit_code == 0
+        same = _read(make("again", "none"))[0]
+        verdict = gate(same, old, NDCG, 0.0)
+        assert verdict.exit_code == 0
+        assert verdict.checks[0].reason.startswith("unchanged")
+
+    def test_a_contender_that_is_gone_can_not_pass(self, make: Make) -> None:
+        new, old = _read(make("new", "english", label="other"), make("old", "english"))
+        verdict = gate(new, old, NDCG, 0.02)
+        assert verdict.exit_code == 2
+        assert "new: has no contender 'bm25'" in verdict.refused[0]
+        renamed = gate(new, old, NDCG, 0.02, ["other=bm25"])
+        assert renamed.exit_code == 0
+        assert [check.contender for check in renamed.checks] == ["other"]
+
+    def test_holm_is_over_the_contenders_that_are_checked(self, make: Make) -> None:
+        more = '[[contender]]\nranker = "bm25"\nlabel = "second"\noptions = { language = "%s" }\n'
+        new = make("new", "none", inflected=6, more=more % "none")
+        old = make("old", "english", inflected=6, more=more % "english")
+        verdict = gate(*_two(new, old), NDCG, 0.02)
+        # each alone: p = 2 / 2^6 = 0.031; two of them together: 0.0625
+        assert [check.pair.p_holm for check in verdict.checks] == pytest.approx([0.0625, 0.0625])
+        assert verdict.exit_code == 0
+        assert gate(*_two(new, old), NDCG, 0.02, ["second"]).exit_code == 1
+
+    def test_junit_says_the_same(self, make: Make) -> None:
+        new, old, other = _read(make("new", "none"), make("old", "english"), make("other", "none", grade=2))
+        suite = ElementTree.fromstring(junit(gate(new, old, NDCG, 0.02))).find("testsuite")
+        assert suite is not None
+        assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "1", "0")
+        failure = suite.find("testcase[@name='bm25']/failure")
+        assert failure is not None
+        assert "a drop of 0.6667" in (failure.get("message") or "")
+        refused = ElementTree.fromstring(junit(gate(other, old, NDCG, 0.02))).find("testsuite")
+        assert refused is not None
+        assert (refused.get("failures"), refused.get("errors")) == ("0", "1")
+        assert refused.find("testcase/error") is not None
+
+
+def test_the_commands_exit_as_they_promise(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def bakeoff(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["bakeoff", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        return int(left.value.code or 0), said.out, said.err
+
+    new, old, other = make("new", "none"), make("old", "english"), make("other", "none", grade=2)
+    code, out, _ = bakeoff("gate", new, "--baseline", old, "--measure", "ndcg@10", "--junit", tmp_path / "x.xml")
+    assert code == 1
+    assert "FAIL  bm25: ndcg@10 1.0000 → 0.3333" in out
+    assert ElementTree.parse(tmp_path / "x.xml").getroot().tag == "testsuites"
+    code, out, _ = bakeoff("gate", old, "--baseline", new)
+    assert code == 0
+    assert "gate passed" in out
+    code, _, err = bakeoff("gate", other, "--baseline", old, "--junit", tmp_path / "y.xml")
+    assert code == 2
+    assert "other judgments" in err
+    assert "<error" in (tmp_path / "y.xml").read_text()
+    code, out, _ = bakeoff("compare", old, new, "--queries", "1")
+    assert code == 0
+    assert "1 of 1 pairs differ significantly over 12 queries" in out
+    assert "-1.000  1.000 → 0.000  q00: walking" in out
+    pair = json.loads(bakeoff("compare", old, new, "--format", "json")[1])["pairs"][0]
+    assert pair["changed_most"][0] == {"query": "q00", "text": "walking", "a": 0.0, "b": 1.0}
+    runs = [folder / "runs" / "bm25.trec" for folder in (old, new)]
+    code, out, _ = bakeoff("score", old / "judgments.qrels", *runs, "-m", "ndcg_cut.10", "--format", "json")
+    assert code == 0
+    means = {name: run["ndcg@10"]["mean"] for name, run in json.loads(out)["runs"].items()}
+    assert means == {str(runs[0]): 1.0, str(runs[1]): pytest.approx(4 / 12)}
+    code, out, _ = bakeoff("score", old / "judgments.qrels", *runs, "-q")
+    assert code == 0
+    assert "can't be told from the best" in out
+    code, _, err = bakeoff("score", old / "judgments.qrels", tmp_path / "none.trec")
+    assert code == 2
+    assert "no such file" in err

@@ -1,0 +1,134 @@
+"""Recommendations and limits, over rows whose right choice can be seen by eye."""
+
+from __future__ import annotations
+
+import pytest
+from bakeoff.core.clock import Percentiles
+from bakeoff.results.recommend import Limits, choose, keeps, recommend, round_below
+from bakeoff.results.schema import Cost, Latency, Row, Value, Verdict
+from bakeoff.statistics.tests import Pair
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+def row(label: str, mean: float, p95: float | None, usd: float | None, mb: float | None, *, local: bool = True) -> Row:
+    none = Percentiles(0)
+    return Row(
+        label=label,
+        kind="dense",
+        local=local,
+        measures={"ndcg@10": Value(mean)},
+        latency=Latency(embed=none, search=none, total=Percentiles(60, p95, p95)),
+        cost=Cost(usd=usd, usd_per_million_documents=usd),
+        index_bytes=None if mb is None else int(mb * 1e6),
+    )
+
+
+def pair(a: str, b: str, p: float) -> Pair:
+    return Pair(a, b, 0.1, 0.0, 0.2, p, p, p, p, 0.5, 3, 1, 2)
+
+
+ROWS = [
+    row("hosted", 0.80, 240.0, 65.0, 6.0, local=False),
+    row("large", 0.78, 90.0, 0.0, 4.0),
+    row("small", 0.70, 9.0, 0.0, 1.5),
+    row("words", 0.40, 0.5, 0.0, None),
+    Row(label="lost", kind="dense", not_run="no key"),
+    Row(label="oracle", kind="baseline", measures={"ndcg@10": Value(1.0)}),
+]
+VERDICT = Verdict(
+    measure="ndcg@10",
+    best="hosted",
+    tie_group=["hosted", "large"],
+    pairs=[
+        pair("hosted", "large", 0.4), pair("hosted", "small", 0.01), pair("hosted", "words", 0.001),
+        pair("large", "small", 0.2), pair("large", "words", 0.001), pair("small", "words", 0.001),
+    ],
+    smallest_detectable=0.1,
+    sentences=[],
+)  # fmt: skip
+
+
+def test_each_use_has_its_own_choice() -> None:
+    found = {each.use: each for each in recommend(ROWS, VERDICT)}
+    assert found["Best quality"].label == "hosted"
+    # 240 ms is too slow for 200; the best of the rest is large
+    assert found["Best under 200 ms"].label == "large"
+    assert "hosted needs 240 ms" in found["Best under 200 ms"].why
+    assert found["Cheapest in the tie group"].label == "large"
+    assert found["Offline only"].label == "large"
+    assert "can't be told from the best" in found["Offline only"].why
+
+
+def test_a_timing_in_doubt_is_said_where_it_decides() -> None:
+    doubtful = [*ROWS]
+    doubtful[1] = row("large", 0.78, 90.0, 0.0, 4.0)
+    assert doubtful[1].latency is not None
+    doubtful[1].latency = Latency(
+        embed=Percentiles(0), search=Percentiles(0), total=Percentiles(60, 90, 90), doubts=["busy"]
+    )
+    found = {each.use: each.why for each in recommend(doubtful, VERDICT)}
+    assert "can't be trusted" in found["Best under 200 ms"]
+    assert "can't be trusted" not in found["Offline only"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "label", "feasible"),
+    [
+        (Limits(), "hosted", ["hosted", "large", "small", "words"]),
+        (Limits(p95_ms=100), "large", ["large", "small", "words"]),
+        (Limits(p95_ms=9), "small", ["small", "words"]),
+        (Limits(usd_per_million=10), "large", ["large", "small", "words"]),
+        (Limits(index_mb=2), "small", ["small"]),  # an unknown size keeps no limit
+        (Limits(offline=True, index_mb=5), "large", ["large", "small"]),
+        (Limits(p95_ms=0.1), None, []),
+    ],
+)
+def test_limits_leave_the_rows_that_keep_them(limits: Limits, label: str | None, feasible: list[str]) -> None:
+    choice = choose(ROWS, VERDICT, limits)
+    assert choice.label == label
+    assert choice.feasible == feasible
+
+
+def test_ties_are_named_only_where_they_keep_the_limits() -> None:
+    assert choose(ROWS, VERDICT, Limits()).sentence == (
+        "hosted: NDCG@10 0.800. 4 of 4 contenders keep the limits; large can't be told from it."
+    )
+    assert choose(ROWS, VERDICT, Limits(p95_ms=100)).sentence.endswith("small can't be told from it.")
+    assert choose(ROWS, VERDICT, Limits(p95_ms=9)).sentence.endswith("2 of 4 contenders keep the limits.")
+
+
+def test_equal_means_keep_the_order_of_the_line_up() -> None:
+    twins = [row("first", 0.5, 9.0, 0.0, 1.0), row("second", 0.5, 1.0, 0.0, 1.0)]
+    verdict = Verdict(
+        measure="ndcg@10", best="first", tie_group=["first", "second"], pairs=[pair("first", "second", 1.0)],
+        smallest_detectable=None, sentences=[],
+    )  # fmt: skip
+    assert choose(twins, verdict, Limits()).label == "first"
+
+
+def test_nothing_ran_nothing_is_recommended() -> None:
+    verdict = Verdict(measure="ndcg@10", best=None, tie_group=[], pairs=[], smallest_detectable=None, sentences=[])
+    assert recommend(ROWS[-2:], verdict) == []
+
+
+@pytest.mark.parametrize(("figure", "below"), [(240, 200), (100, 50), (9.1, 5), (1, 0.5), (0.03, 0.02), (50, 20)])
+def test_the_next_round_figure_below(figure: float, below: float) -> None:
+    assert round_below(figure) == below
+
+
+@settings(deadline=None)
+@given(st.floats(1e-4, 1e7))
+def test_it_is_always_below_and_never_far(figure: float) -> None:
+    assert round_below(figure) < figure
+    assert figure / round_below(figure) <= 2.5 + 1e-6
+
+
+@settings(deadline=None)
+@given(st.floats(0, 1000), st.floats(0, 10), st.booleans())
+def test_a_tighter_limit_never_lets_more_through(p95: float, mb: float, offline: bool) -> None:
+    def kept(part: float) -> set[str]:
+        limits = Limits(p95_ms=p95 * part, index_mb=mb * part, offline=offline)
+        return {each.label for each in ROWS if keeps(each, limits)}
+
+    assert kept(0.5) <= kept(1.0) <= kept(2.0)

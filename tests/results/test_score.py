@@ -1,0 +1,168 @@
+"""Scoring runs made elsewhere: pytrec_eval's values, scipy's tests, and what must be said beside them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import pytrec_eval
+from bakeoff.core.ranking import ordered
+from bakeoff.evaluation.measures import Measure
+from bakeoff.report.scores import as_csv, as_json
+from bakeoff.results.score import run_names, score
+from bakeoff.tasks.formats.trec import read_run, run_text
+from bakeoff_providers.errors import InputError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+NDCG, MAP = Measure.parse("ndcg@10"), Measure.parse("map")
+QRELS = {"q1": {"d1": 1}, "q2": {"d1": 2, "d2": 1}, "q3": {"d3": 0}}
+GOOD = {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 2.0, "d2": 1.0}, "q3": {"d3": 1.0}}
+POOR = {"q1": {"d2": 2.0, "d1": 1.0}, "q9": {"d1": 1.0}}
+
+
+def test_means_are_over_every_judged_query() -> None:
+    scored = score(QRELS, {"good": GOOD, "poor": POOR}, [NDCG])
+    # good: 1, 1, and 0 where nothing is relevant; poor: found at rank 2, and two queries that it lacks
+    assert scored.mean("good", NDCG) == pytest.approx(2 / 3)
+    assert scored.mean("poor", NDCG) == pytest.approx(1 / np.log2(3) / 3)
+    assert scored.best[NDCG] == ["good", "poor"]  # three queries tell nothing apart
+    (pair,) = scored.pairs[NDCG]
+    assert (pair.wins, pair.ties, pair.losses) == (2, 1, 0)
+    notes = " ".join(scored.notes)
+    assert "poor lacks 2 of 3 queries (q2, q3), which score 0" in notes
+    assert "poor has 1 queries without judgments (q9)" in notes
+    assert "no document is relevant for 1 queries (q3)" in notes
+
+
+def test_answered_averages_as_trec_eval_does_by_default() -> None:
+    scored = score(QRELS, {"good": GOOD, "poor": POOR}, [NDCG], answered=True)
+    assert scored.queries == ["q1"]
+    assert scored.mean("poor", NDCG) == pytest.approx(1 / np.log2(3))
+    assert "2 of 3 judged queries are left out" in scored.notes[0]
+
+
+def test_rel_moves_the_threshold() -> None:
+    recall = Measure.parse("recall@10")
+    assert score({"q": {"d1": 1, "d2": 2}}, {"r": {"q": {"d2": 1.0}}}, [recall]).mean("r", recall) == 0.5
+    assert score({"q": {"d1": 1, "d2": 2}}, {"r": {"q": {"d2": 1.0}}}, [recall], rel=2).mean("r", recall) == 1.0
+
+
+IDS = st.sampled_from([f"d{number}" for number in range(9)])
+QUERIES = st.sampled_from([f"q{number}" for number in range(6)])
+RUNS = st.dictionaries(QUERIES, st.dictionaries(IDS, st.sampled_from([0.0, 0.5, 1.0]) | st.floats(-9, 9), min_size=1))
+
+
+@settings(max_examples=40)
+@given(
+    st.dictionaries(QUERIES, st.dictionaries(IDS, st.integers(0, 3), min_size=1), min_size=1),
+    RUNS,
+    RUNS,
+)
+def test_values_are_those_of_pytrec_eval(judgments: dict[str, dict[str, int]], one: Any, other: Any) -> None:
+    query = next(iter(judgments))
+    runs = {"one": {**one, query: {"d1": 1.0}}, "other": {**other, query: {"d2": 1.0}}}
+    scored = score(judgments, runs, [NDCG, MAP])
+    evaluator = pytrec_eval.RelevanceEvaluator(judgments, {"ndcg_cut.10", "map"})
+    for name, run in runs.items():
+        theirs = evaluator.evaluate(run)
+        for measure, key in ((NDCG, "ndcg_cut_10"), (MAP, "map")):
+            expected = [theirs[q][key] if q in theirs else 0.0 for q in judgments]
+            assert scored.runs[name][measure] == pytest.approx(expected, abs=1e-9)
+            assert scored.mean(name, measure) == pytest.approx(np.mean(expected), abs=1e-9)
+
+
+def test_several_runs_are_tested_and_the_tests_agree_with_scipy() -> None:
+    rng = np.random.default_rng(7)
+    judgments = {f"q{number}": {"d1": 1} for number in range(60)}
+    filler = {f"x{number}": 1 - number / 100 for number in range(9)}
+    runs = {
+        name: {query: {**filler, "d1": float(rng.choice([1.5, 0.95, 0.9], p=chances))} for query in judgments}
+        for name, chances in (("strong", [0.9, 0.1, 0.0]), ("weak", [0.3, 0.4, 0.3]))
+    }
+    scored = score(judgments, runs, [NDCG])
+    (pair,) = scored.pairs[NDCG]
+    strong, weak = (scored.runs[name][NDCG] for name in ("strong", "weak"))
+    exact = scipy_stats.permutation_test(
+        (strong, weak),
+        lambda a, b, axis: np.mean(a - b, axis=axis),
+        permutation_type="samples",
+        n_resamples=20_000,
+        rng=rng,
+    )
+    assert pair.p == pytest.approx(exact.pvalue, abs=2e-3)
+    assert pair.difference == pytest.approx(float(strong.mean() - weak.mean()))
+    low, high = scored.intervals["strong"][NDCG]
+    theirs = scipy_stats.bootstrap((strong,), np.mean, rng=rng, method="BCa").confidence_interval
+    assert (low, high) == pytest.approx(
+        (theirs.low, theirs.high), abs=0.02
+    )  # means of few distinct values move in steps
+    assert scored.best[NDCG] == ["strong"]
+
+
+def test_csv_and_json_carry_every_digit() -> None:
+    scored = score(QRELS, {"good": GOOD, "poor": POOR}, [NDCG, MAP])
+    rows = list(csv.DictReader(io.StringIO(as_csv(scored, per_query=True))))
+    assert len(rows) == 2 * 2 * (3 + 1)
+    value = next(row for row in rows if (row["run"], row["measure"], row["query"]) == ("poor", "ndcg@10", "q1"))
+    assert float(value["value"]) == 1 / np.log2(3)
+    content = json.loads(as_json(scored, per_query=True))
+    assert content["runs"]["poor"]["ndcg@10"]["queries"]["q1"] == 1 / np.log2(3)
+    assert content["pairs"]["ndcg@10"][0]["a"] == "good"
+    assert "queries" not in json.loads(as_json(scored))["runs"]["poor"]["ndcg@10"]
+
+
+def test_one_query_has_no_interval_but_is_printed() -> None:
+    scored = score({"q1": {"d1": 1}}, {"good": GOOD}, [NDCG])
+    assert as_csv(scored).splitlines()[1] == "good,ndcg@10,all,1.0,,"
+    assert json.loads(as_json(scored))["runs"]["good"]["ndcg@10"]["low"] is None
+
+
+def test_runs_that_share_nothing_with_the_qrels_are_refused() -> None:
+    with pytest.raises(InputError, match="other answers no judged query"):
+        score(QRELS, {"good": GOOD, "other": {"x": {"d1": 1.0}}}, [NDCG])
+    with pytest.raises(InputError, match="no judged query is in every run"):
+        score(
+            {"q1": {"d1": 1}, "q2": {"d1": 1}},
+            {"a": {"q1": {"d": 1.0}}, "b": {"q2": {"d": 1.0}}},
+            [NDCG],
+            answered=True,
+        )
+
+
+def test_runs_are_named_by_their_files() -> None:
+    assert run_names([Path("a/bm25.trec.gz"), Path("b/minilm.run"), Path("c/x.txt")]) == ["bm25", "minilm", "x.txt"]
+    assert run_names([Path("a/run"), Path("b/run")]) == ["a/run", "b/run"]
+    with pytest.raises(InputError, match="given twice"):
+        run_names([Path("a/run"), Path("a/run")])
+
+
+@settings(max_examples=40)
+@given(
+    st.dictionaries(
+        QUERIES, st.dictionaries(IDS, st.sampled_from([0.0, 0.5, 1.0]) | st.floats(-9, 9), min_size=1), min_size=1
+    ),
+    st.dictionaries(QUERIES, st.dictionaries(IDS, st.integers(0, 3), min_size=1), min_size=1),
+)
+def test_a_ranking_written_here_scores_the_same_when_it_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]]
+) -> None:
+    from bakeoff.evaluation.metrics import evaluate
+    from bakeoff.evaluation.ranked_grades import join
+
+    rankings = {query: ordered(scores.items()) for query, scores in run.items()}
+    queries = list(judgments)
+    here = evaluate(join(rankings, judgments, queries), [NDCG, MAP])
+    file = tmp_path_factory.getbasetemp() / "round.trec"
+    file.write_text(run_text(rankings, "tag"))
+    if not set(run) & set(judgments):
+        return
+    there = score(judgments, {"read": read_run(file)}, [NDCG, MAP]).runs["read"]
+    for measure in (NDCG, MAP):
+        assert there[measure] == pytest.approx(here[measure], abs=1e-9)

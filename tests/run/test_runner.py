@@ -1,0 +1,152 @@
+"""A line-up from end to end, on a task small enough to be worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import pytrec_eval
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.exports import markdown
+from bakeoff.results.record import record
+from bakeoff.results.schema import read_detailed, read_summary
+from bakeoff.run.runner import Settings, run
+from bakeoff_providers.errors import InputError
+
+# Words are shared so that BM25's order is plain: d1 answers q1, d2 answers q2, nothing answers q3.
+ARTICLES = {
+    "articles": [
+        {"page_id": 1, "title": "Copper", "summary": "copper mine", "categories": ["city"]},
+        {"page_id": 2, "title": "Boats", "summary": "sailing lake", "categories": ["city"]},
+        {"page_id": 3, "title": "Trees", "summary": "forest trail", "categories": ["city"]},
+    ]
+}
+TRUTH = {"q1": {"1": 3, "2": 0, "3": 0}, "q2": {"1": 0, "2": 2, "3": 1}, "q3": {"1": 0, "2": 0, "3": 0}}
+QUERIES = {"q1": "copper", "q2": "lake", "q3": "volcano"}
+
+
+@pytest.fixture
+def lineup_file(tmp_path: Path) -> Path:
+    (tmp_path / "articles.json").write_text(json.dumps(ARTICLES))
+    (tmp_path / "truth.json").write_text(json.dumps({"grades": TRUTH}))
+    queries = [
+        {
+            "query_id": query,
+            "query_text": text,
+            "category": "x" if query == "q1" else "y",
+            "expected_results": [int(page) for page, grade in TRUTH[query].items() if grade >= 2],
+            "relevance_annotations": {page: grade for page, grade in TRUTH[query].items() if grade},
+        }
+        for query, text in QUERIES.items()
+    ]
+    (tmp_path / "queries.json").write_text(json.dumps({"queries": queries}))
+    path = tmp_path / "own.toml"
+    path.write_text(
+        'measures = ["p@1", "recall@10", "mrr", "ndcg@10"]\nrounds = 2\n'
+        '[task]\nname = "own"\nformat = "native"\narticles = "articles.json"\nqueries = "queries.json"\n'
+        'ground_truth = "truth.json"\ntargets = { "p@1" = 0.5, "mrr" = 0.9 }\n'
+        '[[contender]]\nranker = "bm25"\n'
+        '[[contender]]\nprovider = "fake"\nstore = ["faiss", "chroma"]\n'
+        '[[contender]]\nprovider = "voyage"\nstore = "faiss"\n'
+    )
+    return path
+
+
+def test_scores_are_what_hand_work_says(lineup_file: Path) -> None:
+    outcome = run(Lineup.read(lineup_file))
+    bm25 = outcome.scores["bm25"]
+    # q1 finds its one document first; q2 finds d2 but not d3; q3 finds nothing and scores 0
+    assert bm25["p@1"] == [1, 1, 0]
+    assert bm25["recall@10"] == [1, 0.5, 0]
+    assert bm25["mrr"] == [1, 1, 0]
+    ideal = 2 / np.log2(2) + 1 / np.log2(3)
+    assert bm25["ndcg@10"] == pytest.approx([1, 2 / ideal, 0])
+
+
+def test_the_scales_are_the_ceiling_and_the_expectation(lineup_file: Path) -> None:
+    baselines = {
+        name: {str(measure): values for measure, values in scores.items()}
+        for name, scores in run(Lineup.read(lineup_file)).baselines.items()
+    }
+    assert baselines["oracle"]["ndcg@10"].tolist() == [1, 1, 0]
+    # p@1 of a random order of three documents: 1/3, 2/3 and 0 relevant ones
+    assert baselines["random"]["p@1"] == pytest.approx([1 / 3, 2 / 3, 0])
+    # mean reciprocal rank of one relevant among three: (1 + 1/2 + 1/3) / 3
+    assert baselines["random"]["mrr"][0] == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
+
+
+def test_the_same_vectors_rank_alike_in_every_exact_store(lineup_file: Path) -> None:
+    faiss, chroma = (entrant for entrant in run(Lineup.read(lineup_file)).ran if entrant.contender.provider)
+    assert {query: ranking.ids for query, ranking in faiss.rounds[0].items()} == {
+        query: ranking.ids for query, ranking in chroma.rounds[0].items()
+    }
+    assert faiss.stable
+    assert chroma.stable
+
+
+def test_a_contender_that_cannot_run_keeps_its_row(lineup_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
+    outcome = run(Lineup.read(lineup_file))
+    (lost,) = [entrant for entrant in outcome.entrants if entrant.not_run]
+    assert lost.contender.label == "voyage+faiss"
+    assert lost.not_run == "VOYAGE_API_KEY is not set"
+
+
+def test_warnings_name_what_weakens_the_result(lineup_file: Path) -> None:
+    warnings = " ".join(run(Lineup.read(lineup_file)).warnings)
+    assert "k is larger than the corpus (3 documents)" in warnings
+    assert "no document is relevant for q3" in warnings
+
+
+def test_the_result_is_complete_and_the_reports_come_from_it_alone(lineup_file: Path, tmp_path: Path) -> None:
+    folder = record(run(Lineup.read(lineup_file)), tmp_path / "results")
+    files = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    assert {"metrics_summary.json", "detailed_results.json", "matrix.md", "evaluation_report.html"} <= files
+    assert {"runs/bm25.trec", "runs/fake+faiss.trec", "runs/fake+chroma.trec"} <= files
+    assert not list((tmp_path / "results").glob(".*"))
+    summary = read_summary(folder)
+    assert markdown(summary) == (folder / "matrix.md").read_text()
+    rows = {row.label: row for row in summary.rows}
+    assert rows["bm25"].measures["p@1"].mean == pytest.approx(2 / 3)
+    assert rows["bm25"].categories["x"]["p@1"] == 1
+    assert rows["bm25"].categories["y"]["p@1"] == 0.5
+    assert rows["bm25"].targets == {"p@1": True, "mrr": False}
+    assert rows["oracle"].measures["p@1"].mean == pytest.approx(2 / 3)
+    detailed = read_detailed(folder)
+    (bm25,) = [contender for contender in detailed.contenders if contender.label == "bm25"]
+    assert bm25.queries["q2"].ids == ["2"]
+    assert bm25.queries["q2"].grades == [2]
+    assert len(bm25.timing.search_ns) == 2 * 3
+
+
+def test_a_result_is_never_written_over(lineup_file: Path, tmp_path: Path) -> None:
+    outcome = run(Lineup.read(lineup_file).narrowed(["bm25"]))
+    record(outcome, tmp_path)
+    with pytest.raises(InputError, match="there is a result already"):
+        record(outcome, tmp_path)
+
+
+def test_the_run_files_score_the_same_in_trec_eval(lineup_file: Path, tmp_path: Path) -> None:
+    folder = record(run(Lineup.read(lineup_file)), tmp_path / "results")
+    detailed = read_detailed(folder)
+    evaluator = pytrec_eval.RelevanceEvaluator(TRUTH, {"recip_rank", "ndcg_cut.10", "P.1", "recall.10"})
+    names = {"mrr": "recip_rank", "ndcg@10": "ndcg_cut_10", "p@1": "P_1", "recall@10": "recall_10"}
+    for contender in detailed.contenders:
+        with (folder / "runs" / f"{contender.label}.trec").open() as file:
+            theirs = evaluator.evaluate(pytrec_eval.parse_run(file))
+        for query, result in contender.queries.items():
+            for ours, name in names.items():
+                assert result.measures[ours] == pytest.approx(theirs.get(query, {}).get(name, 0.0), abs=1e-9)
+
+
+def test_a_second_run_embeds_no_document_again(lineup_file: Path, tmp_path: Path) -> None:
+    lineup = Lineup.read(lineup_file).narrowed(["fake"], ["faiss"])
+    settings = Settings(cache=tmp_path / "vectors")
+    first, second = run(lineup, settings), run(lineup, settings)
+    from bakeoff_providers.base import Role
+
+    assert [entrant.embedder.usage[Role.DOCUMENT].requests for entrant in first.ran if entrant.embedder] == [1]
+    assert [entrant.embedder.usage[Role.DOCUMENT].requests for entrant in second.ran if entrant.embedder] == [0]
+    assert first.scores == second.scores

@@ -1,0 +1,116 @@
+"""Every store in every setup that matters, over real engines: what the conformance suite runs against."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bakeoff.search.stores import STORES
+from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.pgvector import PgVector
+from bakeoff_providers.base import Vectors
+
+DIMENSIONS = 16
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A store with its options; `loss` is how far a score may be off, where the index keeps fewer bits."""
+
+    store: str
+    options: dict[str, Any] = field(default_factory=dict)
+    server: str = ""
+    loss: float = 1e-5
+
+    def __str__(self) -> str:
+        shown = "-".join(str(value) for value in self.options.values())
+        return f"{self.store}{'-' * bool(shown)}{shown}{'-' * bool(self.server)}{self.server}"
+
+
+SETUPS = [
+    Setup("faiss", {"index": "Flat"}),
+    Setup("faiss", {"index": "HNSW32"}),
+    Setup("faiss", {"index": "IVF16,Flat"}),
+    Setup("faiss", {"index": "IVF16,PQ8x8,RFlat"}),
+    Setup("faiss", {"index": "SQ8"}, loss=0.02),
+    Setup("faiss", {"index": "RaBitQ,RFlat", "k_factor": 20}),
+    Setup("chroma"),
+    Setup("chroma", {"mode": "ephemeral"}),
+    Setup("chroma", server="chroma"),
+    Setup("pgvector", {"index": "hnsw"}, server="postgres"),
+    Setup("pgvector", {"index": "ivfflat", "lists": 16}, server="postgres"),
+    Setup("pgvector", {"index": "none"}, server="postgres"),
+    Setup("qdrant"),
+    Setup("qdrant", {"url": ":memory:"}),
+    Setup("lancedb"),
+    Setup("lancedb", {"index": "none"}),
+    Setup("sqlite_vec"),
+    Setup("usearch"),
+    Setup("usearch", {"dtype": "i8"}, loss=0.02),
+    Setup("hnswlib"),
+    Setup("duckdb_vss"),
+]
+
+Open = Callable[[Path], Store]
+
+
+def opener(setup: Setup, servers: dict[str, str], dimensions: int = DIMENSIONS) -> Open:
+    """How to open this setup in a folder, and to open it again."""
+    options = dict(setup.options) | ({"url": servers[setup.server]} if setup.server else {})
+    return lambda folder: STORES.create(setup.store, dimensions=dimensions, folder=folder, **options)
+
+
+@contextmanager
+def running_servers(folder: Path) -> Iterator[dict[str, str]]:
+    """A real Chroma server and a real PostgreSQL, for as long as the tests last."""
+    postgres = PgVector(dimensions=DIMENSIONS, folder=folder)
+    with chroma_server(folder / "chroma") as chroma:
+        yield {"chroma": chroma, "postgres": postgres.url}
+    postgres.discard()
+
+
+@contextmanager
+def chroma_server(folder: Path) -> Iterator[str]:
+    """`chroma run` on a free port of this machine."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [str(Path(sys.executable).with_name("chroma")), "run", "--host", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen([*command, "--path", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + 60
+        while not _answers(f"{url}/api/v2/heartbeat"):
+            assert process.poll() is None, "chroma ended"
+            assert time.monotonic() < deadline, "chroma does not answer"
+            time.sleep(0.1)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2):
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def clustered(rows: int, dimensions: int = DIMENSIONS, seed: int = 0, clusters: int = 40) -> Vectors:
+    """Unit vectors around a few centres, as texts are; isotropic ones would be unfair to every index."""
+    rng = np.random.default_rng(seed)
+    centres = np.random.default_rng(1234).normal(size=(clusters, dimensions))
+    vectors = centres[rng.integers(clusters, size=rows)] + 0.4 * rng.normal(size=(rows, dimensions))
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)

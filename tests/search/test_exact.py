@@ -1,0 +1,72 @@
+"""Exact search against a full sort, whatever the block sizes, and recall by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bakeoff.search import exact
+from bakeoff.storelab.vector_sample import synthetic
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@given(
+    rows=st.integers(1, 200), queries=st.integers(1, 9), k=st.integers(1, 60), block=st.integers(1, 50),
+    together=st.integers(1, 4), levels=st.integers(1, 4), seed=st.integers(0, 5),
+)  # fmt: skip
+def test_it_finds_what_a_full_sort_finds(
+    rows: int, queries: int, k: int, block: int, together: int, levels: int, seed: int
+) -> None:
+    """Small whole numbers: sums are exact, and ties are everywhere."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.integers(-levels, levels + 1, size=(rows, 3)).astype(np.float32)
+    asked = rng.integers(-levels, levels + 1, size=(queries, 3)).astype(np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "BLOCK", block)
+        patch.setattr(exact, "FIRST", 1 + block // 2)
+        patch.setattr(exact, "QUERIES", together)
+        found, scores = exact.nearest(asked, vectors, k)
+    truth = asked @ vectors.T
+    kept = min(k, rows)
+    assert found.shape == scores.shape == (queries, kept)
+    assert (scores == -np.sort(-truth, axis=1)[:, :kept]).all()
+    assert (np.take_along_axis(truth, found, axis=1) == scores).all()
+    for row, values in zip(found.tolist(), scores.tolist(), strict=True):
+        assert len(set(row)) == kept
+        assert list(zip(values, row, strict=True)) == sorted(zip(values, row, strict=True), key=lambda p: (-p[0], p[1]))
+
+
+def test_no_documents_and_no_queries() -> None:
+    nothing = np.empty((0, 3), dtype=np.float32)
+    some = np.ones((2, 3), dtype=np.float32)
+    assert exact.nearest(some, nothing, 5)[0].shape == (2, 0)
+    assert exact.nearest(nothing, some, 5)[0].shape == (0, 2)
+
+
+def test_it_agrees_with_faiss() -> None:
+    import faiss
+
+    bed = synthetic(20_000, 48, 300)
+    index = faiss.IndexFlatIP(48)
+    index.add(bed.documents)
+    scores, rows = index.search(bed.queries, 100)
+    found, similarities = exact.nearest(bed.queries, bed.documents, 100)
+    assert similarities == pytest.approx(scores, abs=1e-5)
+    assert (np.sort(found, axis=1) == np.sort(rows, axis=1)).mean() > 0.999
+
+
+@pytest.mark.parametrize(
+    ("scores", "last", "wanted", "expected"),
+    [
+        ([0.9, 0.8, 0.7], 0.7, 3, 1.0),
+        ([0.9, 0.7, 0.7], 0.7, 3, 1.0),  # another document than the exact third, of the same score
+        ([0.9, 0.8, 0.6], 0.7, 3, 2 / 3),
+        ([0.9], 0.7, 4, 0.25),  # a short list
+        ([0.7, 0.7, 0.7, 0.7], 0.7, 3, 1.0),
+        ([], 0.7, 3, 0.0),
+        ([], 0.0, 0, 1.0),  # nothing to find
+        ([0.6999999], 0.7, 1, 1.0),  # the seventh digit is noise
+    ],
+)
+def test_recall_counts_ties_by_score(scores: list[float], last: float, wanted: int, expected: float) -> None:
+    assert exact.recall(np.array(scores), last, wanted) == pytest.approx(expected)

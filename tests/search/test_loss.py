@@ -1,0 +1,135 @@
+"""What the index lost, on rankings small enough to be worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Document, Query, Task
+from bakeoff.embedding.chunking import Chunk
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.results.record import record
+from bakeoff.results.schema import read_summary
+from bakeoff.run.runner import run
+from bakeoff.search.loss import Truth, attribute
+from bakeoff.search.searchers import Index
+from bakeoff_providers.errors import InputError
+
+ANGLES = {"a": 0, "b": 20, "c": 40, "d": 60, "e": 80}
+
+
+def _at(degrees: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    return np.array([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], dtype=np.float32)
+
+
+def _truth(where: dict[str, object] | None = None) -> tuple[Truth, Task]:
+    documents = [Document(item, item, metadata={"kind": "odd" if item in "ace" else "even"}) for item in ANGLES]
+    query = Query("q", "q", where=where or {})
+    task = Task(name="t", documents=documents, queries=[query], judgments={"q": {"a": 3, "d": 1}})
+    index = Index([Chunk(item, item, "") for item in ANGLES], 100, metadata=task.metadata)
+    return Truth(index, np.stack([_at(angle) for angle in ANGLES.values()]), {"q": _at(0)}), task
+
+
+def test_an_index_that_misses_the_best_document() -> None:
+    truth, task = _truth()
+    found = Ranking(("b", "c", "d", "e"), (0.9, 0.7, 0.5, 0.1))
+    loss = attribute(truth, task, {"q": found})
+    ideal = 3 + 1 / np.log2(3)
+    assert truth.rankings["q"].ids == ("a", "b", "c", "d", "e")
+    assert loss.ndcg_exact == pytest.approx((3 + 1 / np.log2(5)) / ideal)
+    # of the two graded documents only d came back, third
+    assert loss.ndcg_lost == pytest.approx(loss.ndcg_exact - (1 / np.log2(4)) / ideal)
+    assert loss.recall == pytest.approx(4 / 5)
+    assert loss.short == 1
+
+
+def test_a_filter_holds_for_exact_search_too() -> None:
+    truth, task = _truth({"kind": "even"})
+    loss = attribute(truth, task, {"q": Ranking(("b",), (0.9,))})
+    assert truth.rankings["q"].ids == ("b", "d")
+    assert loss.recall == pytest.approx(1 / 2)
+
+
+def test_an_item_is_not_its_own_neighbour() -> None:
+    truth, _ = _truth()
+    asked = Query("q", "q", item="a")
+    assert truth.search([asked])["q"].ids == ("b", "c", "d", "e")
+
+
+def test_a_piece_of_a_document_counts_for_it() -> None:
+    index = Index([Chunk("x#0", "x", ""), Chunk("x#1", "x", ""), Chunk("y", "y", "")], 10)
+    truth = Truth(index, np.stack([_at(80), _at(5), _at(10)]), {"q": _at(0)})
+    query = Query("q", "q")
+    assert truth.search([query])["q"].ids == ("x", "y")
+    assert truth.recall(query, Ranking(("y", "x"), (0.9, 0.8))) == 1
+
+
+def _line_up(folder: Path, stores: str) -> Path:
+    words = ["copper", "lake", "forest", "rail", "boat", "stone", "river", "mill", "sheep", "corn"]
+    articles = [
+        {
+            "page_id": n,
+            "title": f"{words[n % 10]} {n}",
+            "summary": f"{words[n % 7]} {words[n % 9]} {n}",
+            "state": "UT" if n % 2 else "NV",
+        }
+        for n in range(1, 301)
+    ]
+    truth = {f"q{n}": {str(n): 3, str(n + 10): 1} for n in range(1, 6)}
+    queries = [
+        {"query_id": query, "query_text": articles[int(query[1:]) - 1]["summary"], "category": "x",
+         "expected_results": [int(query[1:])], "relevance_annotations": grades,
+         **({"where": {"state": "UT"}} if query == "q1" else {})}
+        for query, grades in truth.items()
+    ]  # fmt: skip
+    (folder / "articles.json").write_text(json.dumps({"articles": articles}))
+    (folder / "queries.json").write_text(json.dumps({"queries": queries}))
+    (folder / "truth.json").write_text(json.dumps({"grades": truth}))
+    path = folder / "own.toml"
+    path.write_text(
+        'measures = ["ndcg@10"]\nrounds = 1\ndepth = 20\n[task]\nname = "own"\nformat = "native"\n'
+        'articles = "articles.json"\nqueries = "queries.json"\nground_truth = "truth.json"\n'
+        f'[[contender]]\nranker = "bm25"\n[[contender]]\nprovider = "tfidf"\nstore = [{stores}]\n'
+    )
+    return path
+
+
+def test_a_run_shows_the_loss_of_approximate_rows_only(tmp_path: Path) -> None:
+    lossy = '{ name = "faiss", label = "lists", options = { index = "IVF32,Flat", nprobe = 1 } }'
+    outcome = run(Lineup.read(_line_up(tmp_path, f'"faiss", "sqlite_vec", "hnswlib", {lossy}')))
+    folder = record(outcome, tmp_path / "results")
+    rows = {row.label: row for row in read_summary(folder).rows}
+    assert rows["tfidf+faiss"].loss is rows["tfidf+sqlite_vec"].loss is rows["bm25"].loss is rows["oracle"].loss is None
+    exact = rows["tfidf+faiss"].measures["ndcg@10"].mean
+    for label in ("tfidf+hnswlib", "tfidf+lists"):
+        loss = rows[label].loss
+        assert loss is not None
+        assert loss.ndcg_exact == pytest.approx(exact)
+        assert loss.ndcg_lost == pytest.approx(exact - rows[label].measures["ndcg@10"].mean)
+    lists = rows["tfidf+lists"].loss
+    assert lists is not None
+    assert lists.recall < 1
+    assert lists.short > 0
+    assert f"recall@10 against exact search {lists.recall:.3f}" in (folder / "matrix.md").read_text()
+
+
+def test_a_filtered_query_gets_what_passes_from_every_contender(tmp_path: Path) -> None:
+    outcome = run(Lineup.read(_line_up(tmp_path, '"faiss", "chroma"')))
+    for entrant in outcome.ran:
+        assert all(int(item) % 2 for item in entrant.rounds[0]["q1"].ids)
+        assert not all(int(item) % 2 for item in entrant.rounds[0]["q2"].ids)
+    dense = [entrant.rounds[0]["q1"] for entrant in outcome.ran if entrant.contender.provider]
+    assert len(dense[0]) == 20
+    assert dense[0].ids == dense[1].ids
+
+
+def test_a_filter_that_makes_no_sense_is_told_before_anything_runs() -> None:
+    with pytest.raises(InputError, match="mixes kinds"):
+        _truth({"kind": ["odd", 1]})
+
+
+def test_a_filter_is_part_of_the_fingerprint() -> None:
+    assert _truth()[1].fingerprint() != _truth({"kind": "odd"})[1].fingerprint()

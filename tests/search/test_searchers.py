@@ -1,0 +1,73 @@
+"""What stands between a store and a ranking: pieces to documents, ties at the cut, the store's own order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from bakeoff.core.ranking import ordered
+from bakeoff.embedding.chunking import Chunk
+from bakeoff.search.searchers import Index
+from bakeoff.search.stores.base import Hits
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def _index(pieces: dict[str, str], depth: int) -> Index:
+    return Index([Chunk(piece, document, "") for piece, document in pieces.items()], depth)
+
+
+def _exact(scores: dict[str, float], order: Sequence[str]) -> object:
+    """A store that knows every score but returns equal ones in an order of its own."""
+
+    def search(k: int) -> Hits:
+        ranked = sorted(order, key=lambda piece: -scores[piece])[:k]
+        return Hits(ranked, [scores[piece] for piece in ranked])
+
+    return search
+
+
+def test_ties_at_the_cut_are_settled_by_id_though_the_store_cut_elsewhere() -> None:
+    scores = dict.fromkeys("hgfedcba", 0.5)
+    index = _index({name: name for name in scores}, depth=2)
+    search = _exact(scores, list(scores))
+    assert callable(search)
+    assert search(index.reach).ids == ["h", "g", "f"]
+    assert index.ranking(search(index.reach), search).ids == ("a", "b")
+
+
+def test_noise_beyond_six_digits_makes_no_winner() -> None:
+    index = _index({"a": "a", "b": "b"}, depth=2)
+    hits = Hits(["b", "a"], [0.50000001, 0.5])
+    assert index.ranking(hits, lambda _k: hits).ids == ("a", "b")
+
+
+def test_a_document_in_many_pieces_does_not_push_others_out() -> None:
+    pieces = {f"long#{number}": "long" for number in range(9)} | {"short": "short"}
+    scores = dict.fromkeys(pieces, 0.9) | {"short": 0.1}
+    index = _index(pieces, depth=2)
+    search = _exact(scores, list(pieces))
+    assert callable(search)
+    ranking = index.ranking(search(index.reach), search)
+    assert ranking.ids == ("long", "short")
+    assert ranking.scores == (0.9, 0.1)
+
+
+@given(
+    st.dictionaries(st.integers(0, 40).map(str), st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=30),
+    st.integers(1, 12),
+    st.randoms(use_true_random=False),
+)
+def test_any_exact_store_gives_the_one_ranking(scores: dict[str, float], depth: int, random: object) -> None:
+    order = list(scores)
+    random.shuffle(order)  # type: ignore[attr-defined]
+    index = _index({name: name for name in scores}, depth)
+    search = _exact(scores, order)
+    assert callable(search)
+    assert index.ranking(search(index.reach), search) == ordered(scores.items(), depth)
+
+
+def test_an_id_that_nobody_owns_is_an_error() -> None:
+    index = _index({"a": "a"}, depth=1)
+    with pytest.raises(Exception, match="unknown id 'x'"):
+        index.ranking(Hits(["x"], [1.0]), lambda _k: Hits([], []))

@@ -1,0 +1,189 @@
+"""What is particular to one store or to the pieces that stores are made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bakeoff.core.filters import conditions, passes, token
+from bakeoff.search.stores import STORES
+from bakeoff.search.stores.base import graph_bytes
+from bakeoff.search.stores.chroma import Chroma
+from bakeoff.search.stores.duckdb_vss import DuckdbVss
+from bakeoff.search.stores.faiss import Faiss
+from bakeoff.search.stores.id_map import Catalogue
+from bakeoff.search.stores.pgvector import PgVector
+from bakeoff.search.stores.qdrant import Qdrant
+from bakeoff.search.stores.servers import listeners
+from bakeoff_providers.errors import InputError, Unavailable
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.search.store_setups import DIMENSIONS, chroma_server, clustered
+
+SCALARS = st.one_of(st.text(max_size=3), st.integers(-3, 3), st.booleans())
+FIELDS = st.sampled_from(["a", "b", "ü"])
+METADATA = st.dictionaries(FIELDS, SCALARS)
+
+
+def _faiss(folder: Path, index: str, rows: int = 600, **options: int) -> Faiss:
+    store = Faiss(dimensions=DIMENSIONS, folder=folder, index=index, **options)
+    store.add([str(row) for row in range(rows)], clustered(rows), [{"even": row % 2 == 0} for row in range(rows)])
+    return store
+
+
+def test_an_unknown_faiss_index_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not know the index 'Flatt'"):
+        STORES.create("faiss", dimensions=4, folder=tmp_path, index="Flatt")
+
+
+def test_too_few_documents_for_an_index_are_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="40 documents do not train the index 'IVF64,Flat'"):
+        _faiss(tmp_path, "IVF64,Flat", 40)
+
+
+@pytest.mark.parametrize(
+    "index", ["PQ8x8", "IVF16,PQ8x8", "IVF16,SQ8", "HNSW16_SQ8", "OPQ8,IVF16,PQ8x8", "RaBitQ", "IVF16,RaBitQ,RFlat"]
+)
+def test_every_faiss_family_answers_full_lists_under_a_filter(tmp_path: Path, index: str) -> None:
+    store = _faiss(tmp_path, index)
+    for query in clustered(5, seed=7):
+        found = store.search(query, 20, {"even": True}).ids
+        assert len(found) == 20
+        assert all(int(item) % 2 == 0 for item in found)
+    assert len(store.search(clustered(1)[0], 600, {"even": True}).ids) == 300
+    assert store.size_bytes() >= 0.8 * store.theory().bytes(600)
+    assert not store.capabilities.exact
+
+
+@pytest.mark.parametrize("index", ["HNSW16", "IVF16,Flat"])
+def test_a_filter_that_keeps_many_is_left_to_the_index(
+    tmp_path: Path, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bakeoff.search.stores.faiss.SCAN_BELOW", 10)
+    store = _faiss(tmp_path, index)
+    truth = clustered(600)[::2] @ clustered(5, seed=7).T
+    for place, query in enumerate(clustered(5, seed=7)):
+        found = {int(item) // 2 for item in store.search(query, 10, {"even": True}).ids}
+        assert len(found & set(np.argsort(-truth[:, place])[:10].tolist())) >= 8
+
+
+@pytest.mark.parametrize("name", ["usearch", "hnswlib"])
+def test_engines_without_filters_fetch_more_where_many_pass(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bakeoff.search.stores.numbered.SCAN_BELOW", 10)
+    store = STORES.create(name, dimensions=DIMENSIONS, folder=tmp_path)
+    store.add([str(row) for row in range(600)], clustered(600), [{"rest": row % 3} for row in range(600)])
+    truth = clustered(600) @ clustered(5, seed=7).T
+    for place, query in enumerate(clustered(5, seed=7)):
+        found = [int(item) for item in store.search(query, 10, {"rest": 1}).ids]
+        assert all(item % 3 == 1 for item in found)
+        best = [int(row) for row in np.argsort(-truth[:, place]) if row % 3 == 1][:10]
+        assert len(set(found) & set(best)) >= 9
+
+
+def test_a_longer_candidate_list_finds_more(tmp_path: Path) -> None:
+    vectors, queries = clustered(3000, 64), clustered(50, 64, seed=7)
+    store = Faiss(dimensions=64, folder=tmp_path, index="IVF64,Flat")
+    store.add([str(row) for row in range(3000)], vectors)
+    truth = np.argsort(-(queries @ vectors.T), axis=1)[:, :10]
+
+    def found(probes: int) -> int:
+        store.tune(nprobe=probes)
+        return sum(
+            len(set(store.search(query, 10).ids) & set(map(str, best)))
+            for query, best in zip(queries, truth, strict=True)
+        )
+
+    assert found(1) < found(64) == 500
+
+
+@pytest.mark.parametrize(("store", "variable"), [("pgvector", "PGVECTOR_URL"), ("qdrant", "QDRANT_URL")])
+def test_a_password_in_a_line_up_is_refused(tmp_path: Path, store: str, variable: str) -> None:
+    with pytest.raises(InputError, match="holds a password") as refused:
+        STORES.create(store, dimensions=4, folder=tmp_path, url="http://me:secret@127.0.0.1:1/")
+    assert variable in refused.value.remedy
+    assert "secret" not in str(refused.value)
+
+
+def test_a_server_that_does_not_answer_is_unavailable(tmp_path: Path) -> None:
+    for adapter, url in ((PgVector, "postgresql://127.0.0.1:1/x"), (Chroma, "http://127.0.0.1:1")):
+        with pytest.raises(Unavailable):
+            adapter(dimensions=4, folder=tmp_path, url=url)
+    with pytest.raises(Unavailable, match="does not answer"):
+        Qdrant(dimensions=4, folder=tmp_path, url="http://127.0.0.1:1")
+
+
+def test_a_server_that_goes_away_is_told_in_words(tmp_path: Path) -> None:
+    with chroma_server(tmp_path / "chroma") as url:
+        store = Chroma(dimensions=DIMENSIONS, folder=tmp_path, url=url)
+        store.add(["a"], clustered(1))
+        assert listeners(url)
+    with pytest.raises(Unavailable, match="chroma"):
+        store.search(clustered(1)[0], 1)
+
+
+def test_unknown_kinds_of_index_are_input_errors(tmp_path: Path) -> None:
+    for store, options in (
+        ("pgvector", {"index": "hsnw"}),
+        ("lancedb", {"index": "IVF"}),
+        ("chroma", {"mode": "fast"}),
+    ):
+        with pytest.raises(InputError):
+            STORES.create(store, dimensions=4, folder=tmp_path, **options)
+    with pytest.raises(InputError, match="up to 4000 dimensions"):
+        PgVector(dimensions=5000, folder=tmp_path)
+
+
+def test_duckdb_finds_all_after_deletes_that_its_index_would_answer_short(tmp_path: Path) -> None:
+    store = DuckdbVss(dimensions=DIMENSIONS, folder=tmp_path)
+    store.add([str(row) for row in range(500)], clustered(500))
+    store.build()
+    store.delete([str(row) for row in range(450)])
+    assert len(store.search(clustered(1)[0], 20).ids) == 20
+    store.close()
+
+
+def test_theory_of_a_graph_by_hand() -> None:
+    # 384 floats, 2 · 16 links of 4 bytes below, and a fifteenth of 16 links above
+    theory = graph_bytes(384, 16)
+    assert theory.per_document == pytest.approx(1536 + 128 + 16 * 4 / 15)
+    assert theory.bytes(1_000_000) == pytest.approx(1_668_266_666.67)
+
+
+@given(METADATA, st.dictionaries(FIELDS, st.one_of(SCALARS, st.lists(st.integers(-3, 3), min_size=1)), max_size=2))
+def test_tokens_and_the_definition_of_a_filter_agree(metadata: dict[str, object], where: dict[str, object]) -> None:
+    filters = conditions(where)  # type: ignore[arg-type]
+    catalogue = Catalogue()
+    catalogue.put(["x"], [metadata])  # type: ignore[list-item]
+    assert bool(catalogue.mask(filters)[0]) == passes(metadata, filters)
+
+
+@given(st.tuples(FIELDS, SCALARS), st.tuples(FIELDS, SCALARS))
+def test_different_values_have_different_tokens(a: tuple[str, object], b: tuple[str, object]) -> None:
+    same = a[0] == b[0] and type(a[1]) is type(b[1]) and a[1] == b[1]
+    assert (token(*a) == token(*b)) == same  # type: ignore[arg-type]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["put", "drop"]), st.sampled_from("abcd"), METADATA), max_size=12))
+def test_a_catalogue_is_a_dictionary_that_survives_saving(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, dict[str, object]]]
+) -> None:
+    catalogue, expected = Catalogue(), {}
+    for what, item, metadata in steps:
+        if what == "put":
+            catalogue.put([item], [metadata])  # type: ignore[list-item]
+            expected[item] = metadata
+        else:
+            catalogue.drop([item])
+            expected.pop(item, None)
+    file = tmp_path_factory.mktemp("catalogue") / "file"
+    catalogue.save(file)
+    for found in (catalogue, Catalogue.load(file)):
+        assert set(found.labels) == set(expected)
+        assert sorted(found.names(np.flatnonzero(found.mask(())))) == sorted(expected)
+        wanted = conditions({"a": True})
+        kept = sorted(item for item, metadata in expected.items() if metadata.get("a") is True)
+        assert sorted(found.names(np.flatnonzero(found.mask(wanted)))) == kept

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from bakeoff.statistics.power import detection_power, more_queries_needed, queries_needed, smallest_detectable
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+
+@pytest.mark.parametrize(("effect", "power", "n"), [(0.2, 0.8, 199), (0.5, 0.8, 34), (0.8, 0.8, 15), (0.5, 0.95, 54)])
+def test_the_published_numbers_of_pairs(effect: float, power: float, n: int) -> None:
+    """G*Power's figures for two-sided matched pairs at 5%: Cohen's small, medium and large effect."""
+    assert queries_needed(effect, 1.0, power) == n
+    assert queries_needed(-effect * 0.1, 0.1, power) == n
+
+
+def test_power_is_how_often_the_test_finds_it() -> None:
+    rng = np.random.default_rng(4)
+    found = stats.ttest_1samp(rng.normal(0.6, 1.0, size=(25, 6000)), 0).pvalue <= 0.05
+    share = float(np.mean(found))
+    assert detection_power(0.6, 25) == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 6000))
+    assert detection_power(0.0, 25) == pytest.approx(0.05)
+    assert detection_power(-0.6, 25) == detection_power(0.6, 25)
+    assert detection_power(40.0, 25) == pytest.approx(1.0)
+
+
+@given(st.integers(2, 5000), st.floats(0.01, 2), st.sampled_from([0.5, 0.8, 0.95]), st.sampled_from([0.01, 0.05]))
+def test_the_smallest_detectable_difference_has_just_that_power(n: int, sd: float, power: float, alpha: float) -> None:
+    smallest = smallest_detectable(sd, n, power, alpha)
+    assert detection_power(smallest / sd, n, alpha) == pytest.approx(power, abs=1e-6)
+
+
+@given(st.floats(0.03, 3))
+def test_the_number_of_queries_is_the_first_that_is_enough(effect: float) -> None:
+    n = queries_needed(effect, 1.0)
+    assert n is not None
+    assert detection_power(effect, n) >= 0.8
+    assert n == 2 or detection_power(effect, n - 1) < 0.8
+    assert smallest_detectable(1.0, n) <= effect * (1 + 1e-9)
+
+
+def test_what_no_number_of_queries_can_tell() -> None:
+    assert queries_needed(0.0, 1.0) is None
+    assert queries_needed(1e-9, 1.0) is None
+    assert queries_needed(0.1, 0.0) == 2
+    assert smallest_detectable(1.0, 1) == math.inf
+    assert smallest_detectable(0.0, 10) == 0
+
+
+def test_more_queries_are_those_beyond_what_there_is() -> None:
+    d = np.array([0.0, 1.0] * 10)  # mean 0.5, standard deviation 0.513: an effect of 0.975
+    needed = queries_needed(0.5, float(d.std(ddof=1)))
+    assert needed is not None
+    assert needed <= 20
+    assert more_queries_needed(d) == 0
+    assert more_queries_needed(np.array([0.5, -0.3, 0.4, -0.2])) == (queries_needed(0.1, math.sqrt(0.5 / 3)) or 0) - 4
+    assert more_queries_needed(np.zeros(5)) is None
+    assert more_queries_needed([0.1]) is None

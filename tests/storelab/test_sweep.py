@@ -1,0 +1,98 @@
+"""Fronts and sentences by hand; walks over real indexes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bakeoff.core.clock import Percentiles
+from bakeoff.storelab import pareto
+from bakeoff.storelab.sweep import Point, Walk, mark_fronts, parse_values, sentences, sweep
+from bakeoff.storelab.tables import markdown, sweep_sheet
+from bakeoff.storelab.vector_sample import Bed, synthetic
+from bakeoff_providers.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def bed() -> Bed:
+    return synthetic(3000, 32, 60)
+
+
+def _point(recall: float, p50: float | None, size: int | None, ef: int = 1, store: str = "s") -> Point:
+    return Point(
+        store=store, build={"index": "G"}, query={"ef": ef}, exact=False, recall=recall,
+        latency=Percentiles(100, p50), build_seconds=1, index_bytes=size, theory_bytes=1,
+    )  # fmt: skip
+
+
+def test_fronts_by_hand() -> None:
+    points = [
+        _point(1.0, 5.0, 100),  # the best recall
+        _point(0.9, 1.0, 100),  # faster; not smaller than the first, which has more recall
+        _point(0.9, 2.0, 50),  # slower than the second for the same recall, but smaller
+        _point(0.8, 3.0, 60),  # beaten by the third in everything
+        _point(0.9, 2.5, 50),  # as small as the third, and slower
+        _point(0.7, None, None),  # not known, so on no front
+    ]
+    mark_fronts(points)
+    assert [point.fastest for point in points] == [True, True, False, False, False, False]
+    assert [point.smallest for point in points] == [True, False, True, False, False, False]
+
+
+def test_words_by_hand() -> None:
+    points = [_point(0.95, 1.0, 7, 16), _point(0.992, 2.0, 7, 64), _point(0.999, 1.5, 7, 128)]
+    points += [_point(0.5, 0.1, 3, 16, "lossy")]
+    assert sentences(points, 0.99, 10) == [
+        "s G: ef = 64 is enough for 0.99 (recall@10 0.9920, p50 2.000 ms)",
+        "lossy G: never reaches 0.99 (at most 0.5000, with ef = 16)",
+        "The fastest with recall@10 of 0.99 or more: s G with ef = 128, 1.500 ms.",
+        "The smallest with recall@10 of 0.99 or more: s G with ef = 64, 0.0 MB.",
+    ]
+
+
+def test_more_probes_find_more_and_what_is_dominated_is_not_tried(bed: Bed) -> None:
+    found = sweep(bed, [Walk("faiss", {"index": "IVF32,Flat"}, {"nprobe": [1, 32, 40, 48]})], rounds=1, target=1)
+    assert [point.query["nprobe"] for point in found.points] == [1, 32]
+    assert found.pruned == 2
+    assert found.points[0].recall < found.points[1].recall == 1
+    assert found.points[1].latency.n == 60
+    assert found.sentences[0].startswith("faiss IVF32,Flat: nprobe = 32 is enough for 1 (recall@10 1.0000")
+
+
+def test_the_stores_own_grid_is_walked_and_what_cannot_be_built_says_why(bed: Bed) -> None:
+    found = sweep(bed.first(200), [Walk("faiss"), Walk("sqlite_vec")], k=5, rounds=1)
+    exact = [point for point in found.points if point.exact]
+    assert {point.label for point in exact} == {"faiss Flat", "sqlite_vec"}
+    assert all(point.recall == 1 for point in exact)
+    assert {"faiss HNSW16", "faiss HNSW32", "faiss SQ8"} <= {point.label for point in found.points}
+    assert "do not train" in found.not_run["faiss IVF64,PQ4x8"]
+    assert "too few to tell stores apart" in found.warnings[0]
+
+
+def test_several_parameters_are_walked_together(bed: Bed) -> None:
+    walk = Walk("faiss", {"index": "IVF16,PQ8x8,RFlat"}, {"nprobe": [1, 16], "k_factor": [1, 20]})
+    found = sweep(bed, [walk], rounds=1)
+    recall = {(point.query["nprobe"], point.query["k_factor"]): point.recall for point in found.points}
+    assert recall[16, 20] > max(recall[1, 1], recall[16, 1], recall[1, 20])
+
+
+def test_the_sheet_shows_the_fronts_and_the_curves_are_drawn(bed: Bed, tmp_path: Path) -> None:
+    found = sweep(bed, [Walk("hnswlib", {"m": 8}, {"ef": [10, 100]})], rounds=1)
+    text = markdown(sweep_sheet(found), pareto.draw(found, tmp_path))
+    assert "| hnswlib m=8 | ef = " in text
+    assert "![recall-size](recall-size.png)" in text
+    for name in ("recall-latency.png", "recall-size.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_values_are_read_as_what_they_look_like() -> None:
+    assert parse_values(["ef=16", "ef=32", "index=HNSW32,Flat", "x=0.5", "y=true"]) == {
+        "ef": [16, 32], "index": ["HNSW32,Flat"], "x": [0.5], "y": [True],
+    }  # fmt: skip
+    with pytest.raises(InputError, match="sets nothing"):
+        parse_values(["ef"])
+
+
+def test_an_option_that_the_store_does_not_have_is_refused(bed: Bed) -> None:
+    with pytest.raises(InputError, match="no option 'speed'"):
+        sweep(bed, [Walk("faiss", {"speed": 1})])

@@ -1,0 +1,131 @@
+"""Data sets by name: the real libraries, over files that are made here, with no network."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bakeoff.core.task import Task
+from bakeoff.tasks.formats import load_task
+from bakeoff_providers.errors import InputError
+
+ir_datasets = pytest.importorskip("ir_datasets")
+
+
+class TestIrDatasets:
+    @pytest.fixture
+    def name(self, tmp_path: Path) -> Any:
+        from ir_datasets.formats import TrecQrels, TsvDocs, TsvQueries
+        from ir_datasets.util import LocalDownload
+
+        (tmp_path / "docs.tsv").write_text("d1\tcopper is a metal\nd2\tsailing on lakes\n")
+        (tmp_path / "queries.tsv").write_text("1\tmetal\n2\tnever judged\n")
+        (tmp_path / "qrels").write_text("1 0 d1 2\n1 0 d2 0\n")
+        ir_datasets.registry.register(
+            "bakeoff-test/own",
+            ir_datasets.Dataset(
+                TsvDocs(LocalDownload(tmp_path / "docs.tsv"), namespace="own", lang="en"),
+                TsvQueries(LocalDownload(tmp_path / "queries.tsv"), lang="en"),
+                TrecQrels(LocalDownload(tmp_path / "qrels"), {0: "no", 1: "some", 2: "yes"}),
+            ),
+        )
+        ir_datasets.registry.register(
+            "bakeoff-test/docs-only",
+            ir_datasets.Dataset(TsvDocs(LocalDownload(tmp_path / "docs.tsv"), namespace="own", lang="en")),
+        )
+        yield "bakeoff-test/own"
+        for registered in ("bakeoff-test/own", "bakeoff-test/docs-only"):
+            del ir_datasets.registry._registered[registered]
+
+    def test_a_registered_data_set_is_a_task(self, name: str, tmp_path: Path) -> None:
+        task = load_task({"name": "own", "format": "ir_datasets", "dataset": name}, tmp_path)
+        assert [(document.id, document.text) for document in task.documents] == [
+            ("d1", "copper is a metal"),
+            ("d2", "sailing on lakes"),
+        ]
+        assert [(query.id, query.text) for query in task.queries] == [("1", "metal")]
+        assert task.judgments == {"1": {"d1": 2, "d2": 0}}
+
+    def test_mistakes_are_named(self, name: str, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="knows no 'beir/scifakt'") as caught:
+            load_task({"format": "ir_datasets", "dataset": "beir/scifakt"}, tmp_path)
+        assert "beir/scifact" in caught.value.remedy
+        with pytest.raises(InputError, match="has no queries, qrels"):
+            load_task({"format": "ir_datasets", "dataset": "bakeoff-test/docs-only"}, tmp_path)
+        (tmp_path / "qrels").write_text("1 0 d1 2\n1 0 d9 1\n")
+        with pytest.raises(InputError, match="bakeoff-test/own qrels: record 2: the task has no document 'd9'"):
+            load_task({"format": "ir_datasets", "dataset": name}, tmp_path)
+
+    def test_documents_without_a_text_field_use_what_the_library_calls_their_text(self) -> None:
+        from bakeoff.tasks.formats.ir_datasets import _rows
+        from ir_datasets.formats import TrecDoc
+
+        ((_, row),) = _rows([TrecDoc("d1", "body", "<TEXT>")], "title", "text")
+        assert row["text"] == "body"
+
+        from ir_datasets.datasets.cord19 import Cord19Doc
+
+        document = Cord19Doc("d1", "Heading", "10.1", "2020", "Abstract")
+        ((_, row),) = _rows([document], "title", "text")
+        assert row["text"] == document.default_text()
+        assert "title" not in row
+
+
+class TestHub:
+    @pytest.fixture
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """As MTEB lays its retrieval sets out: three configurations, named in the README's head."""
+        datasets = pytest.importorskip("datasets")
+        monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+        monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+        datasets.disable_progress_bars()
+        own = tmp_path / "own"
+        tables: dict[str, list[dict[str, Any]]] = {
+            "corpus": [{"_id": "d1", "title": "Copper", "text": "metal"}, {"_id": "d2", "title": "", "text": "lakes"}],
+            "queries": [{"_id": "1", "text": "metal"}, {"_id": "2", "text": "of the training split"}],
+            "qrels": [{"query-id": "1", "corpus-id": "d1", "score": 1.0}],
+        }
+        for name, rows in tables.items():
+            (own / name).mkdir(parents=True)
+            (own / name / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (own / "README.md").write_text(
+            "---\nconfigs:\n"
+            "- config_name: corpus\n  data_files:\n  - split: corpus\n    path: corpus/rows.jsonl\n"
+            "- config_name: queries\n  data_files:\n  - split: queries\n    path: queries/rows.jsonl\n"
+            "- config_name: default\n  data_files:\n  - split: test\n    path: qrels/rows.jsonl\n---\n"
+        )
+        return tmp_path
+
+    def _load(self, folder: Path, **options: Any) -> Task:
+        return load_task({"name": "own", "format": "hub", "dataset": "own", **options}, folder)
+
+    def test_a_folder_laid_out_like_mteb_is_a_task(self, folder: Path) -> None:
+        task = self._load(folder)
+        assert [(document.id, document.title, document.text) for document in task.documents] == [
+            ("d1", "Copper", "metal"),
+            ("d2", "", "lakes"),
+        ]
+        assert [query.id for query in task.queries] == ["1"]
+        assert task.judgments == {"1": {"d1": 1}}
+
+    def test_parts_columns_and_labels_can_be_named(self, folder: Path) -> None:
+        other = folder / "labels"
+        other.mkdir()
+        (other / "test.jsonl").write_text('{"q": "2", "d": "d2", "l": "good"}\n')
+        task = self._load(
+            folder,
+            judgments={"dataset": "labels", "config": None, "split": "test"},
+            columns={"judgments": {"query": "q", "document": "d", "grade": "l"}},
+            grades={"good": 2},
+        )
+        assert task.judgments == {"2": {"d2": 2}}
+
+    def test_mistakes_are_named(self, folder: Path) -> None:
+        with pytest.raises(InputError, match=r"(?s)own default dev.*dev"):
+            self._load(folder, split="dev")
+        with pytest.raises(InputError, match=r"(?s)own titles corpus.*titles"):
+            self._load(folder, documents={"config": "titles"})
+        with pytest.raises(InputError, match=r"documents.*confg"):
+            self._load(folder, documents={"confg": "titles"})

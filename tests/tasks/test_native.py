@@ -1,0 +1,139 @@
+"""Bad input of every kind: the file, the place and the remedy are in the error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bakeoff.core.files import read_json
+from bakeoff.core.paths import root, task_file
+from bakeoff.tasks.formats import load_task
+from bakeoff.tasks.formats.native import GroundTruth, read_task
+from bakeoff_providers.errors import InputError
+from sklearn.metrics import cohen_kappa_score
+
+Files = dict[str, Any]
+
+
+def _files() -> Files:
+    return {
+        "articles": {
+            "metadata": {},
+            "articles": [
+                {"page_id": 1, "title": "One", "summary": "first", "state": "Utah", "categories": ["city"]},
+                {"page_id": 2, "title": "Two", "summary": "second", "state": "Utah", "categories": ["city"]},
+            ],
+        },
+        "queries": {
+            "queries": [
+                {
+                    "query_id": "q1",
+                    "query_text": "ask",
+                    "category": "geographic",
+                    "expected_results": [1],
+                    "relevance_annotations": {"1": 3, "2": 1},
+                }
+            ]
+        },
+        "truth": {"grades": {"q1": {"1": 3, "2": 1}}},
+    }
+
+
+def _read(folder: Path, files: Files) -> None:
+    for name, content in files.items():
+        text = content if isinstance(content, str) else json.dumps(content)
+        (folder / f"{name}.json").write_text(text)
+    read_task("t", folder / "articles.json", folder / "queries.json", folder / "truth.json")
+
+
+def test_the_sound_files_are_read(tmp_path: Path) -> None:
+    files = _files()
+    _read(tmp_path, files)
+    task = read_task("t", tmp_path / "articles.json", tmp_path / "queries.json", tmp_path / "truth.json", rel=2)
+    assert [document.id for document in task.documents] == ["1", "2"]
+    assert task.judgments == {"q1": {"1": 3, "2": 1}}
+    assert task.rel == 2
+
+
+def _broken(change: Callable[[Files], object]) -> Files:
+    files = _files()
+    change(files)
+    return files
+
+
+@pytest.mark.parametrize(
+    ("change", "file", "said"),
+    [
+        (lambda f: f.update(articles='{"articles": [\n{"page_id": 1,}]}'), "articles", r"not valid JSON.*line 2"),
+        (lambda f: f["articles"]["articles"][0].pop("title"), "articles", r"\$\.articles\[0\].*missing.*`title`"),
+        (lambda f: f["articles"]["articles"][1].update(colour="red"), "articles", r"\$\.articles\[1\].*`colour`"),
+        (lambda f: f["articles"]["articles"][1].update(page_id=1), "articles", r"\$\.articles\[1\].*already"),
+        (lambda f: f["articles"]["articles"][1].update(page_id="x"), "articles", r"page_id.*Expected `int`"),
+        (lambda f: f["articles"]["articles"][0].update(summary="  "), "articles", r"\[0\].*summary is empty"),
+        (lambda f: f["articles"].update(articles=[]), "articles", r"the corpus is empty"),
+        (lambda f: f["truth"]["grades"]["q1"].update({"2": 7}), "truth", r"\$\.grades\.q1\.2.*7 is out of range"),
+        (lambda f: f["truth"]["grades"]["q1"].update({"9": 1}), "truth", r"\$\.grades\.q1\.9.*not in the corpus"),
+        (lambda f: f["truth"]["grades"].update({"q9": {}}), "truth", r"unknown query 'q9'"),
+        (lambda f: f["queries"]["queries"][0].update(expected_results=[1, 2]), "queries", r"off by \['2'\]"),
+        (
+            lambda f: f["queries"]["queries"][0]["relevance_annotations"].update({"9": 1}),
+            "queries",
+            r"relevance_annotations\.9.*not in the corpus",
+        ),
+        (
+            lambda f: f["queries"]["queries"][0]["relevance_annotations"].update({"2": 2}),
+            "queries",
+            r"differs from the ground truth \(1\)",
+        ),
+        (lambda f: f["queries"]["queries"].append(f["queries"]["queries"][0]), None, r"'q1' stands twice"),
+        (lambda f: f["queries"]["queries"][0].update(query_text=" "), "queries", r"query_text is empty"),
+    ],
+)
+def test_bad_input_is_named(tmp_path: Path, change: Callable[[Files], object], file: str | None, said: str) -> None:
+    with pytest.raises(InputError, match=f"(?s){said}") as caught:
+        _read(tmp_path, _broken(change))
+    if file:
+        assert str(caught.value).startswith(str(tmp_path / f"{file}.json"))
+
+
+def test_a_missing_file_and_a_wrong_encoding(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.json: no such file"):
+        read_task("t", tmp_path / "none.json", tmp_path / "q", tmp_path / "t")
+    (tmp_path / "latin.json").write_bytes('{"articles": "é"}'.encode("latin-1"))
+    with pytest.raises(InputError, match="is not UTF-8"):
+        read_task("t", tmp_path / "latin.json", tmp_path / "q", tmp_path / "t")
+
+
+class TestTheWikipediaTask:
+    def test_it_has_what_it_promises(self) -> None:
+        task = load_task("wikipedia", Path())
+        assert (len(task.documents), len(task.queries)) == (25, 20)
+        assert task.categories == ["geographic", "landmark", "historical", "administrative", "semantic"]
+        assert all(sum(query.category == category for query in task.queries) == 4 for category in task.categories)
+        assert all(len(grades) == 25 for grades in task.judgments.values())
+        assert task.without_relevant() == []
+
+    def test_summaries_have_60_to_120_words(self) -> None:
+        pool = json.loads((root() / "corpora" / "wikipedia" / "articles.json").read_text())["articles"]
+        assert len(pool) == 54
+        assert all(60 <= len(article["summary"].split()) <= 120 for article in pool)
+
+    def test_the_annotators_agree_and_their_kappa_is_the_one_reported(self) -> None:
+        folder = task_file("wikipedia").parent
+        a, b = (read_json(folder / "annotations" / f"annotator_{name}.json", GroundTruth).grades for name in ("a", "b"))
+        truth = read_json(folder / "ground_truth.json", GroundTruth)
+        pairs = [(query, page) for query in truth.grades for page in truth.grades[query]]
+        assert len(pairs) == 500
+        kappa = cohen_kappa_score(
+            [a[query][page] for query, page in pairs], [b[query][page] for query, page in pairs], weights="quadratic"
+        )
+        assert kappa >= 0.7
+        assert truth.metadata["quadratic_weighted_kappa"] == pytest.approx(kappa, abs=1e-4)
+        settled = json.loads((folder / "annotations" / "adjudication.json").read_text())
+        chosen = {(entry["query_id"], str(entry["page_id"])): entry["grade"] for entry in settled}
+        for query, page in pairs:
+            agreed = a[query][page] if a[query][page] == b[query][page] else chosen[query, page]
+            assert truth.grades[query][page] == agreed

@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from bakeoff.core.task import Chunking
+from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.tasks.formats.native import Article
+from bakeoff.testsets import mediawiki
+from bakeoff.testsets.corpus import Options, import_corpus, numbered
+from bakeoff.testsets.select import select
+from bakeoff.testsets.texts import read_html, read_markdown, read_text
+from bakeoff_providers.errors import CallFailed, InputError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wiki import Page, Wiki
+
+QUICK = RetryPolicy(attempts=3, sleep=lambda seconds: None)
+
+
+def imported(source: Path, **options: Any) -> list[Article]:
+    return import_corpus(source, Options(**options)).file.articles
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    (folder / "billing").mkdir(parents=True)
+    (folder / ".git").mkdir()
+    (folder / ".git" / "notes.md").write_text("# hidden\n\nno document")
+    (folder / "billing" / "refunds.md").write_text("# Refunds\n\nMoney **comes** [back](http://x.y) in *five* days.\n")
+    (folder / "billing" / "copy.txt").write_text("money comes back in five days")
+    (folder / "about.html").write_text(
+        "<html><head><title>About us</title><style>p{}</style></head><body><nav>Home</nav>"
+        "<h1>About us</h1><p>We sell &amp; repair<br>bicycles.</p><script>x()</script></body></html>"
+    )
+    (folder / "empty.md").write_text("---\ntitle: Nothing\n---\n\n")
+    (folder / "Old Town.txt").write_text("Where trams turn round.")
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    return folder
+
+
+class TestAFolder:
+    def test_documents_titles_and_categories(self, docs: Path) -> None:
+        found = import_corpus(docs, Options())
+        by_title = {article.title: article for article in found.file.articles}
+        assert set(by_title) == {"About us", "Old Town", "copy"}
+        assert by_title["About us"].summary == "We sell & repair\nbicycles."
+        assert by_title["Old Town"].summary == "Where trams turn round."
+
+    def test_duplicates_and_empty_ones_are_named(self, docs: Path) -> None:
+        found = import_corpus(docs, Options())
+        assert found.empty == ["empty.md"]
+        assert found.duplicates == [("billing/refunds.md", "billing/copy.txt")]  # the same words, other signs
+        assert found.file.metadata | {"imported": ""} == {
+            "source": "docs", "imported": "", "documents": 3, "empty": 1, "duplicates": 1, "missing": 0,
+        }  # fmt: skip
+
+    def test_a_later_document_changes_no_other_number(self, docs: Path) -> None:
+        before = {article.title: article.page_id for article in imported(docs)}
+        (docs / "a-new-one.md").write_text("# First by name\n\nA text.")
+        after = {article.title: article.page_id for article in imported(docs)}
+        assert before.items() <= after.items()
+
+    def test_folders_are_categories_and_select_draws_by_them(self, docs: Path) -> None:
+        articles = imported(docs)
+        assert {article.title: article.categories for article in articles}["copy"] == ["billing"]
+        assert len(select(articles, n=2).articles) == 2
+
+    def test_a_folder_without_texts_and_a_text_that_is_none(self, docs: Path, tmp_path: Path) -> None:
+        (tmp_path / "none").mkdir()
+        with pytest.raises(InputError, match="holds no text"):
+            imported(tmp_path / "none")
+        (docs / "latin.txt").write_bytes("Straße".encode("latin-1"))
+        with pytest.raises(InputError, match="not UTF-8"):
+            imported(docs)
+
+    def test_only_empty_documents_are_no_corpus(self, tmp_path: Path) -> None:
+        (tmp_path / "a.txt").write_text(" \n")
+        with pytest.raises(InputError, match="no document is left"):
+            imported(tmp_path)
+
+
+def test_markdown_is_read_as_a_reader_sees_it() -> None:
+    title, text, fields = read_markdown(
+        "---\ntitle: \"Day trips\"\ntags: [lake, 'boats']\nstate: Utah\n---\n"
+        'Some _quiet_ places with snake_case_names:\n\n- **Bear Lake** ([map](x.png "t"))\n1. a `code` word\n\n'
+        "> quoted\n\n```python\nprint(1)\n```\n| a | b |\n|---|---|\n| 1 | 2 |\n***\n<!-- no -->\n"
+        "![pic][1]\n\n[1]: x.png\n"
+    )
+    assert title == "Day trips"
+    assert fields == {"tags": "lake; boats", "state": "Utah"}
+    assert text == (
+        "Some quiet places with snake_case_names:\n\nBear Lake (map)\na code word\n\nquoted\n\nprint(1)\n\n"
+        "| a | b |\n\n| 1 | 2 |\n\npic"
+    )
+
+
+def test_front_matter_reaches_the_article(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(
+        "---\ncity: Loa\nstate: Utah\ncategories:\n  - town\n  - valley\n---\n# Loa\n\nSmall."
+    )
+    (article,) = imported(tmp_path)
+    assert (article.title, article.city, article.state, article.categories) == (
+        "Loa",
+        "Loa",
+        "Utah",
+        ["town", "valley"],
+    )
+
+
+def test_html_that_nobody_closed() -> None:
+    title, text, _ = read_html("<head><title>T</title><body><p>one<p>two</div><li>three")
+    assert (title, text) == ("T", "one\ntwo\n\nthree")
+
+
+def test_a_plain_title_needs_a_blank_line() -> None:
+    assert read_text("Heading\n\nBody text.\nMore.")[:2] == ("Heading", "Body text.\nMore.")
+    assert read_text("One line\nand another\nand one more")[0] == ""
+
+
+@given(st.text(), st.sampled_from([read_text, read_markdown, read_html]))
+def test_any_text_can_be_read(content: str, read: Any) -> None:
+    title, text, _ = read(content)
+    assert text == text.strip()
+    assert "\x00" not in title or "\x00" in content
+
+
+ROWS = [
+    {"sku": "a-1", "name": "Copper", "body": "mine", "tags": "metal; red"},
+    {"sku": "b-2", "name": "Boats", "body": "lake", "tags": ""},
+]
+
+
+class TestTables:
+    @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "json", "parquet", "db"])
+    def test_the_same_rows_from_every_kind_of_file(self, suffix: str, tmp_path: Path) -> None:
+        path = tmp_path / f"rows.{suffix}"
+        if suffix in ("csv", "tsv"):
+            mark = "," if suffix == "csv" else "\t"
+            lines = [mark.join(ROWS[0])] + [mark.join(f'"{value}"' for value in row.values()) for row in ROWS]
+            path.write_text("\n".join(lines), encoding="utf-8-sig")
+        elif suffix == "jsonl":
+            path.write_text("\n".join(map(json.dumps, ROWS)) + "\n\n")
+        elif suffix == "json":
+            path.write_text(json.dumps(ROWS))
+        elif suffix == "parquet":
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
+        else:
+            with sqlite3.connect(path) as connection:
+                connection.execute("CREATE TABLE goods (sku TEXT, name TEXT, body TEXT, tags TEXT)")
+                connection.executemany("INSERT INTO goods VALUES (:sku, :name, :body, :tags)", ROWS)
+        copper, boats = imported(path, columns={"id": "sku"})
+        assert (copper.title, copper.summary, copper.categories) == ("Copper", "mine", ["metal", "red"])
+        assert (boats.title, boats.summary, boats.categories) == ("Boats", "lake", [])
+        assert copper.page_id == numbered(["a-1", "b-2"])["a-1"]
+
+    def test_numbers_stay_and_lists_are_lists(self, tmp_path: Path) -> None:
+        (tmp_path / "x.jsonl").write_text('{"id": 7, "text": "mine", "categories": ["metal", "red"]}\n')
+        (article,) = imported(tmp_path / "x.jsonl")
+        assert (article.page_id, article.categories) == (7, ["metal", "red"])
+
+    def test_pieces_are_cut_as_asked(self, tmp_path: Path) -> None:
+        (tmp_path / "x.jsonl").write_text('{"text": "mine"}\n')
+        (article,) = imported(tmp_path / "x.jsonl", chunking=Chunking("sentence", 50))
+        assert article.embedding_metadata == Chunking("sentence", 50)
+
+    @pytest.mark.parametrize(
+        ("content", "options", "said"),
+        [
+            ("a,b\n1,2\n", {}, "no column looks like the text"),
+            ("id,text\n1,x\n1,y\n", {}, "two documents have the id 1"),
+            ("id,text\n1,x,z\n", {}, "has 3 columns, the first line has 2"),
+            ("id,text\n", {}, "has no rows"),
+            ("id,text\n1,x\n", {"columns": {"text": "body"}}, "no column 'body'"),
+            ("id,text\n1,x\n", {"columns": {"words": "text"}}, "unknown field 'words'"),
+            ('id,text\n1,"x\n', {}, "is not valid CSV"),
+        ],
+    )
+    def test_bad_tables_are_told_with_their_place(
+        self, content: str, options: dict[str, Any], said: str, tmp_path: Path
+    ) -> None:
+        (tmp_path / "x.csv").write_text(content)
+        with pytest.raises(InputError, match=said):
+            imported(tmp_path / "x.csv", **options)
+
+    def test_what_is_no_table(self, tmp_path: Path) -> None:
+        for name, content in {"x.jsonl": "{}\n[1]\n", "x.parquet": "no", "x.docx": "no"}.items():
+            (tmp_path / name).write_text(content)
+            with pytest.raises(InputError, match=r"line 2|is not valid parquet|no kind that can be imported"):
+                imported(tmp_path / name)
+        with pytest.raises(InputError, match="no such file"):
+            imported(tmp_path / "none.csv")
+
+
+class TestADatabase:
+    def _tables(self, path: Path) -> None:
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE notes (id INTEGER, text TEXT)")
+            connection.execute("INSERT INTO notes VALUES (1, 'a note')")
+            connection.execute('CREATE TABLE "odd name" (id INTEGER, text TEXT)')
+            connection.execute("INSERT INTO \"odd name\" VALUES (2, 'another')")
+
+    def test_one_of_several_tables_must_be_named(self, tmp_path: Path) -> None:
+        self._tables(tmp_path / "x.db")
+        with pytest.raises(InputError, match="several tables"):
+            imported(tmp_path / "x.db")
+        assert [article.page_id for article in imported(tmp_path / "x.db", table="odd name")] == [2]
+        with pytest.raises(InputError, match="has no table 'note'"):
+            imported(tmp_path / "x.db", table="note")
+
+    def test_the_shape_of_wikipedia_db_is_joined(self, tmp_path: Path) -> None:
+        with sqlite3.connect(tmp_path / "wikipedia.db") as connection:
+            connection.execute(
+                "CREATE TABLE page_summaries (page_id INTEGER, title TEXT, short_summary TEXT, long_summary TEXT, "
+                "key_topics TEXT, best_city TEXT, best_county TEXT, best_state TEXT, overall_confidence REAL)"
+            )
+            connection.execute("CREATE TABLE articles (pageid INTEGER, html_file TEXT, categories TEXT)")
+            rows: list[tuple[Any, ...]] = [
+                (n, f"Town {n}, Utah", "s", f"Long text {n}", "", "", "Wayne", "Utah", 1.0) for n in range(464)
+            ]
+            rows[5] = (5, "Empty, Utah", "", None, "", None, None, "Utah", 0.1)
+            connection.executemany("INSERT INTO page_summaries VALUES (?,?,?,?,?,?,?,?,?)", rows)
+            connection.executemany(
+                "INSERT INTO articles VALUES (?,?,?)", [(n, "", "Towns in Utah") for n in range(464)]
+            )
+        found = import_corpus(tmp_path / "wikipedia.db", Options())
+        assert len(found.file.articles) == 463
+        assert found.empty == ["5 Empty, Utah"]
+        assert found.file.articles[0].categories == ["city", "Towns in Utah"]
+
+
+class TestAWiki:
+    PAGES: ClassVar = {
+        "Loa, Utah": Page(11, "Loa is a town.", "It has a lake.", ["Towns in Utah", "B", "C", "D", "E"]),
+        "Bear Lake": Page(12, "Bear Lake is a lake.", categories=["Lakes of Utah"]),
+        "Stub": Page(13, ""),
+    }
+
+    def test_introductions_redirects_categories_and_what_is_missing(self, tmp_path: Path) -> None:
+        (tmp_path / "titles.txt").write_text("# towns\nLoa, Utah\nbear_Lake\nLoa\n\nNowhere\nStub\n")
+        with Wiki(self.PAGES, {"Loa": "Loa, Utah"}) as wiki:
+            found = import_corpus(tmp_path / "titles.txt", Options(api=wiki.api))
+        loa, bear = found.file.articles
+        assert (loa.page_id, loa.title, loa.summary) == (11, "Loa, Utah", "Loa is a town.")
+        assert loa.categories == ["city", "Towns in Utah", "B", "C", "D", "E"]  # five, over two answers
+        assert (bear.page_id, bear.categories) == (12, ["natural feature", "Lakes of Utah"])
+        assert found.missing == ["Nowhere"]
+        assert found.empty == ["Stub"]
+        assert len(wiki.requests) == 2
+        assert "bakeoff" in wiki.agents[0]
+
+    def test_twenty_titles_a_request(self) -> None:
+        pages = {f"Page {n}": Page(n, f"Text {n}.") for n in range(1, 46)}
+        with Wiki(pages) as wiki:
+            fetched = mediawiki.fetch(list(pages), wiki.api)
+        assert [article.page_id for article in fetched.articles] == list(range(1, 46))
+        assert all(article.summary for article in fetched.articles)
+        assert [len(request["titles"].split("|")) for request in wiki.requests] == [20, 20, 5]
+
+    def test_whole_articles_come_one_by_one(self) -> None:
+        with Wiki(self.PAGES) as wiki:
+            fetched = mediawiki.fetch(["Loa, Utah", "Bear Lake"], wiki.api, whole=True)
+        assert fetched.articles[0].summary == "Loa is a town.\nIt has a lake."
+        assert {request["titles"] for request in wiki.requests} == {"Loa, Utah", "Bear Lake"}
+
+    def test_a_wiki_that_lags_or_stumbles_is_asked_again(self) -> None:
+        with Wiki(self.PAGES) as wiki:
+            wiki.faults += ["maxlag", 503]
+            assert mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK).articles
+            assert len(wiki.requests) == 3
+            wiki.faults.append("badvalue")
+            with pytest.raises(CallFailed, match="Waiting: badvalue"):
+                mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK)
+            assert len(wiki.requests) == 4
+
+    def test_addresses_and_titles_that_are_none(self, tmp_path: Path) -> None:
+        with Wiki(self.PAGES) as wiki, pytest.raises(CallFailed, match="check --api"):
+            mediawiki.fetch(["Loa"], wiki.api.replace("api.php", "other"), policy=QUICK)
+        with pytest.raises(InputError, match="is no address"):
+            mediawiki.fetch(["Loa"], "en.example.org")
+        with pytest.raises(InputError, match="has a bar"):
+            mediawiki.fetch(["A|B"], "http://127.0.0.1:1/")
+        (tmp_path / "t.txt").write_text("# nothing\n")
+        with pytest.raises(InputError, match="names no title"):
+            imported(tmp_path / "t.txt", api="http://127.0.0.1:1/")
+
+
+@given(st.lists(st.text(min_size=1), unique=True, min_size=1))
+def test_every_name_has_a_number_of_its_own(names: list[str]) -> None:
+    numbers = numbered(names)
+    assert len(set(numbers.values())) == len(names)
+    assert numbered(names[::-1]).keys() == numbers.keys()

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from bakeoff.core.files import read_json
+from bakeoff.core.paths import task_file
+from bakeoff.tasks.formats import load_task
+from bakeoff.tasks.formats.native import GroundTruth
+from bakeoff.testsets.folder import Annotation, Settled, TaskFolder, decisive, majority, settle
+from bakeoff_providers.errors import InputError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.testsets.small import annotate, make_task, open_task
+
+
+@pytest.mark.parametrize(
+    ("grades", "expected", "clear"),
+    [
+        ([2], 2, True),
+        ([2, 2, 0], 2, True),
+        ([0, 3], 0, False),  # as far from the middle, so the lower
+        ([0, 0, 3, 3, 2], 3, False),  # two each; the middle is 2, and 3 is nearer to it
+        ([1, 2, 3], 2, False),
+    ],
+)
+def test_the_majority_by_hand(grades: list[int], expected: int, clear: bool) -> None:
+    assert majority(grades) == expected
+    assert decisive(grades) is clear
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=9))
+def test_a_majority_is_a_grade_that_was_given_and_most_often(grades: list[int]) -> None:
+    won = majority(grades)
+    assert grades.count(won) == max(grades.count(grade) for grade in grades)
+    assert majority(sorted(grades)) == won
+
+
+def test_people_outrank_models_and_decisions_outrank_people() -> None:
+    people = Annotation(grades={"q": {"1": 3, "2": 3}})
+    models = [Annotation(metadata={"kind": "model"}, grades={"q": {"1": 0, "2": 0, "3": 1}}) for _ in range(2)]
+    decided = [Settled(query_id="q", page_id=2, grades={"a": 3}, grade=1)]
+    truth = settle({"a": people, "m": models[0], "n": models[1]}, decided)
+    assert truth.grades == {("q", "1"): 3, ("q", "2"): 1, ("q", "3"): 1}
+    assert truth.open == []
+
+
+def test_what_has_no_majority_is_left_open() -> None:
+    truth = settle({"a": Annotation(grades={"q": {"1": 3}}), "b": Annotation(grades={"q": {"1": 2}})}, [])
+    assert truth.grades == {("q", "1"): 2}
+    assert truth.open == [("q", "1")]
+
+
+def test_the_shipped_truth_is_what_its_annotations_come_to() -> None:
+    folder = TaskFolder.open("wikipedia")
+    truth = settle(folder.annotators(), folder.settled())
+    shipped = read_json(task_file("wikipedia").parent / "ground_truth.json", GroundTruth).grades
+    assert truth.grades == {(q, d): grade for q, row in shipped.items() for d, grade in row.items()}
+    assert truth.open == []
+
+
+def test_a_new_task_loads_and_a_written_truth_reaches_all_files(tmp_path: Path) -> None:
+    path = make_task(tmp_path)
+    assert load_task(str(path), Path()).judgments == {}
+    annotate(tmp_path, "ada", {"q1": {"1": 3, "2": 0}, "q2": {"2": 1}})
+    open_task(tmp_path).write_truth()
+    task = load_task(str(path), Path())
+    assert task.judgments == {"q1": {"1": 3, "2": 0}, "q2": {"2": 1}}
+    queries = json.loads((path.parent / "queries.json").read_text())["queries"]
+    assert queries[0]["expected_results"] == [1]
+    assert queries[0]["relevance_annotations"] == {"1": 3}
+
+
+def test_grades_from_elsewhere_stay(tmp_path: Path) -> None:
+    path = make_task(tmp_path)
+    (path.parent / "ground_truth.json").write_text(json.dumps({"grades": {"q2": {"3": 2}}}))
+    annotate(tmp_path, "ada", {"q1": {"1": 3}})
+    open_task(tmp_path).write_truth()
+    assert load_task(str(path), Path()).judgments == {"q1": {"1": 3}, "q2": {"3": 2}}
+
+
+def test_a_write_that_was_cut_between_two_files_is_mended_by_the_next(tmp_path: Path) -> None:
+    path = make_task(tmp_path)
+    annotate(tmp_path, "ada", {"q1": {"1": 3}})
+    before = (path.parent / "queries.json").read_bytes()
+    open_task(tmp_path).write_truth()
+    (path.parent / "queries.json").write_bytes(before)  # as a kill between the two writes leaves it
+    with pytest.raises(InputError, match="expected_results"):
+        load_task(str(path), Path())
+    open_task(tmp_path).write_truth()
+    assert load_task(str(path), Path()).judgments == {"q1": {"1": 3}}
+
+
+@pytest.mark.parametrize(
+    ("grades", "said"),
+    [
+        ({"q1": {"1": 7}}, "grade 7 is out of range"),
+        ({"q1": {"9": 1}}, "no pair q1, 9"),
+        ({"q9": {"1": 1}}, "no pair q9, 1"),
+        ({"q1": {"1": "3"}}, "Expected `int`"),
+    ],
+)
+def test_annotations_are_checked_with_their_place(tmp_path: Path, grades: dict[str, dict[str, int]], said: str) -> None:
+    make_task(tmp_path)
+    annotate(tmp_path, "ada", grades)
+    with pytest.raises(InputError, match=said) as caught:
+        open_task(tmp_path).annotators()
+    assert str(caught.value.file).endswith("ada.json")
+
+
+@pytest.mark.parametrize("who", ["../../etc", "pool", "adjudication", "", "..."])
+def test_a_name_never_leaves_the_folder(tmp_path: Path, who: str) -> None:
+    make_task(tmp_path)
+    folder = open_task(tmp_path)
+    try:
+        path = folder.file_of(who)
+    except InputError:
+        return
+    assert path.parent == folder.annotations
+    assert path.name not in ("pool.json", "adjudication.json")
+
+
+def test_only_native_tasks_are_graded_here(tmp_path: Path) -> None:
+    (tmp_path / "task.toml").write_text('format = "beir"\n')
+    with pytest.raises(InputError, match="format 'beir'"):
+        TaskFolder.open(str(tmp_path))

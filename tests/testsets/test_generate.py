@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bakeoff.chat.ask import make_asker
+from bakeoff.core.paths import root
+from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.lineup.lineup import Category, Lineup
+from bakeoff.tasks.formats.native import Article, QueryFile
+from bakeoff.testsets.compose import Composer
+from bakeoff.testsets.generate import DEFAULT_CATEGORIES, Draft, Wish, check_categories, generate, query_file
+from bakeoff.testsets.select import read_pool
+from bakeoff.testsets.templates import Templates
+from bakeoff.testsets.words import near_duplicates, overlap, similarity
+from bakeoff_providers.errors import CallFailed, InputError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wire import PROXIES, WireServer
+
+ARTICLES = [
+    Article(
+        page_id=1,
+        title="Loa",
+        summary="A copper mine shaped the town.",
+        city="Loa",
+        state="Utah",
+        categories=["mining"],
+    ),
+    Article(
+        page_id=2, title="Bear Lake", summary="Boats sail on turquoise water.", state="Utah", categories=["boating"]
+    ),
+]
+
+
+class Scripted:
+    """A maker that proposes what a test says."""
+
+    def __init__(self, *drafts: Draft) -> None:
+        self._drafts = drafts
+
+    def drafts(self, articles: Sequence[Article], category: str, wish: Wish) -> Iterator[Draft]:
+        yield from (draft for draft in self._drafts if draft.category == category)
+
+
+def wish(n: int = 2, **options: Any) -> Wish:
+    return Wish({"x": Category()}, n, **options)
+
+
+class TestTheFilter:
+    def test_words_of_the_source_beyond_the_limit(self) -> None:
+        # content words: copper, mine, town → all in the source; riches, ground → none; copper, riches → half
+        drafts = [
+            Draft(text, "x", (1,)) for text in ("the copper mines of a town", "riches from the ground", "copper riches")
+        ]
+        found = generate(ARTICLES, Scripted(*drafts), wish(3), most_overlap=0.4)
+        assert [draft.text for draft in found.queries] == ["riches from the ground"]
+        assert found.overlaps == [0]
+        assert [it.why for it in found.dropped] == [
+            "100% of its words stand in its source (limit 40%)",
+            "50% of its words stand in its source (limit 40%)",
+        ]
+        assert found.short == {"x": 1}
+
+    def test_near_duplicates_also_of_queries_that_are_there(self) -> None:
+        drafts = [
+            Draft(text, "x", (1,))
+            for text in ("riches below ground", "Riches, below ground!", "old roads", "deep riches")
+        ]
+        found = generate(ARTICLES, Scripted(*drafts), wish(4), existing=["old roads?"])
+        assert [draft.text for draft in found.queries] == ["riches below ground", "deep riches"]
+        assert "100% like “riches below ground”" in found.dropped[0].why
+        assert "100% like “old roads?”" in found.dropped[1].why
+
+    def test_no_more_is_asked_of_a_maker_than_is_needed(self) -> None:
+        asked = []
+
+        class Counting:
+            def drafts(self, articles: Sequence[Article], category: str, wish: Wish) -> Iterator[Draft]:
+                for word in ("alpha", "beta", "gamma"):
+                    asked.append(word)
+                    yield Draft(word, category, (1,))
+
+        generate(ARTICLES, Counting(), wish(2))
+        assert asked == ["alpha", "beta"]
+
+
+class TestTemplates:
+    POOL = read_pool(root() / "corpora" / "wikipedia" / "evaluate_articles.json")
+
+    def test_four_for_each_category_and_the_same_every_time(self) -> None:
+        asked = Wish(DEFAULT_CATEGORIES, 4)
+        found = generate(self.POOL, Templates(), asked)
+        assert [draft.category for draft in found.queries] == [name for name in DEFAULT_CATEGORIES for _ in range(4)]
+        assert max(found.overlaps) <= 0.5
+        assert generate(self.POOL[::-1], Templates(), asked).queries == [
+            Draft(it.text, it.category, it.sources[::-1]) for it in found.queries
+        ]
+        other = generate(self.POOL, Templates(), Wish(DEFAULT_CATEGORIES, 4, seed=1))
+        assert other.queries != found.queries
+
+    def test_gaps_are_filled_with_what_is_true_of_the_sources(self) -> None:
+        own = Wish(
+            {"x": Category(templates=("rocks near {city}",)), "y": Category(templates=("{topic} in {state}",))}, 5
+        )
+        drafts = [draft for name in own.categories for draft in Templates().drafts(ARTICLES, name, own)]
+        assert {(draft.text, draft.sources) for draft in drafts} == {
+            ("rocks near Loa", (1,)), ("mining in Utah", (1,)), ("boating in Utah", (2,)),
+        }  # fmt: skip
+
+    def test_a_category_may_be_about_some_documents_only(self) -> None:
+        own = Wish({"x": Category(templates=("near {state}: {topic}",), of=("boating", "sailing"))}, 5)
+        found = generate(ARTICLES, Templates(), own, most_overlap=1)
+        assert [draft.sources for draft in found.queries] == [(2,)]
+        nothing = Wish({"x": Category(templates=("near {state}",), of=("skiing",))}, 5)
+        assert generate(ARTICLES, Templates(), nothing).short == {"x": 0}
+
+    def test_other_languages_and_days(self) -> None:
+        asked = Wish(DEFAULT_CATEGORIES, 1, language="de", as_of=datetime.date(2024, 3, 1))
+        texts = [draft.text for draft in generate(self.POOL, Templates(), asked, most_overlap=1).queries]
+        assert len(texts) == 5
+        assert all(text.endswith("(Stand 2024-03-01)") for text in texts)
+        with pytest.raises(InputError, match="no templates in 'fi'"):
+            generate(self.POOL, Templates(), Wish(DEFAULT_CATEGORIES, 1, language="fi"))
+
+    @pytest.mark.parametrize(
+        ("category", "said"),
+        [
+            (Category("only told"), "has no templates"),
+            (Category(templates=("{colour} things",)), "unknown gap"),
+            (Category(templates=("{city things",)), "template"),
+        ],
+    )
+    def test_categories_that_templates_cannot_serve(self, category: Category, said: str) -> None:
+        with pytest.raises(InputError, match=said):
+            generate(self.POOL, Templates(), Wish({"own": category}, 1))
+
+
+def test_a_line_up_brings_its_own_categories(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(
+        'task = "wikipedia"\n[categories]\nbilling = "prices and refunds"\n'
+        '[categories.travel]\nabout = "going places"\ntemplates = ["a trip to {city}"]\n'
+        '[[contender]]\nranker = "bm25"\n'
+    )
+    found = check_categories(Lineup.read(tmp_path / "own.toml").categories)
+    assert found == {
+        "billing": Category("prices and refunds"),
+        "travel": Category("going places", ("a trip to {city}",)),
+    }
+    assert check_categories({}) == DEFAULT_CATEGORIES
+
+
+def test_ids_go_on_and_nothing_that_was_there_changes() -> None:
+    found = generate(ARTICLES, Scripted(Draft("one", "x", (1,)), Draft("two", "x", (2, 1))), wish(2))
+    first = query_file(found, wish(2), "templates")
+    assert [entry.query_id for entry in first.queries] == ["x_001", "x_002"]
+    assert first.metadata["sources"] == {"x_001": [1], "x_002": [2, 1]}
+    more = generate(ARTICLES, Scripted(Draft("three", "x", (1,))), wish(1))
+    second = query_file(more, wish(1), "templates", first)
+    assert second.queries[:2] == first.queries
+    assert second.queries[2].query_id == "x_003"
+    assert second.metadata["queries"] == 3
+    assert isinstance(second, QueryFile)
+
+
+class TestComposer:
+    @pytest.fixture
+    def wire(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[WireServer]:
+        for name in PROXIES:
+            monkeypatch.delenv(name, raising=False)
+        with WireServer() as server:
+            yield server
+
+    def composer(self, wire: WireServer, tmp_path: Path) -> Composer:
+        asker = make_asker("ollama:llama3.1", {"base_url": wire.base("ollama")}, answers=tmp_path / "answers")
+        asker.policy = RetryPolicy(attempts=2, sleep=lambda seconds: None)
+        return Composer(asker=asker)
+
+    def test_queries_come_with_their_documents(self, wire: WireServer, tmp_path: Path) -> None:
+        said = {
+            "queries": [
+                {"text": " riches  from below", "documents": [1]},
+                {"text": "a sunny outing", "documents": [2, 2]},
+            ]
+        }
+        wire.answer = lambda model, prompt: json.dumps(said)
+        found = generate(ARTICLES, self.composer(wire, tmp_path), wish(2))
+        assert found.queries == [Draft("riches from below", "x", (1,)), Draft("a sunny outing", "x", (2,))]
+        assert len(wire.chats()) == 1
+        generate(ARTICLES, self.composer(wire, tmp_path), wish(2))
+        assert len(wire.chats()) == 1  # the answer is in the cache
+
+    def test_the_prompt_shows_documents_and_forbids_their_words(self, wire: WireServer, tmp_path: Path) -> None:
+        wire.answer = lambda model, prompt: '{"queries": [{"text": "riches", "documents": [1]}]}'
+        asked = Wish({"x": Category("digging")}, 1, language="de", as_of=datetime.date(2024, 3, 1))
+        generate(ARTICLES, self.composer(wire, tmp_path), asked)
+        prompt = wire.chats()[0].texts[0]
+        for words in ("copper mine", "turquoise", "Do not repeat their wording", "digging", "“de”", "2024-03-01"):
+            assert words in prompt
+
+    def test_it_asks_on_until_enough_pass_and_then_gives_up(self, wire: WireServer, tmp_path: Path) -> None:
+        wire.answer = lambda model, prompt: '{"queries": [{"text": "the copper mine", "documents": [1]}]}'
+        found = generate(ARTICLES, self.composer(wire, tmp_path), wish(2))
+        assert found.queries == []
+        assert found.short == {"x": 0}
+        assert {it.why for it in found.dropped} == {"100% of its words stand in its source (limit 50%)"}
+
+    @pytest.mark.parametrize(
+        "said", ["Here are some!", '{"queries": []}', '{"queries": [{"text": "x", "documents": [99]}]}']
+    )
+    def test_an_answer_that_is_none_is_asked_for_again(self, said: str, wire: WireServer, tmp_path: Path) -> None:
+        good = '{"queries": [{"text": "riches", "documents": [1]}]}'
+        answers = iter([said, good])
+        wire.answer = lambda model, prompt: next(answers)
+        assert len(generate(ARTICLES, self.composer(wire, tmp_path), wish(1)).queries) == 1
+        wire.answer = lambda model, prompt: said
+        with pytest.raises(CallFailed, match="unusable answer"):
+            generate(ARTICLES, self.composer(wire, tmp_path), wish(1, seed=7))
+
+
+class TestWords:
+    def test_by_hand(self) -> None:
+        assert overlap("mines in Utah", "A mine. Utah!") == 1
+        assert overlap("the of and", "anything") == 1  # nothing but stop words can't be found otherwise
+        assert similarity("Old roads", "old  ROADS!") == 1
+        assert similarity("abc", "xyz") == 0
+        # " abc " and " abd ": pieces " ab", "abc", "bc " and " ab", "abd", "bd ": one of five is shared
+        assert similarity("abc", "abd") == pytest.approx(1 / 5)
+        assert near_duplicates(["a road", "a lake", "A road."], 0.9) == [(0, 2, 1.0)]
+
+    @given(st.lists(st.text("abc ", max_size=12), max_size=12), st.sampled_from([0.3, 0.6, 0.9, 1.0]))
+    def test_the_short_cut_misses_no_pair(self, texts: list[str], limit: float) -> None:
+        every = [(i, j, similarity(texts[i], texts[j])) for i, j in combinations(range(len(texts)), 2)]
+        assert near_duplicates(texts, limit) == [pair for pair in every if pair[2] >= limit]
+
+    @given(st.text(), st.text())
+    def test_alike_both_ways_and_within_bounds(self, a: str, b: str) -> None:
+        assert similarity(a, b) == similarity(b, a)
+        assert 0 <= similarity(a, b) <= 1
+        assert similarity(a, a) == 1
+        assert 0 <= overlap(a, b) <= 1

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+from bakeoff.testsets.folder import TaskFolder
+from bakeoff.testsets.guidelines import to_html
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def test_what_it_knows_by_hand() -> None:
+    text = (
+        "# How\n\nRead the *whole*\ntext & **all**.\n\n1. one\n   more\n2. two\n\n- a\n\n"
+        "| q | asks |\n|---|:-:|\n| q1 | <b> |\n"
+    )
+    assert to_html(text).splitlines() == [
+        "<h3>How</h3>",
+        "<p>Read the <i>whole</i> text &amp; <b>all</b>.</p>",
+        "<ol><li>one more</li><li>two</li></ol>",
+        "<ul><li>a</li></ul>",
+        "<table><tr><td>q</td><td>asks</td></tr><tr><td>q1</td><td>&lt;b&gt;</td></tr></table>",
+    ]
+
+
+def test_the_shipped_guidelines_have_a_row_for_every_query() -> None:
+    folder = TaskFolder.open("wikipedia")
+    page = to_html(folder.guidelines)
+    assert all(f"<td>{entry.query_id}</td>" in page for entry in folder.queries.queries)
+
+
+@given(st.text("a<>&*|#-1. \n\"'", max_size=60) | st.text(max_size=60))
+def test_no_markup_of_the_texts_own_gets_through(text: str) -> None:
+    seen: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            assert not attrs
+            seen.append(tag)
+
+    Reader().feed(to_html(text))
+    assert set(seen) <= {"h3", "p", "b", "i", "ul", "ol", "li", "table", "tr", "td"}

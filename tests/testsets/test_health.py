@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.tasks.formats import load_task
+from bakeoff.testsets.health import Health, health
+
+ARTICLES = [
+    (1, "Copper", "copper mine"),
+    (2, "Boats", "sailing lake"),
+    (3, "Trees", "forest trail"),
+    (4, "Sheep", "wool"),
+]
+
+
+def examined(tmp_path: Path, queries: dict[str, str], truth: dict[str, dict[str, int]], targets: str = "") -> Health:
+    articles = [{"page_id": n, "title": title, "summary": text} for n, title, text in ARTICLES]
+    entries = [
+        {
+            "query_id": q,
+            "query_text": text,
+            "category": "x",
+            "expected_results": [int(d) for d, grade in truth.get(q, {}).items() if grade >= 2],
+            "relevance_annotations": {},
+        }
+        for q, text in queries.items()
+    ]
+    (tmp_path / "articles.json").write_text(json.dumps({"articles": articles}))
+    (tmp_path / "queries.json").write_text(json.dumps({"queries": entries}))
+    (tmp_path / "truth.json").write_text(json.dumps({"grades": truth}))
+    (tmp_path / "own.toml").write_text(
+        'measures = ["p@2", "recall@2", "mrr"]\nprimary = "mrr"\n'
+        '[task]\nformat = "native"\narticles = "articles.json"\n'
+        f'queries = "queries.json"\nground_truth = "truth.json"\n{targets}\n[[contender]]\nranker = "bm25"\n'
+    )
+    lineup = Lineup.read(tmp_path / "own.toml")
+    return health(load_task(lineup.task, lineup.folder), lineup)
+
+
+def test_everything_that_is_wrong_is_found(tmp_path: Path) -> None:
+    found = examined(
+        tmp_path,
+        {"q1": "copper mine", "q2": "sailing lake", "q3": "Copper mine?", "q4": "volcano"},
+        {
+            "q1": {"1": 3, "2": 0, "3": 0, "4": 0},
+            "q2": {"2": 3},
+            "q3": {"1": 2, "2": 2, "3": 2, "4": 0},
+            "q4": {"1": 0},
+        },
+        'targets = { "p@2" = 0.9, "mrr" = 0.5 }',
+    )
+    assert found.without_relevant == ["q4"]
+    assert found.too_many == {"q3": 3}
+    assert found.beyond_cut == {"q3": 3}
+    assert found.duplicates == [("q1", "q3", 1.0)]
+    assert found.judged == 10
+    assert found.judged_share == pytest.approx(10 / 16)
+    # a perfect ranking has p@2 of 1/2, 1/2, 1 and 0; mrr of 1, 1, 1 and 0; and words alone find the same three
+    oracle = {it.measure: it.oracle for it in found.ceilings}
+    assert oracle == {"p@2": pytest.approx(0.5), "recall@2": pytest.approx((1 + 1 + 2 / 3) / 4), "mrr": 0.75}
+    assert [it.measure for it in found.ceilings if it.out_of_reach] == ["p@2"]
+    assert found.lexical == pytest.approx(1)
+    assert found.shared_words == pytest.approx((1 + 1 + 1 / 3) / 3)  # q3 shares its words with one of its three
+    told = " ".join(found.findings())
+    for words in (
+        "no document is relevant for q4", "more than 50% of the corpus is relevant for q3",
+        "more than 2 documents are relevant for q3", "the target p@2 ≥ 0.9 can't be met: a perfect ranking has 0.500",
+        "q1 and q3 are 100% alike", "words alone answer these queries", "has no grade",
+    ):  # fmt: skip
+        assert words in told
+
+
+def test_a_sound_task_has_nothing_to_mend(tmp_path: Path) -> None:
+    queries = {"q1": "ore dug from hills", "q2": "a trip by yacht", "q3": "leafy walks"}
+    truth = {q: {str(n): 3 * (n == place) for n in range(1, 5)} for place, q in enumerate(queries, start=1)}
+    found = examined(tmp_path, queries, truth)
+    assert found.findings() == []
+    assert found.judged_share == found.judged_top == 1
+    assert found.lexical == 0  # no word is shared
+
+
+def test_an_ungraded_task_says_so_and_does_not_break(tmp_path: Path) -> None:
+    found = examined(tmp_path, {"q1": "copper"}, {})
+    assert found.without_relevant == ["q1"]
+    assert found.lexical is None
+    assert found.shared_words is None
+    assert found.judged_top == 0

@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
+from bakeoff.core.markdown import inert, markdown_table, section_lines
 from bakeoff.report.matrix import LEGEND, Cell, advice, columns, headline, heads, made, notes, ordered_rows, table
 from bakeoff.results.recommend import index_mb
-from bakeoff.results.schema import Row, Section, Summary
+from bakeoff.results.schema import Row, Summary
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -32,32 +33,13 @@ def exports(summary: Summary) -> dict[str, str | bytes]:
 
 def markdown(summary: Summary) -> str:
     """`matrix.md`."""
-    lines = [f"# {_plain(headline(summary))}", "", *(f"- {_plain(line)}" for line in summary.verdict.sentences), ""]
-    names = heads(summary)
-    lines += ["| " + " | ".join(names) + " |", "|" + "|".join(["---"] * 2 + ["--:"] * (len(names) - 2)) + "|"]
-    lines += ["| " + " | ".join(_plain(cell.text) for cell in cells) + " |" for cells in table(summary)]
-    lines += ["", LEGEND, "", *(f"- {_plain(line)}" for line in advice(summary))]
-    lines += ["", *(f"- {_plain(note)}" for note in notes(summary)), ""]
+    lines = [f"# {inert(headline(summary))}", "", *(f"- {inert(line)}" for line in summary.verdict.sentences), ""]
+    lines += markdown_table(heads(summary), [[cell.text for cell in cells] for cells in table(summary)], figures_from=2)
+    lines += ["", LEGEND, "", *(f"- {inert(line)}" for line in advice(summary))]
+    lines += ["", *(f"- {inert(note)}" for note in notes(summary)), ""]
     for section in summary.sections:
-        lines += section_markdown(section)
-    return "\n".join([*lines, _plain(made(summary))]) + "\n"
-
-
-def section_markdown(section: Section) -> list[str]:
-    """A table of the task's kind in Markdown."""
-    lines = [f"## {_plain(section.title)}", ""]
-    if section.head:
-        lines += [
-            "| " + " | ".join(map(_plain, section.head)) + " |",
-            "|" + "|".join(["---"] * len(section.head)) + "|",
-        ]
-        lines += ["| " + " | ".join(map(_plain, cells)) + " |" for cells in section.rows] + [""]
-    return [*lines, *(f"- {_plain(note)}" for note in section.notes), ""]
-
-
-def _plain(text: str) -> str:
-    """Text from data that can't break out of its line or cell."""
-    return " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
+        lines += section_lines(section.title, section.head, section.rows, section.notes)
+    return "\n".join([*lines, inert(made(summary))]) + "\n"
 
 
 def latex(summary: Summary) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bakeoff.report.exports import section_markdown
+from bakeoff.core.markdown import section_lines
 from bakeoff.results.schema import Section
 
 NOT_THERE = "N/A"
@@ -94,7 +94,7 @@ def report(task: str, stamp: str, tables: list[Section]) -> str:
     """The Markdown page."""
     lines = [f"# Profiles of {task}, {stamp}", ""]
     for table in tables:
-        lines += section_markdown(table)
+        lines += section_lines(table.title, table.head, table.rows, table.notes)
     return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.run.runner import run
-from bakeoff.tasks.formats import load_task
+from bakeoff.tasks.load import load_task
 
 DOCS = Path(__file__).parent.parent / "docs"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from bakeoff.core.task import Task
-from bakeoff.tasks.formats import load_task
+from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
 
 ir_datasets = pytest.importorskip("ir_datasets")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from bakeoff.core.files import read_json
 from bakeoff.core.paths import root, task_file
-from bakeoff.tasks.formats import load_task
 from bakeoff.tasks.formats.native import GroundTruth, read_task
+from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
 from sklearn.metrics import cohen_kappa_score
 

@@ -15,8 +15,8 @@ import pyarrow.parquet
 import pytest
 from bakeoff.core.task import Task
 from bakeoff.embedding.chunking import chunks
-from bakeoff.tasks.formats import load_task
 from bakeoff.tasks.formats.tables import read_table
+from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from bakeoff.tasks.formats import load_task
+from bakeoff.tasks.load import load_task
 from bakeoff.testsets.adjudicate import Adjudication
 from bakeoff_providers.errors import InputError
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from bakeoff.core.files import read_json
 from bakeoff.core.paths import task_file
-from bakeoff.tasks.formats import load_task
 from bakeoff.tasks.formats.native import GroundTruth
+from bakeoff.tasks.load import load_task
 from bakeoff.testsets.folder import Annotation, Settled, TaskFolder, decisive, majority, settle
 from bakeoff_providers.errors import InputError
 from hypothesis import given

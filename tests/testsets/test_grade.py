@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from bakeoff.chat.ask import Unusable, make_asker
 from bakeoff.embedding.retry import RetryPolicy
-from bakeoff.tasks.formats import load_task
+from bakeoff.tasks.load import load_task
 from bakeoff.testsets.grade import Judge, grade_all, read_grade
 from bakeoff_providers.errors import BakeoffError, InputError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.tasks.formats import load_task
+from bakeoff.tasks.load import load_task
 from bakeoff.testsets.health import Health, health
 
 ARTICLES = [

@@ -98,7 +98,7 @@ def next_(
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars, console, grid
-    from bakeoff.tasks.formats import load_task
+    from bakeoff.tasks.load import load_task
     from bakeoff.testsets.folder import TaskFolder
     from bakeoff.testsets.next import next_pairs
 

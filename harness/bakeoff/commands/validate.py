@@ -44,7 +44,7 @@ def _lineup(target: str | None) -> tuple[Path, Lineup]:
     from bakeoff.core.files import read_toml
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import DEFAULT_MEASURES, Lineup
-    from bakeoff.tasks.formats import task_description
+    from bakeoff.tasks.description import task_description
 
     path = lineup_path(None) if target is None else Path(target)
     if target is None or (target.endswith(".toml") and not {"format", "kind"} & read_toml(path, dict[str, Any]).keys()):

@@ -14,7 +14,7 @@ import msgspec
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_json, read_toml, write_atomic, write_json
-from bakeoff.tasks.formats import task_description
+from bakeoff.tasks.description import task_description
 from bakeoff.tasks.formats.native import GRADES, Article, GroundTruth, QueryEntry, QueryFile, read_articles
 
 T = TypeVar("T")

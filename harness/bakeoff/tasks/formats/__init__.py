@@ -34,23 +34,6 @@ FORMATS: Registry[Task] = Registry(
 )
 
 
-def load_task(source: str | Mapping[str, Any], base: Path) -> Task:
-    """A task of any kind: by a built-in name, by its task.toml or the folder that holds one, or described in place."""
-    from bakeoff.tasks.kinds import load_kind
-
-    return load_kind(source, base).task()
-
-
-def task_description(source: str, base: Path) -> Path:
-    """The task.toml that a name, a path or a folder stands for."""
-    from bakeoff.core.paths import task_file, task_names
-
-    if source.endswith(".toml"):
-        return base / source
-    own = base / source / "task.toml"
-    return own if source not in task_names() and own.is_file() else task_file(source)
-
-
 def check_types(format_name: str, options: Mapping[str, Any]) -> None:
     """Every option against the type that the format declares for it."""
     FORMATS.check_options(format_name, options)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import Registry
 
-from bakeoff.tasks.formats import converted, task_description
+from bakeoff.tasks.description import task_description
+from bakeoff.tasks.formats import converted
 
 if TYPE_CHECKING:
     from bakeoff.tasks.kinds.base import Kind

@@ -1,0 +1,15 @@
+"""Where a task is described: its task.toml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bakeoff.core.paths import task_file, task_names
+
+
+def task_description(source: str, base: Path) -> Path:
+    """The task.toml behind a built-in name, a path or a folder; a built-in name goes before a folder of that name."""
+    if source.endswith(".toml"):
+        return base / source
+    own = base / source / "task.toml"
+    return own if source not in task_names() and own.is_file() else task_file(source)

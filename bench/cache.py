@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from bakeoff.embedding.cache import VectorCache, text_key
+from bakeoff.core.hashing import text_key
+from bakeoff.embedding.cache import VectorCache
 from bakeoff_providers.base import Vectors
 
 VECTORS, DIMENSIONS, BATCH, REPEATS, TARGET = 100_000, 384, 64, 3, 5.0

@@ -26,6 +26,10 @@ class EmbeddingFailed(BakeoffError):
     """A provider gave no usable vectors, and asking again would not help."""
 
 
+class StoreError(BakeoffError):
+    """A store answered what can't be used, or can't hold these vectors: its row says so, the others go on."""
+
+
 class CallFailed(BakeoffError):
     """One call to a provider failed; `retryable` and `retry_after` are what the one retry policy needs to know."""
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from bakeoff.core.ranking import best_chunks, ordered
+from bakeoff.core.ranking import ordered
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,13 +22,6 @@ def test_nan_and_duplicates_are_refused() -> None:
         ordered([("a", float("nan"))])
     with pytest.raises(InputError, match="'a' stands twice"):
         ordered([("a", 1.0), ("a", 0.5)])
-
-
-def test_a_document_scores_as_its_best_piece() -> None:
-    owner = {"d#0": "d", "d#1": "d", "e": "e"}
-    assert best_chunks(["d#0", "e", "d#1"], [0.1, 0.5, 0.9], owner) == {"d": 0.9, "e": 0.5}
-    with pytest.raises(InputError, match="unknown id 'x'"):
-        best_chunks(["x"], [1.0], owner)
 
 
 @given(st.dictionaries(st.text(), st.floats(allow_nan=False), max_size=30))

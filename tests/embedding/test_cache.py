@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.embedding.cache import VectorCache, space_name
+from bakeoff.core.hashing import space_name
+from bakeoff.embedding.cache import VectorCache
 from hypothesis import given
 from hypothesis import strategies as st
 

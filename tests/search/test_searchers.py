@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 from bakeoff.core.ranking import ordered
 from bakeoff.embedding.chunking import Chunk
+from bakeoff.search.hits import Hits
 from bakeoff.search.searchers import Index
-from bakeoff.search.stores.base import Hits
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bakeoff.core.hashing import text_key
 from bakeoff.core.paths import root
-from bakeoff.embedding.cache import text_key
 from bakeoff.tasks.formats.snapshot import newest, read_snapshot, write_snapshot
 from bakeoff_providers.errors import InputError
 

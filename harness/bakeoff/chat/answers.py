@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 from pathlib import Path
@@ -12,7 +11,7 @@ import msgspec
 
 from bakeoff.chat.base import Reply
 from bakeoff.core.files import write_json
-from bakeoff.embedding.cache import Identity, space_name
+from bakeoff.core.hashing import Identity, space_name, text_key
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -66,4 +65,4 @@ class Answers:
 
 
 def _key(prompt: str, seed: int) -> str:
-    return hashlib.blake2b(f"{seed}\0{prompt}".encode(), digest_size=16).hexdigest()
+    return text_key(f"{seed}\0{prompt}").hex()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bakeoff_providers.errors import InputError
@@ -36,15 +36,3 @@ def ordered(pairs: Iterable[tuple[str, float]], depth: int | None = None) -> Ran
         seen.add(item)
     kept = rows if depth is None else rows[:depth]
     return Ranking(tuple(item for item, _ in kept), tuple(float(score) for _, score in kept))
-
-
-def best_chunks(chunk_ids: Sequence[str], scores: Sequence[float], owner: dict[str, str]) -> dict[str, float]:
-    """A document's score is its best chunk's. An id that no document owns is an error of the store."""
-    best: dict[str, float] = {}
-    for chunk, score in zip(chunk_ids, scores, strict=True):
-        if chunk not in owner:
-            raise InputError(f"the store answered with an unknown id {chunk!r}")
-        document = owner[chunk]
-        if document not in best or score > best[document]:
-            best[document] = float(score)
-    return best

@@ -6,40 +6,27 @@ segment of its own, one checksummed record a batch: readers need no lock, and a 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import shutil
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 from bakeoff_providers.base import Vectors
 
 from bakeoff.core.files import read_json, write_json
+from bakeoff.core.hashing import KEY_BYTES, Identity, space_name, text_key
 
 _MAGIC = b"BKV1"
 _HEADER = struct.Struct("<4sIIII")  # magic, rows, dimensions, crc of the body, crc of this header so far
-_KEY = 16
 _IDENTITY = "identity.json"
 _RECORD = 1024  # vectors in a record that pruning writes
-Identity = Mapping[str, str | int | float | bool | None]
-
-
-def text_key(text: str) -> bytes:
-    """A text's name within its space."""
-    return hashlib.blake2b(text.encode(), digest_size=_KEY).digest()
-
-
-def space_name(identity: Identity) -> str:
-    """A space's folder: a hash of everything besides the text that changes a vector."""
-    return hashlib.sha256(msgspec.json.encode(dict(sorted(identity.items())))).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +123,7 @@ class Space:
         self._tokens.append(tokens)
         self._starts.append(start)
         self._rows += len(vectors)
-        names = [keys[at : at + _KEY] for at in range(0, len(keys), _KEY)]
+        names = [keys[at : at + KEY_BYTES] for at in range(0, len(keys), KEY_BYTES)]
         self._places.update(zip(names, range(start, self._rows), strict=True))
 
     def _read(self, segment: Path) -> None:
@@ -144,7 +131,7 @@ class Space:
         place = 0
         while place + _HEADER.size <= len(data):
             magic, rows, dimensions, body_crc, header_crc = _HEADER.unpack_from(data, place)
-            end = place + _HEADER.size + rows * (_KEY + 4 + 4 * dimensions)
+            end = place + _HEADER.size + rows * (KEY_BYTES + 4 + 4 * dimensions)
             if magic != _MAGIC or zlib.crc32(data[place : place + _HEADER.size - 4]) != header_crc or end > len(data):
                 self.damaged += 1
                 found = bytes(data).find(_MAGIC, place + 1)  # a damaged header: the next record may still be sound
@@ -154,8 +141,8 @@ class Space:
                 continue
             body = data[place + _HEADER.size : end]
             if zlib.crc32(body) == body_crc:
-                keys = bytes(body[: rows * _KEY])
-                numbers = np.frombuffer(body[rows * _KEY :], dtype="<f4")
+                keys = bytes(body[: rows * KEY_BYTES])
+                numbers = np.frombuffer(body[rows * KEY_BYTES :], dtype="<f4")
                 self._learn(keys, numbers[:rows], numbers[rows:].reshape(rows, dimensions))
             else:
                 self.damaged += 1

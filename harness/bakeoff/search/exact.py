@@ -10,7 +10,7 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from numpy.typing import NDArray
 
-from bakeoff.search.stores.base import SIMILARITY_DIGITS
+from bakeoff.search.hits import SIMILARITY_DIGITS
 
 FIRST = 1024  # documents that set the first threshold
 BLOCK = 4096  # documents in one product

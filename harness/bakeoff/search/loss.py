@@ -17,8 +17,8 @@ from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.lineup.contender import Contender
 from bakeoff.results.schema import Loss
 from bakeoff.search import exact
+from bakeoff.search.hits import SIMILARITY_DIGITS, Hits
 from bakeoff.search.searchers import DenseSearcher, Index, Searcher
-from bakeoff.search.stores.base import SIMILARITY_DIGITS, Hits
 
 NDCG, K = Measure.parse("ndcg@10"), 10
 

@@ -10,12 +10,13 @@ from bakeoff_providers.base import Role, Vectors
 
 from bakeoff.core.clock import timed
 from bakeoff.core.filters import conditions, passes
-from bakeoff.core.ranking import Ranking, best_chunks, ordered
+from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Query
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.embedding.embed import Embedder
+from bakeoff.search.hits import SIMILARITY_DIGITS, Hits, best_chunks
 from bakeoff.search.rankers.base import Ranker
-from bakeoff.search.stores.base import SIMILARITY_DIGITS, Hits, Store
+from bakeoff.search.stores.base import Store
 from bakeoff.search.variants import FittedVariant
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from bakeoff_providers.registry import missing_modules
 
-from bakeoff.search.stores.base import Hits
+from bakeoff.search.hits import Hits
 
 
 class Ranker(ABC):
@@ -17,6 +17,7 @@ class Ranker(ABC):
     name: ClassVar[str]
     extra: ClassVar[str | None] = None
     modules: ClassVar[tuple[str, ...]] = ()
+    distributions: ClassVar[tuple[str, ...]] = ()  # packages whose versions a result records
 
     @classmethod
     def missing(cls) -> str | None:

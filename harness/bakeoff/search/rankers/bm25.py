@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
+from bakeoff.search.hits import Hits
 from bakeoff.search.rankers.base import Ranker
-from bakeoff.search.stores.base import Hits
 
 
 class BM25(Ranker):
@@ -16,6 +16,7 @@ class BM25(Ranker):
 
     name = "bm25"
     modules = ("bm25s", "Stemmer")
+    distributions = ("bm25s",)
 
     def __init__(self, *, k1: float = 1.5, b: float = 0.75, language: str = "english") -> None:
         import bm25s

@@ -19,20 +19,11 @@ from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.registry import missing_modules, nearest
 
 from bakeoff.core.filters import Condition, Metadata, Where, conditions, filterable
+from bakeoff.search.hits import Hits
 
-# A float32 similarity carries six digits; what differs beyond is the store's noise and would decide ties by chance.
-SIMILARITY_DIGITS = 6
 UNIT = 1e-5  # how far a squared length may be from 1 before the vector is scaled
 
 Grid = Mapping[str, Sequence[Any]]  # a parameter → the values that a sweep walks, the cheapest first
-
-
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """What a store found, in whatever order it found it: similarities, higher is nearer."""
-
-    ids: Sequence[str]
-    scores: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +56,7 @@ class Store(ABC):
     name: ClassVar[str]
     extra: ClassVar[str | None] = None
     modules: ClassVar[tuple[str, ...]] = ()
+    distributions: ClassVar[tuple[str, ...]] = ()  # packages whose versions a result records
     query: ClassVar[tuple[str, ...]] = ()  # options that `tune` takes; all others are build parameters
     failures: tuple[type[Exception], ...] = ()  # what a server's client raises when it is gone or refuses
 

@@ -13,7 +13,8 @@ from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.core.filters import Condition, Metadata
-from bakeoff.search.stores.base import Capabilities, Grid, Hits, Store, Theory, graph_bytes
+from bakeoff.search.hits import Hits
+from bakeoff.search.stores.base import Capabilities, Grid, Store, Theory, graph_bytes
 from bakeoff.search.stores.servers import collection_name, listeners, refuse_password
 
 URL = "CHROMA_URL"
@@ -27,6 +28,7 @@ class Chroma(Store):
 
     name = "chroma"
     modules = ("chromadb",)
+    distributions = ("chromadb",)
     query = ("ef_search",)
 
     def __init__(

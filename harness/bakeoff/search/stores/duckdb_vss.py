@@ -12,7 +12,8 @@ from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.filters import Condition, Metadata, tokens
-from bakeoff.search.stores.base import Capabilities, Grid, Hits, Store, Theory, graph_bytes
+from bakeoff.search.hits import Hits
+from bakeoff.search.stores.base import Capabilities, Grid, Store, Theory, graph_bytes
 
 
 class DuckdbVss(Store):
@@ -24,6 +25,7 @@ class DuckdbVss(Store):
     name = "duckdb_vss"
     extra = "duckdb"
     modules = ("duckdb", "duckdb_extension_vss", "pyarrow")
+    distributions = ("duckdb",)
     query = ("ef",)
 
     def __init__(

@@ -25,6 +25,7 @@ class Faiss(NumberedStore):
 
     name = "faiss"
     modules = ("faiss",)
+    distributions = ("faiss-cpu",)
     query = ("ef", "nprobe", "k_factor")
 
     def __init__(

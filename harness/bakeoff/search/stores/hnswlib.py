@@ -18,6 +18,7 @@ class Hnswlib(NumberedStore):
     name = "hnswlib"
     extra = "hnswlib"
     modules = ("hnswlib",)
+    distributions = ("hnswlib",)
     query = ("ef",)
 
     def __init__(

@@ -11,7 +11,8 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
 from bakeoff.core.filters import Condition, Metadata, tokens
-from bakeoff.search.stores.base import Capabilities, Grid, Hits, Store, Theory, graph_bytes
+from bakeoff.search.hits import Hits
+from bakeoff.search.stores.base import Capabilities, Grid, Store, Theory, graph_bytes
 
 TRAINABLE = 256  # fewer rows than this train no quantiser, and need no index
 KINDS = {"IVF_FLAT": "IvfFlat", "IVF_SQ": "IvfSq", "IVF_PQ": "IvfPq", "IVF_HNSW_SQ": "HnswSq", "IVF_HNSW_PQ": "HnswPq"}
@@ -24,6 +25,7 @@ class LanceDB(Store):
     name = "lancedb"
     extra = "lancedb"
     modules = ("lancedb", "pyarrow")
+    distributions = ("lancedb",)
     query = ("nprobes", "ef", "refine_factor")
 
     def __init__(

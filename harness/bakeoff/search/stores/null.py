@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from bakeoff_providers.base import Vectors
 
 from bakeoff.core.filters import Condition, Metadata
-from bakeoff.search.stores.base import Capabilities, Hits, Store, Theory
+from bakeoff.search.hits import Hits
+from bakeoff.search.stores.base import Capabilities, Store, Theory
 
 
 class NullStore(Store):

@@ -12,7 +12,8 @@ from bakeoff_providers.base import Vectors
 from numpy.typing import NDArray
 
 from bakeoff.core.filters import Condition, Metadata
-from bakeoff.search.stores.base import Hits, Store
+from bakeoff.search.hits import Hits
+from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.id_map import Catalogue, Labels
 
 SCAN_BELOW = 10_000  # when so few pass a filter, comparing with each of them is faster and surer than any graph

@@ -15,7 +15,8 @@ from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.registry import missing_modules
 
 from bakeoff.core.filters import Condition, Metadata
-from bakeoff.search.stores.base import Capabilities, Grid, Hits, Store, Theory, graph_bytes
+from bakeoff.search.hits import Hits
+from bakeoff.search.stores.base import Capabilities, Grid, Store, Theory, graph_bytes
 from bakeoff.search.stores.servers import collection_name, family, refuse_password
 
 URL = "PGVECTOR_URL"
@@ -32,6 +33,7 @@ class PgVector(Store):
     name = "pgvector"
     extra = "pgvector"
     modules = ("psycopg", "pgvector")
+    distributions = ("pgvector", "psycopg")
     query = ("ef_search", "probes")
 
     def __init__(

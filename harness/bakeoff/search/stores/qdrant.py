@@ -14,7 +14,8 @@ from bakeoff_providers.errors import Unavailable
 from bakeoff_providers.registry import missing_modules
 
 from bakeoff.core.filters import Condition, Metadata, tokens
-from bakeoff.search.stores.base import Capabilities, Grid, Hits, Store, Theory, graph_bytes
+from bakeoff.search.hits import Hits
+from bakeoff.search.stores.base import Capabilities, Grid, Store, Theory, graph_bytes
 from bakeoff.search.stores.servers import collection_name, listeners, refuse_password
 
 URL = "QDRANT_URL"
@@ -52,6 +53,7 @@ class Qdrant(Store):
     name = "qdrant"
     extra = "qdrant"
     modules = ("qdrant_edge",)
+    distributions = ("qdrant-edge-py", "qdrant-client")
     query = ("ef",)
 
     def __init__(

@@ -10,7 +10,8 @@ from typing import Any
 from bakeoff_providers.base import Vectors
 
 from bakeoff.core.filters import Condition, Metadata, tokens
-from bakeoff.search.stores.base import Capabilities, Hits, Store, Theory
+from bakeoff.search.hits import Hits
+from bakeoff.search.stores.base import Capabilities, Store, Theory
 
 MOST = 4096  # sqlite-vec answers no larger k; beyond, its distance function and a sort do
 
@@ -21,6 +22,7 @@ class SqliteVec(Store):
     name = "sqlite_vec"
     extra = "sqlite-vec"
     modules = ("sqlite_vec", "apsw")
+    distributions = ("sqlite-vec",)
 
     def __init__(self, *, dimensions: int, folder: Path) -> None:
         super().__init__(dimensions=dimensions, folder=folder)

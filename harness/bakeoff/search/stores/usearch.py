@@ -20,6 +20,7 @@ class USearch(NumberedStore):
     name = "usearch"
     extra = "usearch"
     modules = ("usearch",)
+    distributions = ("usearch",)
     query = ("ef",)
 
     def __init__(

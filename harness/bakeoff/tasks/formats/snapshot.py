@@ -12,8 +12,8 @@ from typing import Any
 from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.core.files import read_json
+from bakeoff.core.hashing import text_key
 from bakeoff.core.task import Document
-from bakeoff.embedding.cache import text_key
 
 KEY = "embedding_key"
 _NAME = re.compile(r".+_snapshot_(\d{8})\.parquet")

@@ -22,8 +22,8 @@ from bakeoff.results.schema import Section
 from bakeoff.run.prepare import Embeddings, Entrant
 from bakeoff.run.runner import Outcome
 from bakeoff.search.exact import nearest
+from bakeoff.search.hits import SIMILARITY_DIGITS, Hits
 from bakeoff.search.searchers import Index
-from bakeoff.search.stores.base import SIMILARITY_DIGITS, Hits
 from bakeoff.tasks.formats.items import read_documents
 from bakeoff.tasks.kinds.base import Extras, Kind
 from bakeoff.tasks.kinds.curves import Curve, curves_png

@@ -1,0 +1,21 @@
+"""Names made from contents. What is on disk is found by them: a change here loses every cache and snapshot."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import msgspec
+
+Identity = Mapping[str, str | int | float | bool | None]  # everything besides the text that changes an answer
+KEY_BYTES = 16
+
+
+def text_key(text: str) -> bytes:
+    """A text's key within its space, and in the snapshots that name it."""
+    return hashlib.blake2b(text.encode(), digest_size=KEY_BYTES).digest()
+
+
+def space_name(identity: Identity) -> str:
+    """The folder of everything that was made under one identity."""
+    return hashlib.sha256(msgspec.json.encode(dict(sorted(identity.items())))).hexdigest()[:32]

@@ -1,0 +1,38 @@
+"""What a store or a ranker answers to one query, and the check that the answer can be used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bakeoff_providers.errors import StoreError
+
+# A float32 similarity carries six digits; what differs beyond is the store's noise and would decide ties by chance.
+SIMILARITY_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Ids with their similarities, higher is nearer, in whatever order they were found."""
+
+    ids: Sequence[str]
+    scores: Sequence[float]
+
+
+def best_chunks(chunk_ids: Sequence[str], scores: Sequence[float], owner: Mapping[str, str]) -> dict[str, float]:
+    """A document's score is its best chunk's. Unknown ids, duplicates and NaN are the store's failure."""
+    best: dict[str, float] = {}
+    seen: set[str] = set()
+    for chunk, score in zip(chunk_ids, scores, strict=True):
+        if chunk not in owner:
+            raise StoreError(f"the store answered with an unknown id {chunk!r}")
+        if chunk in seen:
+            raise StoreError(f"the store answered with the id {chunk!r} twice")
+        if math.isnan(score):
+            raise StoreError(f"the store answered NaN as the score of {chunk!r}")
+        seen.add(chunk)
+        document = owner[chunk]
+        if document not in best or score > best[document]:
+            best[document] = float(score)
+    return best

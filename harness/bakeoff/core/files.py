@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import gzip
-import os
-import tempfile
+import shutil
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.files import replacing
 
 T = TypeVar("T")
 
 
 def read_bytes(path: Path) -> bytes:
-    """The file's content; a missing or unreadable file is the user's to mend."""
+    """The file's content; a missing or unreadable file is the user's to fix."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -75,14 +76,14 @@ def _decoded(path: Path, decode: Callable[[bytes], T], language: str) -> T:
         raise InputError(problem, file=path, place=place.strip("`")) from None
     except msgspec.DecodeError as error:
         raise InputError(
-            f"is not valid {language}: {_with_line(str(error), data)}", file=path, remedy=f"mend the {language}"
+            f"is not valid {language}: {_with_line(str(error), data)}", file=path, remedy=f"fix the {language}"
         ) from None
 
 
 def _with_line(problem: str, data: bytes) -> str:
     """msgspec names a byte; people look for a line."""
-    head, found, number = problem.rpartition("(byte ")
-    if not found or not number.rstrip(")").isdigit():
+    head, marker, number = problem.rpartition("(byte ")
+    if not marker or not number.rstrip(")").isdigit():
         return problem
     offset = int(number.rstrip(")"))
     line = data[:offset].count(b"\n") + 1
@@ -90,16 +91,21 @@ def _with_line(problem: str, data: bytes) -> str:
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
-    """Writes beside the target and renames: a reader never sees half a file, not even after a kill."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    """Whole or not at all: a reader never sees half a file."""
+    with replacing(path) as part:
+        part.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A hidden folder to write into, which takes its name only when all of its files are there."""
+    draft = folder.with_name(f".{folder.name}.part")
+    draft.mkdir(parents=True, exist_ok=True)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
+        yield draft
+        draft.rename(folder)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        shutil.rmtree(draft, ignore_errors=True)
         raise
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
+from bakeoff_providers.weights import home
 
 
 def root() -> Path:
@@ -13,6 +14,11 @@ def root() -> Path:
     package = Path(__file__).parent.parent
     installed = package / "data"
     return installed if installed.is_dir() else package.parent.parent
+
+
+def vectors_folder() -> Path:
+    """Where vectors are kept between runs."""
+    return home() / "vectors"
 
 
 def default_lineup() -> Path:

@@ -10,12 +10,12 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 from numpy.typing import ArrayLike, NDArray
 
+from bakeoff.core.arrays import Grades, Values
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Gain, Measure, deepest
 from bakeoff.evaluation.ranked_grades import (
     NO_DOCUMENT,
     UNJUDGED,
-    Ints,
     RankedGrades,
     ideal_grades,
     join,
@@ -28,7 +28,6 @@ __all__ = [
     "weighted_f1",
 ]  # fmt: skip
 
-Values = NDArray[np.float64]
 Scores = dict[Measure, Values]
 
 
@@ -73,7 +72,7 @@ def evaluate(ranked: RankedGrades, measures: Sequence[Measure], rel: int = 1) ->
 class _Places:
     """The judged documents of every ranking as (row, rank, grade); the rest of the ranking adds nothing."""
 
-    def __init__(self, grades: Ints, cuts: Sequence[int]) -> None:
+    def __init__(self, grades: Grades, cuts: Sequence[int]) -> None:
         self.rows, columns = np.nonzero(grades[:, : max(cuts, default=0)] >= 0)
         self.ranks, self.grades = columns + 1, grades[self.rows, columns]
         self.shape = (len(grades), len(cuts))
@@ -102,7 +101,7 @@ class _Places:
 class _Relevant:
     """What a threshold makes of the places: hits, precisions at hits and first hits, each worked out once if asked."""
 
-    def __init__(self, places: _Places, ideal: Ints, rel: int) -> None:
+    def __init__(self, places: _Places, ideal: Grades, rel: int) -> None:
         self.places, self.keep = places, places.grades >= rel
         self.rows, self.ranks = places.rows[self.keep], places.ranks[self.keep]
         self.total = np.count_nonzero(ideal >= rel, axis=1)
@@ -154,7 +153,7 @@ def random_expectation(
     return {measure: _expected(measure, ideal, n_documents, measure.rel or rel) for measure in measures}
 
 
-def _expected(measure: Measure, ideal: Ints, n: int, rel: int) -> Values:
+def _expected(measure: Measure, ideal: Grades, n: int, rel: int) -> Values:
     relevant = np.count_nonzero(ideal >= rel, axis=1).astype(np.float64)
     k = measure.k or n
     places = min(k, n)
@@ -210,7 +209,7 @@ def _per_count(relevant: Values, value: Callable[[float], float]) -> Values:
     return np.array([value(float(count)) for count in counts], dtype=np.float64)[back]
 
 
-def _check_size(ideal: Ints, n_documents: int) -> None:
+def _check_size(ideal: Grades, n_documents: int) -> None:
     if n_documents < max(ideal.shape[1], 1):
         raise InputError(f"{ideal.shape[1]} documents are judged for one query, but the corpus has {n_documents}")
 

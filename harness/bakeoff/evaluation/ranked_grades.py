@@ -14,6 +14,7 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
+from bakeoff.core.arrays import Grades
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Judgments
 
@@ -21,7 +22,6 @@ UNJUDGED = -1
 NO_DOCUMENT = -2
 BLOCK = 64  # queries whose scores are held at once: few enough for the cache
 
-Ints = NDArray[np.int32]
 Ties = Literal["id_ascending", "trec"]
 
 
@@ -32,9 +32,9 @@ class RankedGrades:
     `depth` is where rankings were cut while joining; None means that they are whole.
     """
 
-    grades: Ints
-    returned: Ints
-    ideal: Ints
+    grades: Grades
+    returned: Grades
+    ideal: Grades
     depth: int | None = None
 
     def __len__(self) -> int:
@@ -108,7 +108,7 @@ def _read(
 
 
 def _fill(
-    grades: Ints,
+    grades: Grades,
     values: NDArray[Any],
     mine: NDArray[Any],
     answers: Sequence[Mapping[str, float]],
@@ -205,7 +205,7 @@ def join_arrays(
     return RankedGrades(grades, returned, _ideal(counts, judged_grade), depth)
 
 
-def ideal_grades(judgments: Judgments, query_ids: Sequence[str]) -> Ints:
+def ideal_grades(judgments: Judgments, query_ids: Sequence[str]) -> Grades:
     """Every judged grade of each query, best first: what NDCG's ideal and the number of relevant are taken from."""
     return _ideal(*_flat([judgments.get(query, {}) for query in query_ids]))
 
@@ -216,7 +216,7 @@ def _flat(judged: Sequence[Mapping[str, int]]) -> tuple[NDArray[np.int64], NDArr
     return counts, np.fromiter(chain.from_iterable(g.values() for g in judged), np.int64, int(counts.sum()))
 
 
-def _ideal(counts: NDArray[np.int64], flat: NDArray[np.integer[Any]]) -> Ints:
+def _ideal(counts: NDArray[np.int64], flat: NDArray[np.integer[Any]]) -> Grades:
     if flat.min(initial=0) < 0:
         raise InputError(f"grade {flat.min()} is negative", remedy="grades start at 0, which is not relevant")
     if flat.max(initial=0) > 1000:
@@ -227,7 +227,7 @@ def _ideal(counts: NDArray[np.int64], flat: NDArray[np.integer[Any]]) -> Ints:
     return np.ascontiguousarray(ideal[:, ::-1])
 
 
-def _blank(returned: Ints) -> Ints:
+def _blank(returned: Grades) -> Grades:
     """As many unjudged places as documents came back."""
     width = int(returned.max(initial=0))
     return np.where(np.arange(width) < returned[:, None], np.int32(UNJUDGED), np.int32(NO_DOCUMENT))

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bakeoff.report.pairs import ALPHA, p_text, pairs_table
+from bakeoff.report.pairs import p_text, pairs_table
 from bakeoff.results.compare import Comparison
 from bakeoff.results.gate import Gate
+from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.tests import Pair
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.recommend import ALPHA, index_mb, p95, price
+from bakeoff.results.recommend import index_mb, p95, price
 from bakeoff.results.schema import Detailed, QueryInfo, Summary
+from bakeoff.statistics.constants import ALPHA
 
 SHOWN = 10  # places of each ranking that a query shows
 MISSED = 20  # relevant documents whose places are told

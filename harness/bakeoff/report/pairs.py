@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bakeoff.evaluation.measures import Measure
+from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.tests import Pair
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-ALPHA = 0.05
 
 
 def pairs_table(pairs: Sequence[Pair], measure: Measure, means: Mapping[str, float]) -> Table:

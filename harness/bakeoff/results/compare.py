@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
-from numpy.typing import NDArray
 
+from bakeoff.core.arrays import Values
 from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate
@@ -20,8 +20,6 @@ from bakeoff.evaluation.ranked_grades import join
 from bakeoff.results.schema import ContenderResult, Detailed, Summary, read_detailed, read_summary
 from bakeoff.statistics import tests as stats
 from bakeoff.statistics.tests import Pair
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

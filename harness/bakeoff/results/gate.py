@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-import numpy as np
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.compare import Result, pairs_of, why_not
+from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.power import more_queries_needed
-from bakeoff.statistics.tests import NOISE, Pair, differences_of
-
-ALPHA = 0.05
+from bakeoff.statistics.tests import Pair, differences_of
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +95,7 @@ def gate(
     return msgspec.structs.replace(verdict, checks=checks)
 
 
-def _judged(pair: Pair, differences: np.typing.NDArray[np.float64], max_drop: float, alpha: float) -> tuple[bool, str]:
+def _judged(pair: Pair, differences: Values, max_drop: float, alpha: float) -> tuple[bool, str]:
     drop = -pair.difference
     if drop <= max_drop + NOISE:
         what = "unchanged" if not differences.any() else "no drop" if drop <= 0 else f"a drop of {drop:.4f}"

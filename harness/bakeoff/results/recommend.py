@@ -9,8 +9,8 @@ import msgspec
 
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.schema import Recommendation, Row, Verdict
+from bakeoff.statistics.constants import ALPHA
 
-ALPHA = 0.05
 MEGABYTE = 1e6
 
 

@@ -10,7 +10,7 @@ import msgspec
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.clock import Machine, Percentiles, Timing
-from bakeoff.core.files import read_json, write_atomic, write_json
+from bakeoff.core.files import new_folder, read_json, write_atomic, write_json
 from bakeoff.statistics.tests import Pair
 
 SUMMARY, DETAILED, QRELS = "metrics_summary.json", "detailed_results.json", "judgments.qrels"
@@ -198,12 +198,11 @@ def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str
     """All files of one result, in a folder that appears under its name only when it is complete."""
     if folder.exists():
         raise InputError("there is a result already", file=folder, remedy="choose another --out, or remove it")
-    draft = folder.with_name(f".{folder.name}.part")
-    write_json(draft / SUMMARY, summary)
-    write_atomic(draft / DETAILED, msgspec.json.encode(detailed))
-    for name, content in files.items():
-        write_atomic(draft / name, content)
-    draft.rename(folder)
+    with new_folder(folder) as draft:
+        write_json(draft / SUMMARY, summary)
+        write_atomic(draft / DETAILED, msgspec.json.encode(detailed))
+        for name, content in files.items():
+            write_atomic(draft / name, content)
 
 
 def read_summary(folder: Path) -> Summary:

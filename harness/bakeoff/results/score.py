@@ -13,7 +13,8 @@ from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.metrics import Scores, evaluate
 from bakeoff.evaluation.ranked_grades import join_scores
-from bakeoff.statistics.tests import SEED, Pair, bca_intervals, compare, tie_group
+from bakeoff.statistics.constants import SEED
+from bakeoff.statistics.tests import Pair, bca_intervals, compare, tie_group
 from bakeoff.tasks.formats.trec import Run
 
 DEFAULT_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "recall@100")

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.recommend import ALPHA, listed, recommend
+from bakeoff.results.recommend import listed, recommend
 from bakeoff.results.schema import Row, Verdict
+from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.power import more_queries_needed, smallest_detectable
 from bakeoff.statistics.tests import Pair, compare, holm_of_pairs, kendall_tau, sign_flip_tests, tie_group
 
-Values = NDArray[np.float64]
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
 WORTH_TELLING = 1.5  # how many times faster a tied contender must be before the verdict mentions it
 

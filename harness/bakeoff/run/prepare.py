@@ -10,9 +10,9 @@ from pathlib import Path
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider, Role, Vectors
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
-from bakeoff_providers.weights import home
 
 from bakeoff.core.clock import Timing, timed
+from bakeoff.core.paths import vectors_folder as vectors_folder
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
@@ -41,11 +41,6 @@ class Settings:
     progress: Progress = silent
     notice: Callable[[str], None] = lambda _text: None  # for what must be heard before money is spent
     tune_weights: bool = False
-
-
-def vectors_folder() -> Path:
-    """Where vectors are kept between runs."""
-    return home() / "vectors"
 
 
 @dataclass(slots=True)

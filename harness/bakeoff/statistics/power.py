@@ -7,10 +7,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bakeoff.statistics.constants import ALPHA
+
 MOST_QUERIES = 10_000_000
 
 
-def detection_power(effect: float, n: int, alpha: float = 0.05) -> float:
+def detection_power(effect: float, n: int, alpha: float = ALPHA) -> float:
     """The chance that a two-sided paired t-test on n queries finds a true effect of this many standard deviations."""
     from scipy.special import nctdtr, stdtrit
 
@@ -21,7 +23,7 @@ def detection_power(effect: float, n: int, alpha: float = 0.05) -> float:
     return float(1 - nctdtr(n - 1, shift, bar)) + wrong_side
 
 
-def smallest_detectable(sd_of_differences: float, n: int, power: float = 0.8, alpha: float = 0.05) -> float:
+def smallest_detectable(sd_of_differences: float, n: int, power: float = 0.8, alpha: float = ALPHA) -> float:
     """The smallest true difference that n queries detect with this power; infinite for a single query."""
     if n < 2:
         return math.inf
@@ -34,7 +36,7 @@ def smallest_detectable(sd_of_differences: float, n: int, power: float = 0.8, al
     return high * sd_of_differences
 
 
-def queries_needed(difference: float, sd: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
+def queries_needed(difference: float, sd: float, power: float = 0.8, alpha: float = ALPHA) -> int | None:
     """How many queries a true difference needs to be found with this power; None where no number would do."""
     if difference == 0:
         return None
@@ -55,7 +57,7 @@ def queries_needed(difference: float, sd: float, power: float = 0.8, alpha: floa
     return high
 
 
-def more_queries_needed(differences: ArrayLike, power: float = 0.8, alpha: float = 0.05) -> int | None:
+def more_queries_needed(differences: ArrayLike, power: float = 0.8, alpha: float = ALPHA) -> int | None:
     """How many queries beyond these would separate the two, if they differ by as much as they do now."""
     d = np.asarray(differences, dtype=np.float64)
     if len(d) < 2:

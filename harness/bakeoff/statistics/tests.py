@@ -10,17 +10,17 @@ from statistics import NormalDist
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-SEED = 42
+from bakeoff.core.arrays import Values
+from bakeoff.statistics.constants import ALPHA, NOISE, SEED
+
 FLIPS = 100_000
 RESAMPLES = 10_000
 EXACT_UP_TO = 20
 DRAWS = 100_000_000  # signs or draws in all: with very many queries fewer repetitions tell as much
 BLOCK_CELLS = 1 << 24  # of them held at once
-NOISE = 1e-12  # differences below this are rounding of equal scores, not wins
 
-Values = NDArray[np.float64]
 Pairs = Sequence[tuple[int, int]]
 
 
@@ -72,7 +72,7 @@ def compare(
     return pairs
 
 
-def tie_group(scores: Mapping[str, ArrayLike], pairs: Sequence[Pair], alpha: float = 0.05) -> list[str]:
+def tie_group(scores: Mapping[str, ArrayLike], pairs: Sequence[Pair], alpha: float = ALPHA) -> list[str]:
     """The best contender and those that can't be told from it, best mean first."""
     means = {name: float(np.mean(np.asarray(values, dtype=np.float64))) for name, values in scores.items()}
     if not means:

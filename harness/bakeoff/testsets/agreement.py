@@ -13,10 +13,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bakeoff.statistics.tests import RESAMPLES, SEED, bca_of_sums
+from bakeoff.core.arrays import Values
+from bakeoff.statistics.constants import SEED
+from bakeoff.statistics.tests import RESAMPLES, bca_of_sums
 
 Weights = Literal["plain", "linear", "quadratic"]
-Values = NDArray[np.float64]
 MISSING = -1
 
 

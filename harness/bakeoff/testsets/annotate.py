@@ -16,11 +16,11 @@ import msgspec
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import write_json
+from bakeoff.core.sampling import order_key
 from bakeoff.tasks.formats.native import GRADES
 from bakeoff.testsets.folder import Annotation, Pair, TaskFolder
 from bakeoff.testsets.grade import DEFINITIONS
 from bakeoff.testsets.guidelines import to_html
-from bakeoff.testsets.pool import lot
 
 MOST_BYTES = 100_000  # of one request: a grade and a note
 
@@ -40,7 +40,7 @@ class Desk:
     def __init__(self, folder: TaskFolder, who: str, pairs: Sequence[Pair]) -> None:
         self.folder, self.path = folder, folder.file_of(who)
         self.who = self.path.stem
-        self.pairs = sorted(pairs, key=lambda pair: (folder.place(pair)[0], lot(self.who, pair)))
+        self.pairs = sorted(pairs, key=lambda pair: (folder.place(pair)[0], order_key(self.who, *pair)))
         self._queries = {entry.query_id: entry for entry in folder.queries.queries}
         self._documents = {str(article.page_id): article for article in folder.articles}
         self.annotation = folder.read(self.path) if self.path.exists() else Annotation()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bakeoff.core.progress import Progress, silent
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join_arrays
-from bakeoff.statistics.tests import SEED
+from bakeoff.statistics.constants import SEED
 from bakeoff.tasks.formats.native import GRADES
 from bakeoff.testsets.agreement import TwoWay, agreement
 from bakeoff.testsets.folder import Pair

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from bakeoff.chat.ask import Asker, Question, Unusable, read_object
+from bakeoff.core.sampling import order_key
 from bakeoff.tasks.formats.native import Article
 from bakeoff.testsets.generate import Draft, Wish
 
@@ -67,7 +67,7 @@ class Composer:
 
 def _shown(articles: Sequence[Article], category: str, seed: int, number: int) -> list[Article]:
     """Each round goes on where the last one ended, over an order drawn for the category."""
-    ordered = sorted(articles, key=lambda it: hashlib.sha256(f"{seed}:{category}:{it.page_id}".encode()).hexdigest())
+    ordered = sorted(articles, key=lambda it: order_key(seed, category, it.page_id))
     first = number * SHOWN
     places = dict.fromkeys((first + step) % len(ordered) for step in range(SHOWN))
     return [ordered[place] for place in places]

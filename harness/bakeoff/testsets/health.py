@@ -8,12 +8,13 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
+from bakeoff.core.arrays import Grades, Values
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, Values, evaluate, join
-from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, Ints
+from bakeoff.evaluation.metrics import Scores, evaluate, join
+from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
 from bakeoff.lineup.lineup import Contender, Lineup
 from bakeoff.results.verdict import detectable_difference
 from bakeoff.run.runner import Settings, run
@@ -152,7 +153,7 @@ def _ceiling(measure: Measure, task: Task, scales: Mapping[str, Scores], words: 
     )
 
 
-def _judged_share(tops: Sequence[Ints]) -> float:
+def _judged_share(tops: Sequence[Grades]) -> float:
     """Of the documents that came back, how many have a grade; all where nothing came back."""
     returned = sum(int(np.count_nonzero(top != NO_DOCUMENT)) for top in tops)
     return sum(int(np.count_nonzero(top >= 0)) for top in tops) / returned if returned else 1.0

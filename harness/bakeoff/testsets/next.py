@@ -15,11 +15,10 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.statistics.constants import NOISE
 from bakeoff.tasks.formats.native import GRADES
 from bakeoff.testsets.folder import Pair
 from bakeoff.testsets.pool import Rankings
-
-NOISE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +11,11 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import write_json
 from bakeoff.core.ranking import Ranking
+from bakeoff.core.sampling import order_key
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.schema import read_detailed
 from bakeoff.run.runner import Settings, run
-from bakeoff.testsets.folder import POOL, Pair, Pool, TaskFolder
+from bakeoff.testsets.folder import POOL, Pool, TaskFolder
 
 ALL_BELOW = 1000  # pairs up to which nothing is left out: a person grades so many in a day
 DEPTH = 10
@@ -46,19 +46,14 @@ def rankings_of_result(folder: Path, queries: Sequence[str]) -> Rankings:
 
 
 def pooled(rankings: Rankings, queries: Sequence[str], depth: int, salt: str = "") -> dict[str, list[str]]:
-    """The union of everyone's first documents, in an order drawn by lot: places must not tell ranks."""
+    """The union of everyone's first documents, in a seeded order, so that places do not show ranks."""
     found: dict[str, list[str]] = {}
     for query in queries:
         documents = {
             document for answers in rankings.values() if query in answers for document in answers[query].ids[:depth]
         }
-        found[query] = sorted(documents, key=lambda document: lot(salt, (query, document)))
+        found[query] = sorted(documents, key=lambda document: order_key(salt, query, document))
     return found
-
-
-def lot(salt: str, pair: Pair) -> str:
-    """A place in an order that nothing but the salt and the pair decides."""
-    return hashlib.sha256(f"{salt}:{pair[0]}:{pair[1]}".encode()).hexdigest()
 
 
 def write_pool(folder: TaskFolder, pairs: Mapping[str, Sequence[str]], metadata: Mapping[str, Any]) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import hashlib
 import re
 import sqlite3
 from collections import defaultdict
@@ -16,6 +15,7 @@ import msgspec
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_json
+from bakeoff.core.sampling import order_key
 from bakeoff.core.task import Chunking
 from bakeoff.tasks.formats.native import Article, ArticleFile
 
@@ -60,7 +60,7 @@ def draw(items: Sequence[T], n: int, seed: int, *, stratum: Callable[[T], str], 
     shares = allocate({name: len(members) for name, members in groups.items()}, n)
     drawn: list[T] = []
     for name, share in shares.items():
-        drawn += sorted(groups[name], key=lambda item: _lot(seed, key(item)))[:share]
+        drawn += sorted(groups[name], key=lambda item: order_key(seed, key(item)))[:share]
     return sorted(drawn, key=key)
 
 
@@ -79,10 +79,6 @@ def allocate(sizes: Mapping[str, int], n: int) -> dict[str, int]:
             spare = [name for name in shares if shares[name] > floor]
             shares[min(spare, key=lambda name: owed[name])] -= 1
     return shares
-
-
-def _lot(seed: int, key: str) -> str:
-    return hashlib.sha256(f"{seed}:{key}".encode()).hexdigest()
 
 
 def content_type(article: Article) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import string
 from collections.abc import Iterator, Mapping, Sequence
 
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.sampling import order_key
 from bakeoff.tasks.formats.native import Article
 from bakeoff.testsets.generate import Draft, Wish
 from bakeoff.testsets.select import content_type
@@ -92,7 +92,7 @@ class Templates:
                     pages = proposals.setdefault(text, [])
                     if article.page_id not in pages:
                         pages.append(article.page_id)
-        for text in sorted(proposals, key=lambda text: hashlib.sha256(f"{wish.seed}:{text}".encode()).hexdigest()):
+        for text in sorted(proposals, key=lambda text: order_key(wish.seed, text)):
             dated = text
             if wish.as_of is not None:
                 dated = AS_OF.get(wish.language, AS_OF["en"]).format(query=text, date=wish.as_of.isoformat())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.files import replacing
 
 from bakeoff.core.files import read_json
 from bakeoff.core.hashing import text_key
@@ -75,10 +76,8 @@ def write_snapshot(
     parquet, arrow = _parquet(), import_module("pyarrow")
     rows = [{**item, KEY: embedding_key(_document(item, id_key, title_key, text_key_))} for item in items]
     target = folder / f"{source.stem}_snapshot_{date:%Y%m%d}.parquet"
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = target.with_suffix(".part")
-    parquet.write_table(arrow.Table.from_pylist(rows), draft)
-    draft.replace(target)
+    with replacing(target) as part:
+        parquet.write_table(arrow.Table.from_pylist(rows), part)
     return target
 
 

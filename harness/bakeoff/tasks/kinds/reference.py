@@ -14,9 +14,10 @@ from bakeoff_providers.base import Role, Vectors
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
 from numpy.typing import NDArray
 
+from bakeoff.core.arrays import Values
 from bakeoff.core.task import Query, Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Values, evaluate, join
+from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.lineup.contender import Contender, located
 from bakeoff.results.schema import Section
 from bakeoff.run.prepare import Embeddings, Entrant

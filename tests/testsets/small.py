@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bakeoff.core.files import write_json
 from bakeoff.tasks.formats.native import Article, ArticleFile, QueryEntry, QueryFile
-from bakeoff.testsets.folder import TaskFolder, write_task
+from bakeoff.testsets.task_folder import TaskFolder, write_task
 
 TEXTS = {1: ("Copper", "copper mine"), 2: ("Boats", "sailing lake"), 3: ("Trees", "forest trail")}
 QUERIES = {"q1": "digging for metal", "q2": "a day on the water"}

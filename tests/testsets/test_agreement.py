@@ -9,7 +9,7 @@ import krippendorff
 import numpy as np
 import pytest
 from bakeoff.testsets.agreement import agreement, coincidences, disagreements, fleiss, kappa, ordinal_alpha
-from bakeoff.testsets.folder import TaskFolder
+from bakeoff.testsets.task_folder import TaskFolder
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score

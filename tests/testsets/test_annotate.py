@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bakeoff.testsets.annotate import Desk, Given, Server
+from bakeoff.testsets.annotate import Server
+from bakeoff.testsets.grading_session import GivenGrade, GradingSession
 from bakeoff_providers.errors import InputError
 
 from tests.testsets.small import annotate, make_task, open_task
@@ -20,7 +21,7 @@ from tests.testsets.small import annotate, make_task, open_task
 def server(tmp_path: Path) -> Iterator[Server]:
     make_task(tmp_path)
     folder = open_task(tmp_path)
-    one = Server(Desk(folder, "ada", folder.pool()))
+    one = Server(GradingSession(folder, "ada", folder.pool()))
     threading.Thread(target=one.serve, daemon=True).start()
     yield one
     one.stop()
@@ -109,7 +110,7 @@ def test_only_the_address_with_the_token_opens_it(server: Server) -> None:
     assert ask(server, "grade", grade("q1", "1", 3), **{"Content-Type": "text/plain"})[0] == 404
     assert ask(server, "grade", b"x" * 200_000)[0] == 413
     assert ask(server, "other")[0] == 404
-    assert server.desk.done == 0
+    assert server.session.done == 0
 
 
 def test_it_listens_on_this_machine_alone(server: Server) -> None:
@@ -121,7 +122,7 @@ def test_the_page_runs_nothing_from_elsewhere_and_escapes_the_guidelines(tmp_pat
     path = make_task(tmp_path)
     (path.parent / "GUIDELINES.md").write_text("Grade <script>alert(1)</script> & read.")
     folder = open_task(tmp_path)
-    one = Server(Desk(folder, "ada", folder.pool()))
+    one = Server(GradingSession(folder, "ada", folder.pool()))
     threading.Thread(target=one.serve, daemon=True).start()
     try:
         status, page, headers = ask(one, "")
@@ -141,9 +142,9 @@ def test_it_is_blind_to_contenders_and_to_others(tmp_path: Path) -> None:
     pool = {"metadata": {"contenders": ["bm25", "minilm+faiss"]}, "pairs": {"q1": ["1", "2"], "q2": ["3"]}}
     (path.parent / "annotations" / "pool.json").write_text(json.dumps(pool))
     folder = open_task(tmp_path)
-    desk = Desk(folder, "ada", folder.pool())
-    assert set(desk.pairs) == {("q1", "1"), ("q1", "2"), ("q2", "3")}
-    shown = json.dumps([desk.shown(at) for at in range(3)]) + Server(desk).page("n")
+    session = GradingSession(folder, "ada", folder.pool())
+    assert set(session.pairs) == {("q1", "1"), ("q1", "2"), ("q2", "3")}
+    shown = json.dumps([session.shown(at) for at in range(3)]) + Server(session).page("n")
     for secret in ("bob", "bm25", "minilm", "faiss"):
         assert secret not in shown
 
@@ -151,37 +152,40 @@ def test_it_is_blind_to_contenders_and_to_others(tmp_path: Path) -> None:
 def test_everyone_has_an_order_of_their_own_within_a_query(tmp_path: Path) -> None:
     make_task(tmp_path)
     folder = open_task(tmp_path)
-    orders = {who: Desk(folder, who, folder.pool()).pairs for who in ("ada", "bob", "cem", "dot")}
+    orders = {who: GradingSession(folder, who, folder.pool()).pairs for who in ("ada", "bob", "cem", "dot")}
     assert all([query for query, _ in order] == ["q1"] * 3 + ["q2"] * 3 for order in orders.values())
     assert len({tuple(order) for order in orders.values()}) > 1
-    assert Desk(folder, "ada", folder.pool()[::-1]).pairs == orders["ada"]
+    assert GradingSession(folder, "ada", folder.pool()[::-1]).pairs == orders["ada"]
 
 
 def test_nobody_grades_twice_at_once_or_in_a_models_name(tmp_path: Path) -> None:
     make_task(tmp_path)
     annotate(tmp_path, "judge", {"q1": {"1": 2}}, kind="model")
     folder = open_task(tmp_path)
-    first, second = (Desk(folder, "ada", folder.pool()) for _ in range(2))
+    first, second = (GradingSession(folder, "ada", folder.pool()) for _ in range(2))
     with first.alone(), pytest.raises(InputError, match="ada is grading already"), second.alone():
         pass
     with second.alone():
         pass
     with pytest.raises(InputError, match="holds a model's grades"):
-        Desk(folder, "judge", folder.pool())
+        GradingSession(folder, "judge", folder.pool())
 
 
 def test_many_grades_at_once_are_all_kept(tmp_path: Path) -> None:
     make_task(tmp_path)
     folder = open_task(tmp_path)
-    desk = Desk(folder, "ada", folder.pool())
-    workers = [threading.Thread(target=desk.give, args=(Given(query=q, document=d, grade=1),)) for q, d in desk.pairs]
+    session = GradingSession(folder, "ada", folder.pool())
+    workers = [
+        threading.Thread(target=session.give, args=(GivenGrade(query=q, document=d, grade=1),))
+        for q, d in session.pairs
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert Desk(open_task(tmp_path), "ada", folder.pool()).done == 6
+    assert GradingSession(open_task(tmp_path), "ada", folder.pool()).done == 6
 
 
 def test_a_port_that_is_taken_is_said(server: Server) -> None:
     with pytest.raises(InputError, match="can't be used"):
-        Server(server.desk, server.port)
+        Server(server.session, server.port)

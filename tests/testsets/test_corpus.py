@@ -14,7 +14,7 @@ from bakeoff.tasks.formats.native import Article
 from bakeoff.testsets import mediawiki
 from bakeoff.testsets.corpus import Options, import_corpus, numbered
 from bakeoff.testsets.select import select
-from bakeoff.testsets.texts import read_html, read_markdown, read_text
+from bakeoff.testsets.text_files import read_html, read_markdown, read_text
 from bakeoff_providers.errors import CallFailed, InputError
 from hypothesis import given
 from hypothesis import strategies as st

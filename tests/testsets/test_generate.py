@@ -13,11 +13,18 @@ from bakeoff.core.paths import root
 from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.lineup.lineup import Category, Lineup
 from bakeoff.tasks.formats.native import Article, QueryFile
-from bakeoff.testsets.compose import Composer
-from bakeoff.testsets.generate import DEFAULT_CATEGORIES, Draft, Wish, check_categories, generate, query_file
+from bakeoff.testsets.chat_maker import ChatMaker
+from bakeoff.testsets.generate import (
+    DEFAULT_CATEGORIES,
+    Draft,
+    GenerationRequest,
+    check_categories,
+    generate,
+    query_file,
+)
 from bakeoff.testsets.select import read_pool
-from bakeoff.testsets.templates import Templates
-from bakeoff.testsets.words import near_duplicates, overlap, similarity
+from bakeoff.testsets.template_maker import TemplateMaker
+from bakeoff.testsets.text_similarity import near_duplicates, overlap, similarity
 from bakeoff_providers.errors import CallFailed, InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,12 +52,12 @@ class Scripted:
     def __init__(self, *drafts: Draft) -> None:
         self._drafts = drafts
 
-    def drafts(self, articles: Sequence[Article], category: str, wish: Wish) -> Iterator[Draft]:
+    def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
         yield from (draft for draft in self._drafts if draft.category == category)
 
 
-def wish(n: int = 2, **options: Any) -> Wish:
-    return Wish({"x": Category()}, n, **options)
+def request(n: int = 2, **options: Any) -> GenerationRequest:
+    return GenerationRequest({"x": Category()}, n, **options)
 
 
 class TestTheFilter:
@@ -59,7 +66,7 @@ class TestTheFilter:
         drafts = [
             Draft(text, "x", (1,)) for text in ("the copper mines of a town", "riches from the ground", "copper riches")
         ]
-        found = generate(ARTICLES, Scripted(*drafts), wish(3), most_overlap=0.4)
+        found = generate(ARTICLES, Scripted(*drafts), request(3), most_overlap=0.4)
         assert [draft.text for draft in found.queries] == ["riches from the ground"]
         assert found.overlaps == [0]
         assert [it.why for it in found.dropped] == [
@@ -73,7 +80,7 @@ class TestTheFilter:
             Draft(text, "x", (1,))
             for text in ("riches below ground", "Riches, below ground!", "old roads", "deep riches")
         ]
-        found = generate(ARTICLES, Scripted(*drafts), wish(4), existing=["old roads?"])
+        found = generate(ARTICLES, Scripted(*drafts), request(4), existing=["old roads?"])
         assert [draft.text for draft in found.queries] == ["riches below ground", "deep riches"]
         assert "100% like “riches below ground”" in found.dropped[0].why
         assert "100% like “old roads?”" in found.dropped[1].why
@@ -82,12 +89,12 @@ class TestTheFilter:
         asked = []
 
         class Counting:
-            def drafts(self, articles: Sequence[Article], category: str, wish: Wish) -> Iterator[Draft]:
+            def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
                 for word in ("alpha", "beta", "gamma"):
                     asked.append(word)
                     yield Draft(word, category, (1,))
 
-        generate(ARTICLES, Counting(), wish(2))
+        generate(ARTICLES, Counting(), request(2))
         assert asked == ["alpha", "beta"]
 
 
@@ -95,39 +102,39 @@ class TestTemplates:
     POOL = read_pool(root() / "corpora" / "wikipedia" / "evaluate_articles.json")
 
     def test_four_for_each_category_and_the_same_every_time(self) -> None:
-        asked = Wish(DEFAULT_CATEGORIES, 4)
-        found = generate(self.POOL, Templates(), asked)
+        asked = GenerationRequest(DEFAULT_CATEGORIES, 4)
+        found = generate(self.POOL, TemplateMaker(), asked)
         assert [draft.category for draft in found.queries] == [name for name in DEFAULT_CATEGORIES for _ in range(4)]
         assert max(found.overlaps) <= 0.5
-        assert generate(self.POOL[::-1], Templates(), asked).queries == [
+        assert generate(self.POOL[::-1], TemplateMaker(), asked).queries == [
             Draft(it.text, it.category, it.sources[::-1]) for it in found.queries
         ]
-        other = generate(self.POOL, Templates(), Wish(DEFAULT_CATEGORIES, 4, seed=1))
+        other = generate(self.POOL, TemplateMaker(), GenerationRequest(DEFAULT_CATEGORIES, 4, seed=1))
         assert other.queries != found.queries
 
     def test_gaps_are_filled_with_what_is_true_of_the_sources(self) -> None:
-        own = Wish(
+        own = GenerationRequest(
             {"x": Category(templates=("rocks near {city}",)), "y": Category(templates=("{topic} in {state}",))}, 5
         )
-        drafts = [draft for name in own.categories for draft in Templates().drafts(ARTICLES, name, own)]
+        drafts = [draft for name in own.categories for draft in TemplateMaker().drafts(ARTICLES, name, own)]
         assert {(draft.text, draft.sources) for draft in drafts} == {
             ("rocks near Loa", (1,)), ("mining in Utah", (1,)), ("boating in Utah", (2,)),
         }  # fmt: skip
 
     def test_a_category_may_be_about_some_documents_only(self) -> None:
-        own = Wish({"x": Category(templates=("near {state}: {topic}",), of=("boating", "sailing"))}, 5)
-        found = generate(ARTICLES, Templates(), own, most_overlap=1)
+        own = GenerationRequest({"x": Category(templates=("near {state}: {topic}",), of=("boating", "sailing"))}, 5)
+        found = generate(ARTICLES, TemplateMaker(), own, most_overlap=1)
         assert [draft.sources for draft in found.queries] == [(2,)]
-        nothing = Wish({"x": Category(templates=("near {state}",), of=("skiing",))}, 5)
-        assert generate(ARTICLES, Templates(), nothing).short == {"x": 0}
+        nothing = GenerationRequest({"x": Category(templates=("near {state}",), of=("skiing",))}, 5)
+        assert generate(ARTICLES, TemplateMaker(), nothing).short == {"x": 0}
 
     def test_other_languages_and_days(self) -> None:
-        asked = Wish(DEFAULT_CATEGORIES, 1, language="de", as_of=datetime.date(2024, 3, 1))
-        texts = [draft.text for draft in generate(self.POOL, Templates(), asked, most_overlap=1).queries]
+        asked = GenerationRequest(DEFAULT_CATEGORIES, 1, language="de", as_of=datetime.date(2024, 3, 1))
+        texts = [draft.text for draft in generate(self.POOL, TemplateMaker(), asked, most_overlap=1).queries]
         assert len(texts) == 5
         assert all(text.endswith("(Stand 2024-03-01)") for text in texts)
         with pytest.raises(InputError, match="no templates in 'fi'"):
-            generate(self.POOL, Templates(), Wish(DEFAULT_CATEGORIES, 1, language="fi"))
+            generate(self.POOL, TemplateMaker(), GenerationRequest(DEFAULT_CATEGORIES, 1, language="fi"))
 
     @pytest.mark.parametrize(
         ("category", "said"),
@@ -139,7 +146,7 @@ class TestTemplates:
     )
     def test_categories_that_templates_cannot_serve(self, category: Category, said: str) -> None:
         with pytest.raises(InputError, match=said):
-            generate(self.POOL, Templates(), Wish({"own": category}, 1))
+            generate(self.POOL, TemplateMaker(), GenerationRequest({"own": category}, 1))
 
 
 def test_a_line_up_brings_its_own_categories(tmp_path: Path) -> None:
@@ -157,12 +164,12 @@ def test_a_line_up_brings_its_own_categories(tmp_path: Path) -> None:
 
 
 def test_ids_go_on_and_nothing_that_was_there_changes() -> None:
-    found = generate(ARTICLES, Scripted(Draft("one", "x", (1,)), Draft("two", "x", (2, 1))), wish(2))
-    first = query_file(found, wish(2), "templates")
+    found = generate(ARTICLES, Scripted(Draft("one", "x", (1,)), Draft("two", "x", (2, 1))), request(2))
+    first = query_file(found, request(2), "templates")
     assert [entry.query_id for entry in first.queries] == ["x_001", "x_002"]
     assert first.metadata["sources"] == {"x_001": [1], "x_002": [2, 1]}
-    more = generate(ARTICLES, Scripted(Draft("three", "x", (1,))), wish(1))
-    second = query_file(more, wish(1), "templates", first)
+    more = generate(ARTICLES, Scripted(Draft("three", "x", (1,))), request(1))
+    second = query_file(more, request(1), "templates", first)
     assert second.queries[:2] == first.queries
     assert second.queries[2].query_id == "x_003"
     assert second.metadata["queries"] == 3
@@ -177,10 +184,10 @@ class TestComposer:
         with WireServer() as server:
             yield server
 
-    def composer(self, wire: WireServer, tmp_path: Path) -> Composer:
+    def composer(self, wire: WireServer, tmp_path: Path) -> ChatMaker:
         asker = make_asker("ollama:llama3.1", {"base_url": wire.base("ollama")}, answers=tmp_path / "answers")
         asker.policy = RetryPolicy(attempts=2, sleep=lambda seconds: None)
-        return Composer(asker=asker)
+        return ChatMaker(asker=asker)
 
     def test_queries_come_with_their_documents(self, wire: WireServer, tmp_path: Path) -> None:
         said = {
@@ -190,15 +197,15 @@ class TestComposer:
             ]
         }
         wire.answer = lambda model, prompt: json.dumps(said)
-        found = generate(ARTICLES, self.composer(wire, tmp_path), wish(2))
+        found = generate(ARTICLES, self.composer(wire, tmp_path), request(2))
         assert found.queries == [Draft("riches from below", "x", (1,)), Draft("a sunny outing", "x", (2,))]
         assert len(wire.chats()) == 1
-        generate(ARTICLES, self.composer(wire, tmp_path), wish(2))
+        generate(ARTICLES, self.composer(wire, tmp_path), request(2))
         assert len(wire.chats()) == 1  # the answer is in the cache
 
     def test_the_prompt_shows_documents_and_forbids_their_words(self, wire: WireServer, tmp_path: Path) -> None:
         wire.answer = lambda model, prompt: '{"queries": [{"text": "riches", "documents": [1]}]}'
-        asked = Wish({"x": Category("digging")}, 1, language="de", as_of=datetime.date(2024, 3, 1))
+        asked = GenerationRequest({"x": Category("digging")}, 1, language="de", as_of=datetime.date(2024, 3, 1))
         generate(ARTICLES, self.composer(wire, tmp_path), asked)
         prompt = wire.chats()[0].texts[0]
         for words in ("copper mine", "turquoise", "Do not repeat their wording", "digging", "“de”", "2024-03-01"):
@@ -206,7 +213,7 @@ class TestComposer:
 
     def test_it_asks_on_until_enough_pass_and_then_gives_up(self, wire: WireServer, tmp_path: Path) -> None:
         wire.answer = lambda model, prompt: '{"queries": [{"text": "the copper mine", "documents": [1]}]}'
-        found = generate(ARTICLES, self.composer(wire, tmp_path), wish(2))
+        found = generate(ARTICLES, self.composer(wire, tmp_path), request(2))
         assert found.queries == []
         assert found.short == {"x": 0}
         assert {it.why for it in found.dropped} == {"100% of its words stand in its source (limit 50%)"}
@@ -218,10 +225,10 @@ class TestComposer:
         good = '{"queries": [{"text": "riches", "documents": [1]}]}'
         answers = iter([said, good])
         wire.answer = lambda model, prompt: next(answers)
-        assert len(generate(ARTICLES, self.composer(wire, tmp_path), wish(1)).queries) == 1
+        assert len(generate(ARTICLES, self.composer(wire, tmp_path), request(1)).queries) == 1
         wire.answer = lambda model, prompt: said
         with pytest.raises(CallFailed, match="unusable answer"):
-            generate(ARTICLES, self.composer(wire, tmp_path), wish(1, seed=7))
+            generate(ARTICLES, self.composer(wire, tmp_path), request(1, seed=7))
 
 
 class TestWords:

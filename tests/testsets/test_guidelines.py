@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from bakeoff.testsets.folder import TaskFolder
 from bakeoff.testsets.guidelines import to_html
+from bakeoff.testsets.task_folder import TaskFolder
 from hypothesis import given
 from hypothesis import strategies as st
 

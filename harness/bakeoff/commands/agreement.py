@@ -30,7 +30,7 @@ def agreement(
     from bakeoff.core.files import write_json
     from bakeoff.report.console import console, grid
     from bakeoff.testsets.agreement import agreement as compare
-    from bakeoff.testsets.folder import TaskFolder
+    from bakeoff.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     annotators = folder.annotators()
@@ -87,7 +87,7 @@ def audit(
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars, console
     from bakeoff.testsets.audit import audit as examine
-    from bakeoff.testsets.folder import TaskFolder, settle
+    from bakeoff.testsets.task_folder import TaskFolder, settle
 
     folder = TaskFolder.open(task)
     annotators = folder.annotators()

@@ -23,9 +23,9 @@ from bakeoff.commands.testsets import (
 
 if TYPE_CHECKING:
     from bakeoff.testsets.agreement import Disagreement
-    from bakeoff.testsets.folder import Pair, TaskFolder
-    from bakeoff.testsets.next import Candidate
+    from bakeoff.testsets.label_next import Candidate
     from bakeoff.testsets.pool import Rankings
+    from bakeoff.testsets.task_folder import Pair, TaskFolder
 
 TaskArgument = Annotated[str, typer.Argument(help="The task: its folder, its task.toml, or a built-in name.")]
 LineupOption = Annotated[Path | None, typer.Option(help="The contenders; default: ./bakeoff.toml or the built-in one.")]
@@ -68,7 +68,7 @@ def pairs_(
     open_page: OpenPage = True,
 ) -> None:
     """Grade: pool the contenders' top documents, then let models or people grade them (the default)."""
-    from bakeoff.testsets.folder import TaskFolder
+    from bakeoff.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     if judge not in ("llm", "people"):
@@ -99,8 +99,8 @@ def next_(
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars, console, grid
     from bakeoff.tasks.load import load_task
-    from bakeoff.testsets.folder import TaskFolder
-    from bakeoff.testsets.next import next_pairs
+    from bakeoff.testsets.label_next import next_pairs
+    from bakeoff.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
@@ -120,7 +120,7 @@ def next_(
 
 def annotate(task: TaskArgument, who: Who = None, port: Port = 0, open_page: OpenPage = True) -> None:
     """Grade by hand, on a page that only this machine sees."""
-    from bakeoff.testsets.folder import TaskFolder
+    from bakeoff.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     _serve(folder, who, folder.pool(), port, open_page)
@@ -135,7 +135,7 @@ def adjudicate(
 ) -> None:
     """Settle what annotators disagree on, then write the ground truth."""
     from bakeoff.testsets.adjudicate import Adjudication
-    from bakeoff.testsets.folder import TaskFolder
+    from bakeoff.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     if not folder.annotators():
@@ -199,8 +199,8 @@ def _pairs(
     folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool, dry_run: bool
 ) -> list[Pair]:
     """All pairs where they are few; otherwise the pool that is there, or one that is made now."""
-    from bakeoff.testsets.folder import POOL
     from bakeoff.testsets.pool import pooled, write_pool
+    from bakeoff.testsets.task_folder import POOL
 
     if folder.size <= all_below:
         typer.echo(f"{folder.size} pairs: all of them")
@@ -278,13 +278,15 @@ def _serve(folder: TaskFolder, who: str | None, pairs: list[Pair], port: int, op
     import getpass
     import webbrowser
 
-    from bakeoff.testsets.annotate import Desk, Server
+    from bakeoff.testsets.annotate import Server
+    from bakeoff.testsets.grading_session import GradingSession
 
-    desk = Desk(folder, who or getpass.getuser(), pairs)
-    with desk.alone():
-        server = Server(desk, port)
+    session = GradingSession(folder, who or getpass.getuser(), pairs)
+    with session.alone():
+        server = Server(session, port)
         typer.echo(
-            f"{desk.done} of {len(desk.pairs)} pairs graded by {desk.who}. Open {server.address}\nCtrl-C ends it."
+            f"{session.done} of {len(session.pairs)} pairs graded by {session.who}. Open {server.address}\n"
+            "Ctrl-C ends it."
         )
         if open_page:
             webbrowser.open(server.address)
@@ -294,7 +296,8 @@ def _serve(folder: TaskFolder, who: str | None, pairs: list[Pair], port: int, op
             pass
         finally:
             server.close()
-    typer.echo(f"\n{desk.done} of {len(desk.pairs)} graded: {desk.path}\nnext: bakeoff adjudicate {folder.path.parent}")
+    typer.echo(f"\n{session.done} of {len(session.pairs)} graded: {session.path}")
+    typer.echo(f"next: bakeoff adjudicate {folder.path.parent}")
 
 
 def _effect(it: Candidate) -> str:

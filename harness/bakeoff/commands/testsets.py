@@ -94,12 +94,12 @@ def generate(
     from bakeoff.report.console import Bars
     from bakeoff.tasks.formats.native import read_articles
     from bakeoff.testsets import generate as build
-    from bakeoff.testsets.folder import write_task
+    from bakeoff.testsets.task_folder import write_task
 
     pages = read_articles(articles).articles
     existing = _existing(out, add)
     categories = build.check_categories(Lineup.read(lineup).categories if lineup else {})
-    wish = build.Wish(categories, n, seed, language, day(as_of, "--as-of"))
+    request = build.GenerationRequest(categories, n, seed, language, day(as_of, "--as-of"))
     asker = None
     extra: dict[str, Any] = {}
     if "asker" in inspect.signature(build.MAKERS.get(maker)).parameters:
@@ -107,7 +107,7 @@ def generate(
         extra = {"asker": asker}
     chosen = build.MAKERS.create(maker, **extra)
     if asker is not None and dry_run:
-        _dry_run_of_queries(chosen, pages, wish, asker)
+        _dry_run_of_queries(chosen, pages, request, asker)
         return
     try:
         if asker is not None and not offline:
@@ -115,7 +115,7 @@ def generate(
         found = build.generate(
             pages,
             chosen,
-            wish,
+            request,
             most_overlap=max_overlap,
             most_alike=max_similarity,
             existing=[entry.query_text for entry in existing.queries] if existing else (),
@@ -128,7 +128,7 @@ def generate(
     if not found.queries:
         raise InputError("no query passed", remedy="raise --max-overlap, or use --maker llm with another model")
     made = {"model": asker.model.label} if asker is not None else {}
-    content = build.query_file(found, wish, maker, existing, made)
+    content = build.query_file(found, request, maker, existing, made)
     if dry_run:
         typer.echo("dry run: nothing written")
     elif existing is not None:
@@ -154,13 +154,13 @@ def _existing(folder: Path, add: bool) -> QueryFile | None:
     return read_json(path, QueryFile) if add else None
 
 
-def _dry_run_of_queries(composer: Any, pages: Any, wish: Any, asker: Asker) -> None:
-    from bakeoff.testsets.compose import ROUNDS
+def _dry_run_of_queries(composer: Any, pages: Any, request: Any, asker: Asker) -> None:
+    from bakeoff.testsets.chat_maker import ROUNDS
 
     questions = {
         (category, number): question
-        for category in wish.categories
-        for number, question in enumerate(composer.questions(pages, category, wish))
+        for category in request.categories
+        for number, question in enumerate(composer.questions(pages, category, request))
     }
     foreseen = asker.foresee(questions)
     typer.echo(f"at most {foreseen.requests} prompts (a {ROUNDS}th of them if every query passes)")

@@ -11,7 +11,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_json
 from bakeoff.testsets.agreement import Disagreement, disagreements
-from bakeoff.testsets.folder import Annotation, Pair, Settled, TaskFolder
+from bakeoff.testsets.task_folder import Annotation, Pair, Settled, TaskFolder
 
 
 class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

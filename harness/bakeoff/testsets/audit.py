@@ -16,8 +16,8 @@ from bakeoff.evaluation.metrics import evaluate, join_arrays
 from bakeoff.statistics.constants import SEED
 from bakeoff.tasks.formats.native import GRADES
 from bakeoff.testsets.agreement import TwoWay, agreement
-from bakeoff.testsets.folder import Pair
 from bakeoff.testsets.pool import Rankings
+from bakeoff.testsets.task_folder import Pair
 
 SAMPLES = 1000
 SCALE = len(GRADES)

@@ -16,9 +16,9 @@ from bakeoff.core.files import read_bytes, read_json
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import Chunking
 from bakeoff.tasks.formats.native import Article, ArticleFile
-from bakeoff.testsets import mediawiki, rows, texts
+from bakeoff.testsets import mediawiki, source_tables, text_files
 from bakeoff.testsets.select import read_database
-from bakeoff.testsets.words import normalised
+from bakeoff.testsets.text_similarity import normalised
 
 IDS = 10**10  # numbers that stay readable, and rarely meet
 WIKIPEDIA = ("page_summaries", "articles")
@@ -102,9 +102,9 @@ def _reader(source: Path, options: Options) -> Callable[[Path, Options], Found]:
     suffix = source.suffix.lower()
     if suffix == ".json":
         return _from_json
-    if suffix in rows.FILES:
+    if suffix in source_tables.FILES:
         return _from_rows
-    known = ", ".join([*rows.FILES, ".json", "SQLite", "a folder", "a list of titles with --api"])
+    known = ", ".join([*source_tables.FILES, ".json", "SQLite", "a folder", "a list of titles with --api"])
     raise InputError(f"is of no kind that can be imported ({suffix or 'no suffix'})", file=source, remedy=known)
 
 
@@ -114,11 +114,11 @@ def _from_folder(folder: Path, options: Options) -> Found:
         path
         for path in folder.rglob("*")
         if path.is_file()
-        and path.suffix.lower() in texts.READERS
+        and path.suffix.lower() in text_files.READERS
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
     if not paths:
-        raise InputError("holds no text", file=folder, remedy=f"files ending in {', '.join(texts.READERS)}")
+        raise InputError("holds no text", file=folder, remedy=f"files ending in {', '.join(text_files.READERS)}")
     names = [path.relative_to(folder).as_posix() for path in paths]
     numbers = numbered(names)
     found = Found()
@@ -128,7 +128,7 @@ def _from_folder(folder: Path, options: Options) -> Found:
                 content = path.read_bytes().decode("utf-8-sig")
             except UnicodeDecodeError as error:
                 raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
-            title, text, fields = texts.READERS[path.suffix.lower()](content)
+            title, text, fields = text_files.READERS[path.suffix.lower()](content)
             tags = [fields.get(key, "") for key in ("categories", "tags")]
             fields["categories"] = "; ".join(filter(None, [*Path(name).parts[:-1], *tags]))
             row = {**fields, "title": title or path.stem.replace("-", " ").replace("_", " "), "text": text}
@@ -138,16 +138,16 @@ def _from_folder(folder: Path, options: Options) -> Found:
 
 
 def _from_rows(path: Path, options: Options) -> Found:
-    return _from_table(path, rows.read_file(path), options)
+    return _from_table(path, source_tables.read_file(path), options)
 
 
 def _from_database(path: Path, options: Options) -> Found:
     """A database of the `wikipedia.db` shape is joined as `select` joins it; of any other, one table is read."""
-    tables = rows.tables_of(path)
+    tables = source_tables.tables_of(path)
     if options.table is None and set(WIKIPEDIA) <= set(tables):
         articles = read_database(path, options.columns, WIKIPEDIA)
         return Found([(f"{article.page_id} {article.title}", article) for article in articles])
-    return _from_table(path, rows.read_table(path, options.table), options)
+    return _from_table(path, source_tables.read_table(path, options.table), options)
 
 
 def _from_json(path: Path, options: Options) -> Found:
@@ -173,8 +173,8 @@ def _from_wiki(path: Path, options: Options) -> Found:
     return Found([(article.title, article) for article in fetched.articles], fetched.missing)
 
 
-def _from_table(path: Path, table: Sequence[rows.Row], options: Options) -> Found:
-    columns = rows.columns_for(table, options.columns, path)
+def _from_table(path: Path, table: Sequence[source_tables.Row], options: Options) -> Found:
+    columns = source_tables.columns_for(table, options.columns, path)
     fields = [{name: row.get(column) for name, column in columns.items()} for row in table]
     names = [_name(row, place) for place, row in enumerate(fields, start=1)]
     numbers = numbered(names)
@@ -199,7 +199,7 @@ def _article(number: int, row: Mapping[str, Any]) -> Article:
         city=place("city"),
         county=place("county"),
         state=place("state"),
-        categories=list(dict.fromkeys(rows.listed(row.get("categories")))),
+        categories=list(dict.fromkeys(source_tables.listed(row.get("categories")))),
     )
 
 

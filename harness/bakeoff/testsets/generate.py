@@ -14,7 +14,7 @@ from bakeoff_providers.registry import Registry
 from bakeoff.core.progress import Progress, silent
 from bakeoff.lineup.lineup import Category
 from bakeoff.tasks.formats.native import Article, QueryEntry, QueryFile
-from bakeoff.testsets.words import overlap, similarity
+from bakeoff.testsets.text_similarity import overlap, similarity
 
 MOST_ALIKE = 0.6
 MOST_OVERLAP = 0.5
@@ -39,7 +39,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class GenerationRequest:
     """What is asked of a maker."""
 
     categories: Mapping[str, Category]
@@ -52,14 +52,14 @@ class Wish:
 class Maker(Protocol):
     """Proposes queries, best first and as many as it can: the filter takes what it needs and then stops asking."""
 
-    def drafts(self, articles: Sequence[Article], category: str, wish: Wish) -> Iterator[Draft]:
+    def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
         """Proposals for one category."""
 
 
 MAKERS: Registry[Maker] = Registry(
     "query maker",
     "bakeoff.makers",
-    {"templates": "bakeoff.testsets.templates:Templates", "llm": "bakeoff.testsets.compose:Composer"},
+    {"templates": "bakeoff.testsets.template_maker:TemplateMaker", "llm": "bakeoff.testsets.chat_maker:ChatMaker"},
 )
 
 
@@ -85,7 +85,7 @@ class Generated:
 def generate(
     articles: Sequence[Article],
     maker: Maker,
-    wish: Wish,
+    request: GenerationRequest,
     *,
     most_overlap: float = MOST_OVERLAP,
     most_alike: float = MOST_ALIKE,
@@ -95,12 +95,12 @@ def generate(
     """n queries for each category, none like another and none that its source's words give away."""
     by_id = {article.page_id: f"{article.title}\n{article.summary}" for article in articles}
     found = Generated()
-    with progress("queries", wish.n * len(wish.categories)) as advance:
-        for category, kind in wish.categories.items():
+    with progress("queries", request.n * len(request.categories)) as advance:
+        for category, kind in request.categories.items():
             taken, meant = 0, [it for it in articles if not kind.of or set(kind.of) & set(it.categories)]
-            for draft in maker.drafts(meant, category, wish) if meant else ():
+            for draft in maker.drafts(meant, category, request) if meant else ():
                 source = "\n".join(by_id[page] for page in draft.sources)
-                shared = overlap(draft.text, source, wish.language)
+                shared = overlap(draft.text, source, request.language)
                 if why := _objection(draft, shared, found, existing, most_overlap, most_alike):
                     found.dropped.append(Dropped(draft.text, category, why))
                     continue
@@ -108,9 +108,9 @@ def generate(
                 found.overlaps.append(shared)
                 taken += 1
                 advance(1)
-                if taken == wish.n:
+                if taken == request.n:
                     break
-            if taken < wish.n:
+            if taken < request.n:
                 found.short[category] = taken
     return found
 
@@ -129,14 +129,18 @@ def _objection(
 
 
 def query_file(
-    found: Generated, wish: Wish, maker: str, existing: QueryFile | None = None, extra: Mapping[str, Any] | None = None
+    generated: Generated,
+    request: GenerationRequest,
+    maker: str,
+    existing: QueryFile | None = None,
+    extra: Mapping[str, Any] | None = None,
 ) -> QueryFile:
     """The drafts with ids, behind those that were there; sources and refusals stand in the metadata."""
     entries = list(existing.queries) if existing else []
     metadata: dict[str, Any] = dict(existing.metadata) if existing else {}
     used = {entry.query_id for entry in entries}
     sources: dict[str, list[int]] = dict(metadata.get("sources", {}))
-    for draft in found.queries:
+    for draft in generated.queries:
         name = _free_id(draft.category, used)
         used.add(name)
         sources[name] = list(draft.sources)
@@ -153,12 +157,12 @@ def query_file(
         "queries": len(entries),
         "categories": list(dict.fromkeys(entry.category for entry in entries)),
         "maker": maker,
-        "language": wish.language,
-        "seed": wish.seed,
-        **({"as_of": wish.as_of.isoformat()} if wish.as_of else {}),
+        "language": request.language,
+        "seed": request.seed,
+        **({"as_of": request.as_of.isoformat()} if request.as_of else {}),
         **(extra or {}),
         "sources": sources,
-        "dropped": [*metadata.get("dropped", ()), *({"text": it.text, "why": it.why} for it in found.dropped)],
+        "dropped": [*metadata.get("dropped", ()), *({"text": it.text, "why": it.why} for it in generated.dropped)],
     }
     return QueryFile(metadata=metadata, queries=entries)
 

@@ -12,7 +12,7 @@ from bakeoff.chat.ask import Asker, Question, Unusable, read_object
 from bakeoff.core.files import write_json
 from bakeoff.core.progress import Progress, silent
 from bakeoff.tasks.formats.native import GRADES, Article, QueryEntry
-from bakeoff.testsets.folder import Annotation, Pair, TaskFolder
+from bakeoff.testsets.task_folder import Annotation, Pair, TaskFolder
 
 LONGEST = 6000  # characters of a document that a judge sees
 SAVE_EVERY = 20  # grades between two writes of the file; each answer is in the cache at once anyhow

@@ -19,7 +19,7 @@ from bakeoff.lineup.lineup import Contender, Lineup
 from bakeoff.results.verdict import detectable_difference
 from bakeoff.run.runner import Settings, run
 from bakeoff.testsets.generate import MOST_ALIKE
-from bakeoff.testsets.words import near_duplicates, overlap
+from bakeoff.testsets.text_similarity import near_duplicates, overlap
 
 MOST_RELEVANT = 0.5  # of the corpus: above it a random order looks good
 LEXICAL = 0.9  # of the oracle's score: above it words alone answer the queries

@@ -15,7 +15,7 @@ from bakeoff.core.sampling import order_key
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.schema import read_detailed
 from bakeoff.run.runner import Settings, run
-from bakeoff.testsets.folder import POOL, Pool, TaskFolder
+from bakeoff.testsets.task_folder import POOL, Pool, TaskFolder
 
 ALL_BELOW = 1000  # pairs up to which nothing is left out: a person grades so many in a day
 DEPTH = 10

@@ -17,8 +17,8 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.statistics.constants import NOISE
 from bakeoff.tasks.formats.native import GRADES
-from bakeoff.testsets.folder import Pair
 from bakeoff.testsets.pool import Rankings
+from bakeoff.testsets.task_folder import Pair
 
 
 @dataclass(frozen=True, slots=True)

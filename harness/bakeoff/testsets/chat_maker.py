@@ -9,7 +9,7 @@ import msgspec
 from bakeoff.chat.ask import Asker, Question, Unusable, read_object
 from bakeoff.core.sampling import order_key
 from bakeoff.tasks.formats.native import Article
-from bakeoff.testsets.generate import Draft, Wish
+from bakeoff.testsets.generate import Draft, GenerationRequest
 
 SHOWN = 3  # documents a prompt
 ROUNDS = 4  # prompts for each one that would do if nothing were dropped
@@ -44,25 +44,25 @@ SCHEMA = {
 }
 
 
-class Composer:
+class ChatMaker:
     """Asks for as many queries as are wanted, of other documents in each round, until the filter is content."""
 
     def __init__(self, *, asker: Asker) -> None:
         self._asker = asker
 
-    def drafts(self, articles: Sequence[Article], category: str, wish: Wish) -> Iterator[Draft]:
+    def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
         """One prompt at a time, so that no more are paid for than are needed."""
-        for number, question in enumerate(self.questions(articles, category, wish)):
-            shown = _shown(articles, category, wish.seed, number)
+        for number, question in enumerate(self.questions(articles, category, request)):
+            shown = _shown(articles, category, request.seed, number)
             known = {article.page_id for article in shown}
             for query in self._asker.ask(question, lambda text, known=known: _read(text, known)).queries:  # type: ignore[misc]
                 yield Draft(" ".join(query.text.split()), category, tuple(dict.fromkeys(query.documents)))
 
-    def questions(self, articles: Sequence[Article], category: str, wish: Wish) -> Iterator[Question]:
+    def questions(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Question]:
         """The prompts for one category, in the order in which they would be asked."""
-        for number in range(ROUNDS * -(-wish.n // SHOWN)):
-            shown = _shown(articles, category, wish.seed, number)
-            yield Question(_prompt(shown, category, wish), SCHEMA, wish.seed)
+        for number in range(ROUNDS * -(-request.n // SHOWN)):
+            shown = _shown(articles, category, request.seed, number)
+            yield Question(_prompt(shown, category, request), SCHEMA, request.seed)
 
 
 def _shown(articles: Sequence[Article], category: str, seed: int, number: int) -> list[Article]:
@@ -87,8 +87,8 @@ def _read(text: str, known: set[int]) -> _Answer:
     return answer
 
 
-def _prompt(shown: Sequence[Article], category: str, wish: Wish) -> str:
-    about = wish.categories[category].about
+def _prompt(shown: Sequence[Article], category: str, request: GenerationRequest) -> str:
+    about = request.categories[category].about
     documents = "\n\n".join(
         f"Document {article.page_id}: {article.title}\n{article.summary[:LONGEST]}" for article in shown
     )
@@ -100,11 +100,11 @@ def _prompt(shown: Sequence[Article], category: str, wish: Wish) -> str:
         "Use other words for the same thing.",
         "Make the queries differ from each other, each at most 15 words.",
     ]
-    if wish.language != "en":
-        lines.append(f"Write the queries in the language with the code “{wish.language}”.")
-    if wish.as_of is not None:
+    if request.language != "en":
+        lines.append(f"Write the queries in the language with the code “{request.language}”.")
+    if request.as_of is not None:
         lines.append(
-            f"The person asks on {wish.as_of.isoformat()}: each query must depend on that date (what is so by then, "
+            f"The person asks on {request.as_of.isoformat()}: each query must depend on that date (what is so by then, "
             "since when, how long ago), and must be answerable by what the documents say up to it."
         )
     lines.append(

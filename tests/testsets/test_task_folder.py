@@ -8,7 +8,7 @@ from bakeoff.core.files import read_json
 from bakeoff.core.paths import task_file
 from bakeoff.tasks.formats.native import GroundTruth
 from bakeoff.tasks.load import load_task
-from bakeoff.testsets.folder import Annotation, Settled, TaskFolder, decisive, majority, settle
+from bakeoff.testsets.task_folder import Annotation, Settled, TaskFolder, decisive, majority, settle
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st

@@ -9,7 +9,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.sampling import order_key
 from bakeoff.tasks.formats.native import Article
-from bakeoff.testsets.generate import Draft, Wish
+from bakeoff.testsets.generate import Draft, GenerationRequest
 from bakeoff.testsets.select import content_type
 
 GAPS = ("title", "city", "county", "state", "kind", "topic")
@@ -78,13 +78,13 @@ TEMPLATES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 AS_OF = {"en": "{query} as of {date}", "de": "{query} (Stand {date})"}
 
 
-class Templates:
+class TemplateMaker:
     """Every template with every filling, in an order drawn by the seed."""
 
-    def drafts(self, articles: Sequence[Article], category: str, wish: Wish) -> Iterator[Draft]:
+    def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
         """One draft a filling; its sources are all documents that the filling is true of."""
         proposals: dict[str, list[int]] = {}
-        for template in self._templates(category, wish):
+        for template in self._templates(category, request):
             wanted = _gaps(template)
             for article in articles:
                 for filling in _fillings(article, wanted):
@@ -92,20 +92,20 @@ class Templates:
                     pages = proposals.setdefault(text, [])
                     if article.page_id not in pages:
                         pages.append(article.page_id)
-        for text in sorted(proposals, key=lambda text: order_key(wish.seed, text)):
+        for text in sorted(proposals, key=lambda text: order_key(request.seed, text)):
             dated = text
-            if wish.as_of is not None:
-                dated = AS_OF.get(wish.language, AS_OF["en"]).format(query=text, date=wish.as_of.isoformat())
+            if request.as_of is not None:
+                dated = AS_OF.get(request.language, AS_OF["en"]).format(query=text, date=request.as_of.isoformat())
             yield Draft(dated, category, tuple(proposals[text]))
 
-    def _templates(self, category: str, wish: Wish) -> tuple[str, ...]:
-        own = wish.categories[category].templates
-        if not own and wish.language not in TEMPLATES:
+    def _templates(self, category: str, request: GenerationRequest) -> tuple[str, ...]:
+        own = request.categories[category].templates
+        if not own and request.language not in TEMPLATES:
             raise InputError(
-                f"there are no templates in {wish.language!r}", place="--language",
+                f"there are no templates in {request.language!r}", place="--language",
                 remedy=f"there are: {', '.join(TEMPLATES)}; write templates into the line-up, or use --maker llm",
             )  # fmt: skip
-        found = own or TEMPLATES[wish.language].get(category, ())
+        found = own or TEMPLATES[request.language].get(category, ())
         if not found:
             raise InputError(
                 f"category {category!r} has no templates", place="--maker",

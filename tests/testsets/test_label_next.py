@@ -6,7 +6,7 @@ import pytest
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.testsets.next import next_pairs
+from bakeoff.testsets.label_next import next_pairs
 from bakeoff.testsets.pool import pooled
 
 

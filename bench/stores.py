@@ -33,7 +33,7 @@ from bakeoff.embedding.chunking import Chunk
 from bakeoff.search import exact
 from bakeoff.search.searchers import Index
 from bakeoff.search.stores.faiss import Faiss
-from bakeoff.storelab.vector_sample import Bed, synthetic
+from bakeoff.storelab.vector_sample import VectorSample, synthetic
 
 DEPTH, TOP = 100, 100
 OVERHEAD, PRODUCT, MEMORY = 1.10, 1.2, 1.3
@@ -44,29 +44,29 @@ def main() -> int:
     missed = harness_overhead(synthetic(options.small, options.dimensions, 300), options.rounds)
     gc.collect()
     before = psutil.Process().memory_info().rss
-    bed = synthetic(options.documents, options.dimensions, options.queries)
-    missed |= memory(bed, before)
-    missed |= exact_search(bed, options.rounds)
+    sample = synthetic(options.documents, options.dimensions, options.queries)
+    missed |= memory(sample, before)
+    missed |= exact_search(sample, options.rounds)
     return int(missed)
 
 
-def harness_overhead(bed: Bed, rounds: int) -> bool:
+def harness_overhead(sample: VectorSample, rounds: int) -> bool:
     """Single queries, one thread: the call that the harness times beside a bare `index.search`, loops in turns.
 
     Each query counts with its fastest turn: on a busy machine the median tells more of the neighbours.
     """
-    print(f"\n1. One query at a time, {bed.name}, top {DEPTH + 1}, {len(bed.queries)} queries")
+    print(f"\n1. One query at a time, {sample.name}, top {DEPTH + 1}, {len(sample.queries)} queries")
     print(f"   {'index':<8}{'bare p50 ms':>13}{'harness p50 ms':>16}{'ratio':>8}{'target':>8}")
     missed = False
     for name, turns in (("Flat", 5 * rounds), ("HNSW32", 40 * rounds)):
         with tempfile.TemporaryDirectory() as folder:
-            store = Faiss(dimensions=bed.dimensions, folder=Path(folder), index=name)
-            store.add(bed.ids, bed.documents)
-        index = Index([Chunk(item, item, "") for item in bed.ids], DEPTH)
-        fastest = {search: np.full(len(bed.queries), np.inf) for search in (bare_search, harness_search)}
+            store = Faiss(dimensions=sample.dimensions, folder=Path(folder), index=name)
+            store.add(sample.ids, sample.documents)
+        index = Index([Chunk(item, item, "") for item in sample.ids], DEPTH)
+        fastest = {search: np.full(len(sample.queries), np.inf) for search in (bare_search, harness_search)}
         for turn in range(turns):
             for search in list(fastest) if turn % 2 else list(fastest)[::-1]:
-                taken = [search(store, index, query) for query in bed.queries]
+                taken = [search(store, index, query) for query in sample.queries]
                 fastest[search] = np.minimum(fastest[search], taken)
         bare, ours = (float(np.median(taken)) / 1e6 for taken in fastest.values())
         ratio = ours / bare
@@ -91,16 +91,16 @@ def harness_search(store: Faiss, index: Index, query: Any) -> int:
     return now() - start
 
 
-def exact_search(bed: Bed, rounds: int) -> bool:
+def exact_search(sample: VectorSample, rounds: int) -> bool:
     """All queries together, all cores, the fastest of several turns."""
-    print(f"\n2. Exact search, {len(bed.queries)} queries × {bed.name}, top {TOP}, the fastest of {rounds} turns")
+    print(f"\n2. Exact search, {len(sample.queries)} queries × {sample.name}, top {TOP}, the fastest of {rounds} turns")
     jobs: dict[str, Callable[[], Any]] = {
-        "bare product": lambda: product(bed),
-        "bakeoff": lambda: exact.nearest(bed.queries, bed.documents, TOP),
-        "faiss flat": faiss_flat(bed),
+        "bare product": lambda: product(sample),
+        "bakeoff": lambda: exact.nearest(sample.queries, sample.documents, TOP),
+        "faiss flat": faiss_flat(sample),
     }
     if importlib.util.find_spec("sentence_transformers"):
-        jobs["sentence-transformers"] = semantic_search(bed)
+        jobs["sentence-transformers"] = semantic_search(sample)
     else:
         print("   sentence-transformers is not installed: left out")
     times, answers = in_turns(jobs, rounds)
@@ -120,34 +120,34 @@ def exact_search(bed: Bed, rounds: int) -> bool:
     return missed
 
 
-def product(bed: Bed) -> None:
+def product(sample: VectorSample) -> None:
     """The multiplications alone, in blocks of the same size, into one buffer."""
-    out = np.empty((len(bed.queries), exact.BLOCK), dtype=np.float32)
-    for start in range(0, len(bed.documents), exact.BLOCK):
-        block = bed.documents[start : start + exact.BLOCK]
-        np.matmul(bed.queries, block.T, out=out[:, : len(block)] if len(block) < exact.BLOCK else out)
+    out = np.empty((len(sample.queries), exact.BLOCK), dtype=np.float32)
+    for start in range(0, len(sample.documents), exact.BLOCK):
+        block = sample.documents[start : start + exact.BLOCK]
+        np.matmul(sample.queries, block.T, out=out[:, : len(block)] if len(block) < exact.BLOCK else out)
 
 
-def faiss_flat(bed: Bed) -> Callable[[], Any]:
+def faiss_flat(sample: VectorSample) -> Callable[[], Any]:
     import faiss
 
-    index = faiss.IndexFlatIP(bed.dimensions)
-    index.add(bed.documents)
+    index = faiss.IndexFlatIP(sample.dimensions)
+    index.add(sample.documents)
 
     def search() -> Any:
         faiss.omp_set_num_threads(psutil.cpu_count() or 1)
-        scores, rows = index.search(bed.queries, TOP)
+        scores, rows = index.search(sample.queries, TOP)
         return rows, scores
 
     return search
 
 
-def semantic_search(bed: Bed) -> Callable[[], Any]:
+def semantic_search(sample: VectorSample) -> Callable[[], Any]:
     import torch
     from sentence_transformers.util import dot_score
     from sentence_transformers.util import semantic_search as search_all
 
-    queries, documents = torch.from_numpy(bed.queries), torch.from_numpy(bed.documents)
+    queries, documents = torch.from_numpy(sample.queries), torch.from_numpy(sample.documents)
 
     def search() -> Any:
         found = search_all(queries, documents, top_k=TOP, score_function=dot_score)
@@ -176,7 +176,7 @@ def in_turns(jobs: dict[str, Callable[[], Any]], rounds: int) -> tuple[dict[str,
     return best, answers
 
 
-def memory(bed: Bed, before: int) -> bool:
+def memory(sample: VectorSample, before: int) -> bool:
     """The peak while exact search runs, over what the process had before there were vectors."""
     process = psutil.Process()
     peak, done = process.memory_info().rss, threading.Event()
@@ -188,14 +188,14 @@ def memory(bed: Bed, before: int) -> bool:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    exact.nearest(bed.queries, bed.documents, TOP)
+    exact.nearest(sample.queries, sample.documents, TOP)
     done.set()
     watcher.join()
-    ratio = (peak - before) / bed.documents.nbytes
+    ratio = (peak - before) / sample.documents.nbytes
     failed = bool(ratio >= MEMORY)
     print(
-        f"\n3. Memory: {bed.documents.nbytes / 1e6:.0f} MB of vectors, peak {(peak - before) / 1e6:.0f} MB with them: "
-        f"{ratio:.2f} ×, target < {MEMORY} ×",
+        f"\n3. Memory: {sample.documents.nbytes / 1e6:.0f} MB of vectors, "
+        f"peak {(peak - before) / 1e6:.0f} MB with them: {ratio:.2f} ×, target < {MEMORY} ×",
         "MISSED" * failed,
     )
     return failed

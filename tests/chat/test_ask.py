@@ -70,7 +70,7 @@ def test_prose_is_told_why_and_asked_again(wire: WireServer, tmp_path: Path) -> 
     assert prompts[0] == "a pair"
     assert "there is no JSON object in it" in prompts[1]
     assert "another shape" in prompts[2]
-    assert (one.spent.requests, one.spent.unusable) == (3, 2)
+    assert (one.usage.requests, one.usage.unusable) == (3, 2)
     assert asker(wire, tmp_path).ask(Question("a pair", {}), read) == 2  # the usable answer is the one that is kept
 
 
@@ -95,7 +95,7 @@ def test_the_budget_stops_before_it_is_passed_and_what_was_paid_for_is_kept(wire
     assert one.ask(Question("2abc", {}), read) == 2
     with pytest.raises(BudgetReached):
         one.ask(Question("3abc", {}), read)  # 2.06 are spent, 2.50 more would be 4.56
-    assert one.spent.usd == pytest.approx(2.06)
+    assert one.usage.usd == pytest.approx(2.06)
     assert len(wire.chats()) == 2
     again = asker(wire, tmp_path, Budget(0.0), **prices)
     assert again.ask(Question("1abc", {}), read) == 1
@@ -118,9 +118,9 @@ def test_offline_answers_from_the_cache_alone(wire: WireServer, tmp_path: Path) 
 def test_a_dry_run_counts_what_the_cache_lacks(wire: WireServer, tmp_path: Path) -> None:
     one = asker(wire, tmp_path, price_in=10, price_out=0)
     one.ask(Question("1abc", {}), read)
-    foreseen = one.foresee({n: Question(f"{n}abc", {}) for n in range(3)})
-    assert (foreseen.asked, foreseen.cached, foreseen.requests, foreseen.prompt_tokens) == (3, 1, 2, 2)
-    assert foreseen.usd == pytest.approx(2 * 10 / 1e6)
+    estimate = one.estimate({n: Question(f"{n}abc", {}) for n in range(3)})
+    assert (estimate.asked, estimate.cached, estimate.requests, estimate.prompt_tokens) == (3, 1, 2, 2)
+    assert estimate.usd == pytest.approx(2 * 10 / 1e6)
     assert len(wire.chats()) == 1
 
 

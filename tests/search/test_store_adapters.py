@@ -53,7 +53,7 @@ def test_every_faiss_family_answers_full_lists_under_a_filter(tmp_path: Path, in
         assert len(found) == 20
         assert all(int(item) % 2 == 0 for item in found)
     assert len(store.search(clustered(1)[0], 600, {"even": True}).ids) == 300
-    assert store.size_bytes() >= 0.8 * store.theory().bytes(600)
+    assert store.size_bytes() >= 0.8 * store.size_model().bytes(600)
     assert not store.capabilities.exact
 
 

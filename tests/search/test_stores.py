@@ -307,7 +307,7 @@ def test_query_parameters_do_what_they_say(setup: Setup, servers: dict[str, str]
 
 
 def test_the_size_is_at_least_what_theory_says_of_the_vectors(filled: Store, setup: Setup) -> None:
-    theory = filled.theory()
+    theory = filled.size_model()
     assert theory.bytes(2 * ROWS) - theory.bytes(ROWS) == pytest.approx(ROWS * theory.per_document)
     size = filled.size_bytes()
     assert size is None or size >= 0.8 * theory.bytes(ROWS)

@@ -51,8 +51,8 @@ def test_an_exact_store_grows_in_proportion_and_a_server_counts() -> None:
 
 
 def test_real_stores_in_processes_of_their_own() -> None:
-    bed = synthetic(8000, 64, 10)
-    found = footprints(bed, [("faiss", {}), ("faiss", {"index": "IVF9000,Flat"})])
+    sample = synthetic(8000, 64, 10)
+    found = footprints(sample, [("faiss", {}), ("faiss", {"index": "IVF9000,Flat"})])
     flat, lists = found.stores
     assert [each.documents for each in flat.measured] == [4000, 8000]
     assert flat.measured[1].disk_bytes == pytest.approx(8000 * 64 * 4, rel=0.01)
@@ -68,9 +68,9 @@ def test_real_stores_in_processes_of_their_own() -> None:
 
 
 def test_a_servers_memory_is_its_own() -> None:
-    bed = synthetic(500, 16, 1)
+    sample = synthetic(500, 16, 1)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        found = measure("pgvector", {}, bed.documents, bed.queries[0], Path(folder))
+        found = measure("pgvector", {}, sample.documents, sample.queries[0], Path(folder))
     assert found.server_bytes is not None
     assert found.server_bytes > 1_000_000
     assert found.disk_bytes is not None
@@ -83,9 +83,9 @@ def test_vectors_from_files(tmp_path: Path) -> None:
     vectors = np.array([[3.0, 4.0]] * 20)
     np.save(tmp_path / "v.npy", vectors)
     np.save(tmp_path / "q.npy", vectors[:3])
-    bed = from_files(tmp_path / "v.npy", tmp_path / "q.npy")
-    assert bed.documents[0].tolist() == pytest.approx([0.6, 0.8])
-    assert (len(bed.documents), len(bed.queries)) == (20, 3)
+    sample = from_files(tmp_path / "v.npy", tmp_path / "q.npy")
+    assert sample.documents[0].tolist() == pytest.approx([0.6, 0.8])
+    assert (len(sample.documents), len(sample.queries)) == (20, 3)
     held = from_files(tmp_path / "v.npy", None)
     assert (len(held.documents), len(held.queries)) == (18, 2)
 

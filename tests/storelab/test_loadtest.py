@@ -12,8 +12,8 @@ import pytest
 from bakeoff.core.clock import Percentiles
 from bakeoff.search.stores.null import NullStore
 from bakeoff.storelab import loadtest as module
-from bakeoff.storelab.loadtest import Answers, Level, closed, knee, level, load, load_store, open_, sentences
-from bakeoff.storelab.tables import load_sheet, markdown
+from bakeoff.storelab.loadtest import Answers, Level, closed, knee, level, loadtest, loadtest_store, open_, sentences
+from bakeoff.storelab.tables import loadtest_sheet, markdown
 from bakeoff.storelab.vector_sample import synthetic
 from bakeoff_providers.errors import InputError
 
@@ -106,21 +106,21 @@ def test_what_must_be_said_is_said() -> None:
 
 def test_a_store_that_does_nothing_reaches_the_clients_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LIMIT", 0.1)  # the same loop twice on a busy machine: not equal, but of one kind
-    bed = synthetic(200, 8, 20)
-    found = load(NullStore(dimensions=8, folder=Path()), bed, clients=(1,), seconds=0.3)
+    sample = synthetic(200, 8, 20)
+    found = loadtest(NullStore(dimensions=8, folder=Path()), sample, clients=(1,), seconds=0.3)
     assert found.levels[0].limited
 
 
 def test_load_on_a_real_store() -> None:
-    bed = synthetic(2000, 16, 50)
-    found = load_store("faiss", {"index": "HNSW16"}, bed, clients=(1, 2), rates=(50.0,), seconds=0.3)
+    sample = synthetic(2000, 16, 50)
+    found = loadtest_store("faiss", {"index": "HNSW16"}, sample, clients=(1, 2), rates=(50.0,), seconds=0.3)
     assert [(each.kind, each.clients) for each in found.levels] == [("closed", 1), ("closed", 2), ("open", 2)]
     assert [len(samples) for samples in found.samples_ns] == [each.answered for each in found.levels]
     assert not any(each.errors for each in found.levels)
     assert found.knee in (1, 2)
-    assert "| open | 2 | 50 |" in markdown(load_sheet(found))
+    assert "| open | 2 | 50 |" in markdown(loadtest_sheet(found))
 
 
 def test_a_misspelt_store_is_told() -> None:
     with pytest.raises(InputError, match="unknown store"):
-        load_store("fais", {}, synthetic(100, 4, 5))
+        loadtest_store("fais", {}, synthetic(100, 4, 5))

@@ -9,12 +9,12 @@ from bakeoff.core.clock import Percentiles
 from bakeoff.storelab import pareto
 from bakeoff.storelab.sweep import Point, Walk, mark_fronts, parse_values, sentences, sweep
 from bakeoff.storelab.tables import markdown, sweep_sheet
-from bakeoff.storelab.vector_sample import Bed, synthetic
+from bakeoff.storelab.vector_sample import VectorSample, synthetic
 from bakeoff_providers.errors import InputError
 
 
 @pytest.fixture(scope="module")
-def bed() -> Bed:
+def sample() -> VectorSample:
     return synthetic(3000, 32, 60)
 
 
@@ -50,8 +50,8 @@ def test_words_by_hand() -> None:
     ]
 
 
-def test_more_probes_find_more_and_what_is_dominated_is_not_tried(bed: Bed) -> None:
-    found = sweep(bed, [Walk("faiss", {"index": "IVF32,Flat"}, {"nprobe": [1, 32, 40, 48]})], rounds=1, target=1)
+def test_more_probes_find_more_and_what_is_dominated_is_not_tried(sample: VectorSample) -> None:
+    found = sweep(sample, [Walk("faiss", {"index": "IVF32,Flat"}, {"nprobe": [1, 32, 40, 48]})], rounds=1, target=1)
     assert [point.query["nprobe"] for point in found.points] == [1, 32]
     assert found.pruned == 2
     assert found.points[0].recall < found.points[1].recall == 1
@@ -59,8 +59,8 @@ def test_more_probes_find_more_and_what_is_dominated_is_not_tried(bed: Bed) -> N
     assert found.sentences[0].startswith("faiss IVF32,Flat: nprobe = 32 is enough for 1 (recall@10 1.0000")
 
 
-def test_the_stores_own_grid_is_walked_and_what_cannot_be_built_says_why(bed: Bed) -> None:
-    found = sweep(bed.first(200), [Walk("faiss"), Walk("sqlite_vec")], k=5, rounds=1)
+def test_the_stores_own_grid_is_walked_and_what_cannot_be_built_says_why(sample: VectorSample) -> None:
+    found = sweep(sample.first(200), [Walk("faiss"), Walk("sqlite_vec")], k=5, rounds=1)
     exact = [point for point in found.points if point.exact]
     assert {point.label for point in exact} == {"faiss Flat", "sqlite_vec"}
     assert all(point.recall == 1 for point in exact)
@@ -69,15 +69,15 @@ def test_the_stores_own_grid_is_walked_and_what_cannot_be_built_says_why(bed: Be
     assert "too few to tell stores apart" in found.warnings[0]
 
 
-def test_several_parameters_are_walked_together(bed: Bed) -> None:
+def test_several_parameters_are_walked_together(sample: VectorSample) -> None:
     walk = Walk("faiss", {"index": "IVF16,PQ8x8,RFlat"}, {"nprobe": [1, 16], "k_factor": [1, 20]})
-    found = sweep(bed, [walk], rounds=1)
+    found = sweep(sample, [walk], rounds=1)
     recall = {(point.query["nprobe"], point.query["k_factor"]): point.recall for point in found.points}
     assert recall[16, 20] > max(recall[1, 1], recall[16, 1], recall[1, 20])
 
 
-def test_the_sheet_shows_the_fronts_and_the_curves_are_drawn(bed: Bed, tmp_path: Path) -> None:
-    found = sweep(bed, [Walk("hnswlib", {"m": 8}, {"ef": [10, 100]})], rounds=1)
+def test_the_sheet_shows_the_fronts_and_the_curves_are_drawn(sample: VectorSample, tmp_path: Path) -> None:
+    found = sweep(sample, [Walk("hnswlib", {"m": 8}, {"ef": [10, 100]})], rounds=1)
     text = markdown(sweep_sheet(found), pareto.draw(found, tmp_path))
     assert "| hnswlib m=8 | ef = " in text
     assert "![recall-size](recall-size.png)" in text
@@ -93,6 +93,6 @@ def test_values_are_read_as_what_they_look_like() -> None:
         parse_values(["ef"])
 
 
-def test_an_option_that_the_store_does_not_have_is_refused(bed: Bed) -> None:
+def test_an_option_that_the_store_does_not_have_is_refused(sample: VectorSample) -> None:
     with pytest.raises(InputError, match="no option 'speed'"):
-        sweep(bed, [Walk("faiss", {"speed": 1})])
+        sweep(sample, [Walk("faiss", {"speed": 1})])

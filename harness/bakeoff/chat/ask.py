@@ -17,7 +17,7 @@ from bakeoff.chat import CHATS
 from bakeoff.chat.answers import Answers
 from bakeoff.chat.base import ChatModel, Reply, Schema
 from bakeoff.embedding.embed import Budget, estimated_tokens
-from bakeoff.embedding.retry import Gate, RetryPolicy, Unanswered, call
+from bakeoff.embedding.retry import RateLimit, RetryPolicy, Unanswered, call
 
 T = TypeVar("T")
 ANSWER_TOKENS = 150.0  # reserved for an answer whose length nobody knows yet
@@ -28,7 +28,7 @@ class Unusable(Exception):
 
 
 @dataclass(slots=True)
-class Spent:
+class ChatUsage:
     """What the answers took."""
 
     asked: int = 0
@@ -59,12 +59,12 @@ class Asker:
     budget: Budget | None = None
     offline: bool = False
     workers: int = 4
-    spent: Spent = field(default_factory=Spent)
-    _gate: Gate = field(default_factory=Gate)
+    usage: ChatUsage = field(default_factory=ChatUsage)
+    _rate_limit: RateLimit = field(default_factory=RateLimit)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self._gate.sleep = self.policy.sleep
+        self._rate_limit.sleep = self.policy.sleep
         if self.budget is not None and self.model.price(1, 1) is None:
             raise InputError(
                 f"no price is known for {self.model.label}, so --max-cost can't be kept",
@@ -74,10 +74,10 @@ class Asker:
     def ask(self, question: Question, read: Callable[[str], T]) -> T:
         """What `read` makes of the answer. It raises Unusable; the model then is told why and asked again."""
         with self._lock:
-            self.spent.asked += 1
+            self.usage.asked += 1
             known = self.answers.get(question.prompt, question.seed) if self.answers else None
             if known is not None:
-                self.spent.cached += 1
+                self.usage.cached += 1
                 return read(known.text)
         if self.offline:
             raise Unavailable(f"--offline, and an answer of {self.model.label} is not in the cache")
@@ -89,11 +89,11 @@ class Asker:
             try:
                 return read(reply.text), reply
             except Unusable as error:
-                self.spent.unusable += 1
+                self.usage.unusable += 1
                 problem = f"\n\nYour last answer could not be used: {error}. Answer with the JSON object alone."
                 raise Unanswered(f"{self.model.label}: unusable answer: {error}") from None
 
-        (value, reply), _ = call(attempt, self.policy, self._gate)
+        (value, reply), _ = call(attempt, self.policy, self._rate_limit)
         with self._lock:
             if self.answers is not None:
                 self.answers.put(question.prompt, question.seed, reply)
@@ -124,11 +124,11 @@ class Asker:
                 for future in running:
                     future.cancel()
 
-    def foresee(self, questions: Mapping[Any, Question]) -> Spent:
+    def estimate(self, questions: Mapping[Any, Question]) -> ChatUsage:
         """What asking these would take, by the length of their prompts: the dry run."""
         missing = [q for q in questions.values() if not (self.answers and self.answers.get(q.prompt, q.seed))]
         prompts, written = estimated_tokens([q.prompt for q in missing]), ANSWER_TOKENS * len(missing)
-        return Spent(
+        return ChatUsage(
             asked=len(questions),
             cached=len(questions) - len(missing),
             requests=len(missing),
@@ -161,10 +161,10 @@ class Asker:
         if self.budget is not None:
             self.budget.settle(reserved, usd or 0.0)
         with self._lock:
-            self.spent.requests += 1
-            self.spent.prompt_tokens += used_in
-            self.spent.answer_tokens += used_out
-            self.spent.usd = None if usd is None or self.spent.usd is None else self.spent.usd + usd
+            self.usage.requests += 1
+            self.usage.prompt_tokens += used_in
+            self.usage.answer_tokens += used_out
+            self.usage.usd = None if usd is None or self.usage.usd is None else self.usage.usd + usd
         return reply
 
 

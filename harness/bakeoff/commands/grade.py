@@ -237,7 +237,7 @@ def _judge(
     bars = Bars()
     judges = [Judge(folder, asker, repeat, bars) for asker in askers for repeat in range(repeats)]
     try:
-        foreseen = [judge.asker.foresee(judge.questions(judge.open_pairs(pairs))) for judge in judges]
+        foreseen = [judge.asker.estimate(judge.questions(judge.open_pairs(pairs))) for judge in judges]
         if dry_run:
             for judge, spent in zip(judges, foreseen, strict=True):
                 typer.echo(judge.who)
@@ -256,7 +256,7 @@ def _judge(
             grade_all(judges, pairs, told)
         finally:
             for asker in askers:
-                echo_spent(asker.spent)
+                echo_spent(asker.usage)
             if folder.annotators():
                 _write_truth(folder, str(folder.path))
     finally:

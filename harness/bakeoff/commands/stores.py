@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bakeoff.storelab.tables import Sheet
-    from bakeoff.storelab.vector_sample import Bed
+    from bakeoff.storelab.vector_sample import VectorSample
 
 StoreOption = Annotated[list[str] | None, typer.Option(help="A store; again for another. Default: faiss.")]
 SetOption = Annotated[
@@ -88,19 +88,19 @@ def load(
 ) -> None:
     """Put a store under load: throughput against p95, the knee, late and dropped requests."""
     from bakeoff.report.console import Bars
-    from bakeoff.storelab.loadtest import load_store
-    from bakeoff.storelab.tables import load_sheet
+    from bakeoff.storelab.loadtest import loadtest_store
+    from bakeoff.storelab.tables import loadtest_sheet
 
     stores = _stores(store, out)
     if len(stores) > 1:
         raise InputError("one store at a time", place="--store", remedy="run it again for the other")
     options = _single(_given(set_ or [], stores)[stores[0]])
     bed = _bed(lineup, only, synthetic, dimensions, vectors, queries)
-    found = load_store(
+    found = loadtest_store(
         stores[0], options, bed, k=k, clients=sorted(clients or [1, 2, 4, 8]), rates=rate or (), seconds=seconds,
         progress=Bars(),
     )  # fmt: skip
-    _write(out, "load", found, load_sheet(found))
+    _write(out, "load", found, loadtest_sheet(found))
 
 
 def footprint(
@@ -166,7 +166,7 @@ def _single(parameters: dict[str, list[Any]]) -> dict[str, Any]:
 def _bed(
     lineup: Path | None, only: list[str] | None, synthetic: int | None, dimensions: int, vectors: Path | None,
     queries: Path | None,
-) -> Bed:  # fmt: skip
+) -> VectorSample:  # fmt: skip
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
     from bakeoff.run.runner import Settings, vectors_folder

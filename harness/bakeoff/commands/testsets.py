@@ -11,7 +11,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.commands.select import column_names, day
 
 if TYPE_CHECKING:
-    from bakeoff.chat.ask import Asker, Spent
+    from bakeoff.chat.ask import Asker, ChatUsage
     from bakeoff.embedding.embed import Budget
     from bakeoff.tasks.formats.native import QueryFile
 
@@ -138,7 +138,7 @@ def generate(
         path = write_task(out, articles, content)
         typer.echo(f"{len(found.queries)} queries: {path}\nnext: bakeoff grade {out}")
     if asker is not None:
-        echo_spent(asker.spent)
+        echo_spent(asker.usage)
 
 
 def _existing(folder: Path, add: bool) -> QueryFile | None:
@@ -162,7 +162,7 @@ def _dry_run_of_queries(composer: Any, pages: Any, request: Any, asker: Asker) -
         for category in request.categories
         for number, question in enumerate(composer.questions(pages, category, request))
     }
-    foreseen = asker.foresee(questions)
+    foreseen = asker.estimate(questions)
     typer.echo(f"at most {foreseen.requests} prompts (a {ROUNDS}th of them if every query passes)")
     echo_foreseen(foreseen)
 
@@ -204,7 +204,7 @@ def _chat_option(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def echo_spent(spent: Spent) -> None:
+def echo_spent(spent: ChatUsage) -> None:
     """What the answers took, in one line."""
     typer.echo(
         f"{spent.asked} answers: {spent.cached} from the cache, {spent.requests} requests "
@@ -212,7 +212,7 @@ def echo_spent(spent: Spent) -> None:
     )
 
 
-def echo_foreseen(spent: Spent) -> None:
+def echo_foreseen(spent: ChatUsage) -> None:
     """What asking would take, in one line."""
     typer.echo(
         f"dry run: {spent.asked} answers, {spent.cached} in the cache, {spent.requests} to ask for: about "
@@ -220,7 +220,7 @@ def echo_foreseen(spent: Spent) -> None:
     )
 
 
-def _dollars(spent: Spent) -> str:
+def _dollars(spent: ChatUsage) -> str:
     if spent.usd is None:
         return "price unknown (give price_in and price_out)"
     return f"${spent.usd:.4f}" if spent.usd else "free"

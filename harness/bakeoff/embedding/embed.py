@@ -13,7 +13,7 @@ from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, Unavailable
 
 from bakeoff.core.progress import Progress, silent
 from bakeoff.embedding.cache import Space, VectorCache
-from bakeoff.embedding.retry import Attempted, Gate, RetryPolicy, call
+from bakeoff.embedding.retry import Attempted, RateLimit, RetryPolicy, call
 
 CHARACTERS_PER_TOKEN = 4.0  # English prose; only ever used where no server has counted
 
@@ -77,11 +77,11 @@ class Embedder:
     usage: dict[Role, Usage] = field(default_factory=lambda: {role: Usage() for role in Role})
     warnings: list[str] = field(default_factory=list)
     lengths: tuple[float, float] | None = None
-    _gate: Gate = field(default_factory=Gate)
+    _rate_limit: RateLimit = field(default_factory=RateLimit)
     _spaces: dict[Role, Space] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._gate.sleep = self.policy.sleep
+        self._rate_limit.sleep = self.policy.sleep
 
     def fit(self, documents: Sequence[str]) -> None:
         """Lets a provider that learns from the corpus do so."""
@@ -175,7 +175,7 @@ class Embedder:
             self.budget.reserve(reserved)
         try:
             answer, attempted = call(
-                lambda: checked(self.provider.embed(texts, role), texts, card), self.policy, self._gate
+                lambda: checked(self.provider.embed(texts, role), texts, card), self.policy, self._rate_limit
             )
         except BaseException:
             if self.budget is not None:

@@ -48,22 +48,22 @@ def _asked_for(state: tenacity.RetryCallState) -> float | None:
 
 
 @dataclass(slots=True)
-class Gate:
+class RateLimit:
     """One provider's limit, learned from its 429s: while one call waits, the others do too."""
 
     sleep: Callable[[float], None] = time.sleep
-    _opens: float = 0.0
+    _until: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def close_for(self, seconds: float) -> None:
-        """Nobody passes for this long."""
+    def pause(self, seconds: float) -> None:
+        """No call is made for this long."""
         with self._lock:
-            self._opens = max(self._opens, time.monotonic() + seconds)
+            self._until = max(self._until, time.monotonic() + seconds)
 
-    def pass_through(self) -> None:
-        """Waits until the gate is open."""
+    def wait(self) -> None:
+        """Returns when calls may be made again."""
         with self._lock:
-            wait = self._opens - time.monotonic()
+            wait = self._until - time.monotonic()
         if wait > 0:
             self.sleep(wait)
 
@@ -76,7 +76,7 @@ class Attempted:
     retries: int = 0
 
 
-def call(make: Callable[[], T], policy: RetryPolicy, gate: Gate) -> tuple[T, Attempted]:
+def call(make: Callable[[], T], policy: RetryPolicy, rate_limit: RateLimit) -> tuple[T, Attempted]:
     """Makes the call under the policy; the time is that of the successful attempt alone."""
     attempted = Attempted()
 
@@ -84,7 +84,7 @@ def call(make: Callable[[], T], policy: RetryPolicy, gate: Gate) -> tuple[T, Att
         attempted.retries += 1
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, CallFailed) and error.status == 429 and state.next_action:
-            gate.close_for(state.next_action.sleep)
+            rate_limit.pause(state.next_action.sleep)
 
     retrying = tenacity.Retrying(
         stop=tenacity.stop_after_attempt(policy.attempts),
@@ -96,7 +96,7 @@ def call(make: Callable[[], T], policy: RetryPolicy, gate: Gate) -> tuple[T, Att
     )
 
     def timed() -> T:
-        gate.pass_through()
+        rate_limit.wait()
         start = time.perf_counter_ns()
         answer = make()
         attempted.nanoseconds = time.perf_counter_ns() - start

@@ -27,7 +27,7 @@ from bakeoff.core.clock import Machine, timed
 from bakeoff.core.progress import Progress, silent
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
-from bakeoff.storelab.vector_sample import Bed
+from bakeoff.storelab.vector_sample import VectorSample
 
 SIZES = (1_000_000, 100_000_000)
 
@@ -71,26 +71,28 @@ class Footprint(msgspec.Struct, kw_only=True):
 class Footprints(msgspec.Struct, kw_only=True):
     """`footprint.json`."""
 
-    bed: str
+    sample: str
     dimensions: int
     stores: list[Footprint]
     warnings: list[str]
     machine: Machine
 
 
-def footprints(bed: Bed, stores: Sequence[tuple[str, Mapping[str, Any]]], *, progress: Progress = silent) -> Footprints:
+def footprints(
+    sample: VectorSample, stores: Sequence[tuple[str, Mapping[str, Any]]], *, progress: Progress = silent
+) -> Footprints:
     """Every store at half and at full size."""
     machine = clock.machine()
     found = []
     folder = Path(tempfile.mkdtemp(prefix="bakeoff-footprint-"))
     try:
-        np.save(folder / "vectors.npy", bed.documents)
-        np.save(folder / "query.npy", bed.queries[0])
+        np.save(folder / "vectors.npy", sample.documents)
+        np.save(folder / "query.npy", sample.queries[0])
         with progress("footprint", 2 * len(stores)) as advance:
             for store, options in stores:
                 made = Footprint(store=store, options=dict(options))
                 try:
-                    for documents in (len(bed.documents) // 2, len(bed.documents)):
+                    for documents in (len(sample.documents) // 2, len(sample.documents)):
                         made.measured.append(_in_a_process(store, dict(options), folder, documents))
                         advance(1)
                     project(made)
@@ -100,7 +102,9 @@ def footprints(bed: Bed, stores: Sequence[tuple[str, Mapping[str, Any]]], *, pro
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     machine.load_after = clock.load()
-    return Footprints(bed=bed.name, dimensions=bed.dimensions, stores=found, warnings=bed.warnings(), machine=machine)
+    return Footprints(
+        sample=sample.name, dimensions=sample.dimensions, stores=found, warnings=sample.warnings(), machine=machine
+    )
 
 
 def _in_a_process(store: str, options: dict[str, Any], folder: Path, documents: int) -> Measured:
@@ -136,7 +140,7 @@ def measure(store: str, options: dict[str, Any], vectors: Any, query: Any, folde
     _, first = timed(lambda: made.search(query, 10))
     made.persist()
     after = resident()
-    theory = made.theory()
+    theory = made.size_model()
     found = Measured(
         documents=len(vectors),
         add_seconds=added / 1e9,

@@ -26,7 +26,7 @@ from bakeoff.core.progress import Progress, silent
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.null import NullStore
-from bakeoff.storelab.vector_sample import Bed
+from bakeoff.storelab.vector_sample import VectorSample
 
 LATE_NS = 1_000_000  # begun more than a millisecond after its time
 LIMIT = 0.8  # of what the client manages with a store that does nothing
@@ -50,12 +50,12 @@ class Level(msgspec.Struct, kw_only=True):
     limited: bool = False
 
 
-class Load(msgspec.Struct, kw_only=True):
-    """`load.json`."""
+class LoadTest(msgspec.Struct, kw_only=True):
+    """`loadtest.json`."""
 
     store: str
     options: dict[str, Any]
-    bed: str
+    sample: str
     documents: int
     dimensions: int
     k: int
@@ -148,7 +148,7 @@ def _together(
 
 def level(kind: str, clients: int, answers: Sequence[Answers], seconds: float, rate: float | None = None) -> Level:
     """All clients' samples in one heap."""
-    samples = [sample for each in answers for sample in each.samples_ns]
+    samples = [taken for client in answers for taken in client.samples_ns]
     errors: Counter[str] = sum((each.errors for each in answers), Counter())
     return Level(
         kind=kind,
@@ -164,9 +164,9 @@ def level(kind: str, clients: int, answers: Sequence[Answers], seconds: float, r
     )
 
 
-def load(
+def loadtest(
     store: Store,
-    bed: Bed,
+    sample: VectorSample,
     *,
     options: dict[str, Any] | None = None,
     k: int = 10,
@@ -175,23 +175,23 @@ def load(
     seconds: float = 5.0,
     seed: int = 42,
     progress: Progress = silent,
-) -> Load:
+) -> LoadTest:
     """Closed loops with more and more clients, then open loops at the given rates, each beside a null store."""
     machine = clock.machine()
-    null = NullStore(dimensions=bed.dimensions, folder=Path())
-    asked, nothing = _searching(store, bed, k), _searching(null, bed, k)
+    null = NullStore(dimensions=sample.dimensions, folder=Path())
+    asked, nothing = _searching(store, sample, k), _searching(null, sample, k)
     for request in range(10):
         asked(request)
     levels: list[Level] = []
     raw: list[list[int]] = []
-    with progress(f"load on {store.name}", len(clients) + len(rates)) as advance:
+    with progress(f"load test of {store.name}", len(clients) + len(rates)) as advance:
         for count in clients:
             answers, took = closed(asked, count, seconds)
             found = level("closed", count, answers, took)
             found.client_limit = level("closed", count, *closed(nothing, count, min(seconds, 1.0))).throughput
             found.limited = found.throughput >= LIMIT * found.client_limit
             levels.append(found)
-            raw.append([sample for each in answers for sample in each.samples_ns])
+            raw.append([taken for client in answers for taken in client.samples_ns])
             advance(1)
         for rate in rates:
             answers, took = open_(asked, rate, max(clients), seconds, seed=seed)
@@ -201,45 +201,45 @@ def load(
             late = sum(each.late for each in idle)
             found.limited = late > 0.05 * max(1, sum(len(each.samples_ns) for each in idle))
             levels.append(found)
-            raw.append([sample for each in answers for sample in each.samples_ns])
+            raw.append([taken for client in answers for taken in client.samples_ns])
             advance(1)
     machine.load_after = clock.load()
     best = knee(levels)
-    return Load(
+    return LoadTest(
         store=store.name,
         options=options or {},
-        bed=bed.name,
-        documents=len(bed.documents),
-        dimensions=bed.dimensions,
+        sample=sample.name,
+        documents=len(sample.documents),
+        dimensions=sample.dimensions,
         k=k,
         levels=levels,
         knee=best.clients if best else None,
         sentences=sentences(levels),
-        warnings=bed.warnings(),
+        warnings=sample.warnings(),
         machine=machine,
         samples_ns=raw,
     )
 
 
-def load_store(name: str, options: dict[str, Any], bed: Bed, **how: Any) -> Load:
+def loadtest_store(name: str, options: dict[str, Any], sample: VectorSample, **how: Any) -> LoadTest:
     """Builds the store, puts it under load, and removes it again."""
     if reason := STORES.get(name).missing(**options):
         raise Unavailable(f"{name}: {reason}")
-    folder = Path(tempfile.mkdtemp(prefix="bakeoff-load-"))
+    folder = Path(tempfile.mkdtemp(prefix="bakeoff-loadtest-"))
     try:
-        store = STORES.create(name, dimensions=bed.dimensions, folder=folder, **options)
+        store = STORES.create(name, dimensions=sample.dimensions, folder=folder, **options)
         try:
-            store.add(bed.ids, bed.documents)
+            store.add(sample.ids, sample.documents)
             store.build()
-            return load(store, bed, options=options, **how)
+            return loadtest(store, sample, options=options, **how)
         finally:
             store.discard()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _searching(store: Store, bed: Bed, k: int) -> Search:
-    queries = list(bed.queries)
+def _searching(store: Store, sample: VectorSample, k: int) -> Search:
+    queries = list(sample.queries)
     count = len(queries)
 
     def search(request: int) -> None:

@@ -20,7 +20,7 @@ from bakeoff.core.progress import Progress, silent
 from bakeoff.search import exact
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
-from bakeoff.storelab.vector_sample import Bed
+from bakeoff.storelab.vector_sample import VectorSample
 
 WARM_UP = 10
 TARGET = 0.99
@@ -64,7 +64,7 @@ class Point(msgspec.Struct, kw_only=True):
 class Sweep(msgspec.Struct, kw_only=True):
     """`sweep.json`."""
 
-    bed: str
+    sample: str
     documents: int
     dimensions: int
     queries: int
@@ -80,7 +80,7 @@ class Sweep(msgspec.Struct, kw_only=True):
 
 
 def sweep(
-    bed: Bed,
+    sample: VectorSample,
     walks: Sequence[Walk],
     *,
     k: int = 10,
@@ -90,15 +90,15 @@ def sweep(
 ) -> Sweep:
     """Builds every build setting once and asks it under every query setting that can still win."""
     machine = clock.machine()
-    _, scores = exact.nearest(bed.queries, bed.documents, k)
+    _, scores = exact.nearest(sample.queries, sample.documents, k)
     points: list[Point] = []
     not_run: dict[str, str] = {}
     pruned = 0
-    plan = [(walk, build) for walk in walks for build in _builds(walk, bed)]
+    plan = [(walk, build) for walk in walks for build in _builds(walk, sample)]
     with progress("sweep", len(plan)) as advance:
         for walk, build in plan:
             try:
-                found, left = _walked(walk, build, bed, k, rounds, scores[:, -1])
+                found, left = _walked(walk, build, sample, k, rounds, scores[:, -1])
                 points += found
                 pruned += left
             except BakeoffError as error:
@@ -107,10 +107,10 @@ def sweep(
     mark_fronts(points)
     machine.load_after = clock.load()
     return Sweep(
-        bed=bed.name,
-        documents=len(bed.documents),
-        dimensions=bed.dimensions,
-        queries=len(bed.queries),
+        sample=sample.name,
+        documents=len(sample.documents),
+        dimensions=sample.dimensions,
+        queries=len(sample.queries),
         k=k,
         rounds=rounds,
         target=target,
@@ -118,16 +118,16 @@ def sweep(
         pruned=pruned,
         not_run=not_run,
         sentences=sentences(points, target, k),
-        warnings=bed.warnings(),
+        warnings=sample.warnings(),
         machine=machine,
     )
 
 
-def _builds(walk: Walk, bed: Bed) -> list[dict[str, Any]]:
+def _builds(walk: Walk, sample: VectorSample) -> list[dict[str, Any]]:
     """Every combination of build values; the store's own grid stands in for parameters that were not named."""
     adapter = STORES.get(walk.store)
     STORES.check_options(walk.store, {**walk.fixed, **walk.values})
-    grid = dict(adapter.grid(len(bed.documents), bed.dimensions))
+    grid = dict(adapter.grid(len(sample.documents), sample.dimensions))
     named = {name: values for name, values in walk.values.items() if name not in adapter.query}
     if named:
         grid = {}
@@ -136,17 +136,17 @@ def _builds(walk: Walk, bed: Bed) -> list[dict[str, Any]]:
 
 
 def _walked(
-    walk: Walk, build: dict[str, Any], bed: Bed, k: int, rounds: int, last: exact.Similarities
+    walk: Walk, build: dict[str, Any], sample: VectorSample, k: int, rounds: int, last: exact.Similarities
 ) -> tuple[list[Point], int]:
     folder = Path(tempfile.mkdtemp(prefix="bakeoff-sweep-"))
     store: Store | None = None
     try:
         options = {**walk.fixed, **build}
-        store = STORES.create(walk.store, dimensions=bed.dimensions, folder=folder, **options)
+        store = STORES.create(walk.store, dimensions=sample.dimensions, folder=folder, **options)
         made = store
-        _, added = timed(lambda: made.add(bed.ids, bed.documents))
+        _, added = timed(lambda: made.add(sample.ids, sample.documents))
         _, built = timed(made.build)
-        size, theory = store.size_bytes(), store.theory().bytes(len(bed.documents))
+        size, theory = store.size_bytes(), store.size_model().bytes(len(sample.documents))
         points: list[Point] = []
         pruned = 0
         for query in _settings(store, walk):
@@ -154,7 +154,7 @@ def _walked(
                 pruned += 1
                 continue
             store.tune(**query)
-            recall, samples = _asked(store, bed, k, rounds, last)
+            recall, samples = _asked(store, sample, k, rounds, last)
             points.append(
                 Point(
                     store=walk.store,
@@ -187,20 +187,22 @@ def _no_cheaper(query: Mapping[str, Any], point: Point) -> bool:
     return all(query[name] >= point.query[name] for name in query)
 
 
-def _asked(store: Store, bed: Bed, k: int, rounds: int, last: exact.Similarities) -> tuple[float, list[int]]:
+def _asked(
+    store: Store, sample: VectorSample, k: int, rounds: int, last: exact.Similarities
+) -> tuple[float, list[int]]:
     """Recall by score from the first round, times from all."""
-    for query in bed.queries[:WARM_UP]:
+    for query in sample.queries[:WARM_UP]:
         store.search(query, k)
     samples: list[int] = []
     recalls: list[float] = []
     for turn in range(rounds):
-        for place, query in enumerate(bed.queries):
+        for place, query in enumerate(sample.queries):
             start = clock.now()
             hits = store.search(query, k)
             samples.append(clock.now() - start)
             if turn == 0:
-                found = bed.documents[[int(item) for item in hits.ids]] @ query
-                recalls.append(exact.recall(found, float(last[place]), min(k, len(bed.documents))))
+                found = sample.documents[[int(item) for item in hits.ids]] @ query
+                recalls.append(exact.recall(found, float(last[place]), min(k, len(sample.documents))))
     return float(np.mean(recalls)), samples
 
 

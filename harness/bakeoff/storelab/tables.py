@@ -9,7 +9,7 @@ import msgspec
 
 from bakeoff.core.clock import Machine
 from bakeoff.storelab.footprint import Footprints
-from bakeoff.storelab.loadtest import Load
+from bakeoff.storelab.loadtest import LoadTest
 from bakeoff.storelab.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def sweep_sheet(sweep: Sweep) -> Sheet:
     ]
     beaten = len(sweep.points) - len(kept)
     return Sheet(
-        title=f"Sweep: {sweep.bed}, {sweep.queries} queries × {sweep.rounds}, top {sweep.k}",
+        title=f"Sweep: {sweep.sample}, {sweep.queries} queries × {sweep.rounds}, top {sweep.k}",
         sentences=sweep.sentences,
         tables=[(heads, rows)],
         remarks=[
@@ -62,7 +62,7 @@ def sweep_sheet(sweep: Sweep) -> Sheet:
     )
 
 
-def load_sheet(load: Load) -> Sheet:
+def loadtest_sheet(load: LoadTest) -> Sheet:
     """One row a load."""
     heads = ["loop", ">clients", ">asked for/s", ">answered/s", ">p50 ms", ">p95 ms", ">p99 ms", ">n", ">late",
              ">dropped", ">errors", ">client's limit/s", ""]  # fmt: skip
@@ -90,7 +90,7 @@ def load_sheet(load: Load) -> Sheet:
     ]
     options = "".join(f" {name}={value}" for name, value in load.options.items())
     return Sheet(
-        title=f"Load on {load.store}{options}: {load.bed}, top {load.k}",
+        title=f"Load on {load.store}{options}: {load.sample}, top {load.k}",
         sentences=load.sentences,
         tables=[(heads, rows)],
         remarks=[
@@ -147,7 +147,7 @@ def footprint_sheet(found: Footprints) -> Sheet:
         for projection in each.projections
     ]
     return Sheet(
-        title=f"Footprint: {found.bed}",
+        title=f"Footprint: {found.sample}",
         tables=[(heads, rows), (ahead, further)],
         remarks=[
             "Memory is what this process grew by; server is all of a server's processes. The second table extends the "

@@ -20,7 +20,7 @@ HELD_OUT = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Bed:
+class VectorSample:
     """Documents to be put into a store and queries to be asked, all of unit length."""
 
     name: str
@@ -37,9 +37,9 @@ class Bed:
         """Of every vector."""
         return int(self.documents.shape[1])
 
-    def first(self, documents: int) -> Bed:
+    def first(self, documents: int) -> VectorSample:
         """The same with fewer documents."""
-        return Bed(self.name, self.documents[:documents], self.queries)
+        return VectorSample(self.name, self.documents[:documents], self.queries)
 
     def warnings(self) -> list[str]:
         """What keeps figures from these vectors from being trusted."""
@@ -48,12 +48,12 @@ class Bed:
         return []
 
 
-def synthetic(documents: int, dimensions: int, queries: int = HELD_OUT, seed: int = 42) -> Bed:
+def synthetic(documents: int, dimensions: int, queries: int = HELD_OUT, seed: int = 42) -> VectorSample:
     """Unit vectors around √n centres: isotropic ones lie in no order that any index could use."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((max(2, round(documents**0.5)), dimensions), dtype=np.float32)
     name = f"{documents} × {dimensions} clustered, seed {seed}"
-    return Bed(name, clustered(documents, centres, rng), clustered(queries, centres, rng))
+    return VectorSample(name, clustered(documents, centres, rng), clustered(queries, centres, rng))
 
 
 def clustered(rows: int, centres: Vectors, rng: np.random.Generator) -> Vectors:
@@ -68,21 +68,21 @@ def clustered(rows: int, centres: Vectors, rng: np.random.Generator) -> Vectors:
     return made
 
 
-def from_files(vectors: Path, queries: Path | None) -> Bed:
+def from_files(vectors: Path, queries: Path | None) -> VectorSample:
     """Arrays as numpy saves them; without queries, the last documents are kept back to ask with."""
     documents = _read(vectors)
     if queries is not None:
         asked = _read(queries)
         if asked.shape[1] != documents.shape[1]:
             raise InputError(f"has {asked.shape[1]} dimensions, the documents {documents.shape[1]}", file=queries)
-        return Bed(vectors.name, documents, asked)
+        return VectorSample(vectors.name, documents, asked)
     held = min(HELD_OUT, len(documents) // 10)
     if not held:
         raise InputError("has too few rows to keep some back as queries", file=vectors, remedy="give --queries")
-    return Bed(vectors.name, documents[:-held], documents[-held:])
+    return VectorSample(vectors.name, documents[:-held], documents[-held:])
 
 
-def from_lineup(lineup: Lineup, settings: Settings) -> Bed:
+def from_lineup(lineup: Lineup, settings: Settings) -> VectorSample:
     """The first dense contender's own vectors: its task embedded as a run would, through the cache."""
     from bakeoff.run.prepare import Embeddings
     from bakeoff.tasks.kinds import load_kind
@@ -107,7 +107,7 @@ def from_lineup(lineup: Lineup, settings: Settings) -> Bed:
         embeddings.close()
     variant = contender.variant.fitted(vectors)
     name = f"{task.name} by {contender.model or contender.provider}"
-    return Bed(name, variant.documents(vectors), variant.queries(queries))
+    return VectorSample(name, variant.documents(vectors), variant.queries(queries))
 
 
 def _read(file: Path) -> Vectors:

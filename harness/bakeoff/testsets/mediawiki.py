@@ -13,7 +13,7 @@ from bakeoff_providers.errors import BakeoffError, CallFailed, InputError
 from bakeoff_providers.failures import failure
 
 from bakeoff.core.progress import Progress, silent
-from bakeoff.embedding.retry import Gate, RetryPolicy, call
+from bakeoff.embedding.retry import RateLimit, RetryPolicy, call
 from bakeoff.tasks.formats.native import Article
 from bakeoff.testsets.select import typed
 
@@ -46,13 +46,13 @@ def fetch(
     for title in wanted:
         if "|" in title:
             raise InputError(f"{title!r} is no title: it has a bar in it")
-    policy, gate = policy or RetryPolicy(), Gate()
-    gate.sleep = policy.sleep
+    policy, rate_limit = policy or RetryPolicy(), RateLimit()
+    rate_limit.sleep = policy.sleep
     fetched, size = Fetched(), 1 if whole else TITLES
     with progress("pages", len(wanted)) as advance:
         for first in range(0, len(wanted), size):
             part = wanted[first : first + size]
-            _fetch_part(part, api, whole, fetched, lambda url: call(lambda: _get(url, timeout), policy, gate)[0])
+            _fetch_part(part, api, whole, fetched, lambda url: call(lambda: _get(url, timeout), policy, rate_limit)[0])
             advance(len(part))
     return fetched
 

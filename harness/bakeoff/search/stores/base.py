@@ -38,7 +38,7 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True)
-class Theory:
+class SizeModel:
     """Bytes that the index needs by its construction, whatever its file format adds."""
 
     per_document: float
@@ -154,7 +154,7 @@ class Store(ABC):
         return sum(_taken(file) for file in self.folder.rglob("*") if file.is_file())
 
     @abstractmethod
-    def theory(self) -> Theory:
+    def size_model(self) -> SizeModel:
         """The size by construction, with its formula in words of n documents and d dimensions."""
 
     def processes(self) -> list[int]:
@@ -198,9 +198,9 @@ def _unit(vectors: Vectors, ids: Sequence[str]) -> Vectors:
     return vectors
 
 
-def graph_bytes(dimensions: int, m: int, *, vector_bytes: float | None = None) -> Theory:
+def graph_bytes(dimensions: int, m: int, *, vector_bytes: float | None = None) -> SizeModel:
     """HNSW: the vector, 2M links of 4 bytes on the lowest level, and M more for one in M − 1 on each level above."""
     vector = 4 * dimensions if vector_bytes is None else vector_bytes
     upper = 4 * m / max(m - 1, 1)
     shown = "4d" if vector_bytes is None else f"{vector_bytes:g}"
-    return Theory(vector + 8 * m + upper, 0, f"n · ({shown} + 8·{m} + 4·{m}/{max(m - 1, 1)})")
+    return SizeModel(vector + 8 * m + upper, 0, f"n · ({shown} + 8·{m} + 4·{m}/{max(m - 1, 1)})")

@@ -14,7 +14,7 @@ from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import Capabilities, Grid, Store, Theory, graph_bytes
+from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
 from bakeoff.search.stores.servers import collection_name, listeners, refuse_password
 
 URL = "CHROMA_URL"
@@ -151,7 +151,7 @@ class Chroma(Store):
         """Files where it has them; neither memory nor a server tells."""
         return super().size_bytes() if self.mode == "persistent" else None
 
-    def theory(self) -> Theory:
+    def size_model(self) -> SizeModel:
         """A graph with its vectors."""
         return graph_bytes(self.dimensions, self.max_neighbors)
 

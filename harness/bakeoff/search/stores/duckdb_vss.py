@@ -13,7 +13,7 @@ from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import Capabilities, Grid, Store, Theory, graph_bytes
+from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
 
 
 class DuckdbVss(Store):
@@ -129,10 +129,10 @@ class DuckdbVss(Store):
         self.persist()
         return super().size_bytes() or 0
 
-    def theory(self) -> Theory:
+    def size_model(self) -> SizeModel:
         """The vectors twice: in the table and in the graph."""
         graph = graph_bytes(self.dimensions, self.m)
-        return Theory(graph.per_document + 4 * self.dimensions, 0, f"{graph.formula} + n · 4d")
+        return SizeModel(graph.per_document + 4 * self.dimensions, 0, f"{graph.formula} + n · 4d")
 
     def close(self) -> None:
         """Lets go of the file."""

@@ -12,7 +12,7 @@ from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.filters import Condition
-from bakeoff.search.stores.base import Capabilities, Grid, Theory, graph_bytes
+from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.id_map import Labels
 from bakeoff.search.stores.numbered import SCAN_BELOW, Found, NumberedStore
 
@@ -183,7 +183,7 @@ class Faiss(NumberedStore):
         """The index as FAISS would write it to disk."""
         return int(self._faiss.serialize_index(self._index).nbytes)
 
-    def theory(self) -> Theory:
+    def size_model(self) -> SizeModel:
         """From the code size that the index declares; links for a graph, ids for lists, originals for refining."""
         parts = self._parts
         if parts.graph is not None:
@@ -191,18 +191,18 @@ class Faiss(NumberedStore):
             inner = graph_bytes(self.dimensions, m, vector_bytes=parts.graph.storage.sa_code_size())
         elif parts.lists is not None:
             lists, code = int(parts.lists.nlist), int(parts.lists.code_size)
-            inner = Theory(code + 8, 4 * lists * self.dimensions, f"n · ({code} + 8) + 4·{lists}·d")
+            inner = SizeModel(code + 8, 4 * lists * self.dimensions, f"n · ({code} + 8) + 4·{lists}·d")
         else:
             code = int(parts.inner.sa_code_size())
-            inner = Theory(code, 0, f"n · {code}")
+            inner = SizeModel(code, 0, f"n · {code}")
         if hasattr(parts.inner, "pq"):
             books = int(parts.inner.pq.ksub)
             fixed = inner.fixed + 4 * books * self.dimensions
-            inner = Theory(inner.per_document, fixed, f"{inner.formula} + 4·{books}·d")
+            inner = SizeModel(inner.per_document, fixed, f"{inner.formula} + 4·{books}·d")
         if parts.refine is None:
             return inner
         exact = int(parts.refine.refine_index.sa_code_size())
-        return Theory(inner.per_document + exact, inner.fixed, f"{inner.formula} + n · {exact}")
+        return SizeModel(inner.per_document + exact, inner.fixed, f"{inner.formula} + n · {exact}")
 
 
 class _Parts:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from bakeoff_providers.base import Vectors
 
-from bakeoff.search.stores.base import Capabilities, Grid, Theory, graph_bytes
+from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.id_map import Labels
 from bakeoff.search.stores.numbered import Found, NumberedStore
 
@@ -85,6 +85,6 @@ class Hnswlib(NumberedStore):
         """The index as it would be written, without the room that it keeps free."""
         return int(self._index.index_file_size())
 
-    def theory(self) -> Theory:
+    def size_model(self) -> SizeModel:
         """A graph with its vectors."""
         return graph_bytes(self.dimensions, self.m)

@@ -12,7 +12,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import Capabilities, Grid, Store, Theory, graph_bytes
+from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
 
 TRAINABLE = 256  # fewer rows than this train no quantiser, and need no index
 KINDS = {"IVF_FLAT": "IvfFlat", "IVF_SQ": "IvfSq", "IVF_PQ": "IvfPq", "IVF_HNSW_SQ": "HnswSq", "IVF_HNSW_PQ": "HnswPq"}
@@ -122,15 +122,15 @@ class LanceDB(Store):
             asked = asked.where(" and ".join(clauses), prefilter=True)
         return asked.limit(k).select(["id", "_distance"])
 
-    def theory(self) -> Theory:
+    def size_model(self) -> SizeModel:
         """The columns, and the index's own copy of the vectors in fewer bits."""
         if self.index == "none":
-            return Theory(4 * self.dimensions, 0, "n · 4d")
+            return SizeModel(4 * self.dimensions, 0, "n · 4d")
         code = BYTES[self.index] * self.dimensions
         if "HNSW" in self.index:
             graph = graph_bytes(self.dimensions, self.m, vector_bytes=code)
-            return Theory(4 * self.dimensions + graph.per_document, 0, f"n · 4d + {graph.formula}")
-        return Theory(4 * self.dimensions + code + 8, 0, f"n · (4d + {code:g} + 8)")
+            return SizeModel(4 * self.dimensions + graph.per_document, 0, f"n · 4d + {graph.formula}")
+        return SizeModel(4 * self.dimensions + code + 8, 0, f"n · (4d + {code:g} + 8)")
 
 
 def _hits(asked: Any) -> Hits:

@@ -8,7 +8,7 @@ from bakeoff_providers.base import Vectors
 
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import Capabilities, Store, Theory
+from bakeoff.search.stores.base import Capabilities, SizeModel, Store
 
 
 class NullStore(Store):
@@ -30,6 +30,6 @@ class NullStore(Store):
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:  # noqa: ARG002
         return Hits([], [])
 
-    def theory(self) -> Theory:
+    def size_model(self) -> SizeModel:
         """Nothing."""
-        return Theory(0, 0, "0")
+        return SizeModel(0, 0, "0")

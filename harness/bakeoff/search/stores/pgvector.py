@@ -16,7 +16,7 @@ from bakeoff_providers.registry import missing_modules
 
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import Capabilities, Grid, Store, Theory, graph_bytes
+from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
 from bakeoff.search.stores.servers import collection_name, family, refuse_password
 
 URL = "PGVECTOR_URL"
@@ -210,16 +210,16 @@ class PgVector(Store):
         (size,) = self._connection.execute(f"select pg_total_relation_size('{self._table}')").fetchone()
         return int(size)
 
-    def theory(self) -> Theory:
+    def size_model(self) -> SizeModel:
         """The rows, and the index with a copy of the vectors."""
         row = 4 * self.dimensions + 8
         if self.index == "none":
-            return Theory(row, 0, "n · (4d + 8)")
+            return SizeModel(row, 0, "n · (4d + 8)")
         width = 4 if self._vector[0] == "embedding" else 2
         if self.index == "ivfflat":
-            return Theory(row + width * self.dimensions + 8, 0, f"n · (4d + 8) + n · ({width}d + 8)")
+            return SizeModel(row + width * self.dimensions + 8, 0, f"n · (4d + 8) + n · ({width}d + 8)")
         graph = graph_bytes(self.dimensions, self.m, vector_bytes=width * self.dimensions)
-        return Theory(row + graph.per_document, 0, f"n · (4d + 8) + {graph.formula}")
+        return SizeModel(row + graph.per_document, 0, f"n · (4d + 8) + {graph.formula}")
 
     def processes(self) -> list[int]:
         """The server with all of its processes, if it runs on this machine."""

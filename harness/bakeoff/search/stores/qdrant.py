@@ -15,7 +15,7 @@ from bakeoff_providers.registry import missing_modules
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import Capabilities, Grid, Store, Theory, graph_bytes
+from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
 from bakeoff.search.stores.servers import collection_name, listeners, refuse_password
 
 URL = "QDRANT_URL"
@@ -115,7 +115,7 @@ class Qdrant(Store):
         """Files, where they are ours."""
         return None if self._url else super().size_bytes()
 
-    def theory(self) -> Theory:
+    def size_model(self) -> SizeModel:
         """A graph with its vectors."""
         return graph_bytes(self.dimensions, self.m)
 

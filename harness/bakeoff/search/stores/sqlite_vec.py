@@ -11,7 +11,7 @@ from bakeoff_providers.base import Vectors
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import Capabilities, Store, Theory
+from bakeoff.search.stores.base import Capabilities, SizeModel, Store
 
 MOST = 4096  # sqlite-vec answers no larger k; beyond, its distance function and a sort do
 
@@ -113,9 +113,9 @@ class SqliteVec(Store):
         self._connection.execute("pragma wal_checkpoint(truncate)")
         return super().size_bytes() or 0
 
-    def theory(self) -> Theory:
+    def size_model(self) -> SizeModel:
         """The vectors and nothing else."""
-        return Theory(4 * self.dimensions, 0, "n · 4d")
+        return SizeModel(4 * self.dimensions, 0, "n · 4d")
 
     def close(self) -> None:
         """All threads' connections."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from bakeoff_providers.base import Vectors
 
-from bakeoff.search.stores.base import Capabilities, Grid, Theory, graph_bytes
+from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.id_map import Labels
 from bakeoff.search.stores.numbered import Found, NumberedStore
 
@@ -91,6 +91,6 @@ class USearch(NumberedStore):
         """The index as it would be written."""
         return int(self._index.serialized_length)
 
-    def theory(self) -> Theory:
+    def size_model(self) -> SizeModel:
         """A graph with its vectors."""
         return graph_bytes(self.dimensions, self.connectivity, vector_bytes=BYTES[self.dtype] * self.dimensions)

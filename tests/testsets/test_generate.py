@@ -234,7 +234,10 @@ class TestComposer:
 class TestWords:
     def test_by_hand(self) -> None:
         assert overlap("mines in Utah", "A mine. Utah!") == 1
+        assert overlap("mining", "miners") == 0  # Snowball keeps the agent apart: miner is not mine
         assert overlap("the of and", "anything") == 1  # nothing but stop words can't be found otherwise
+        assert overlap("rote Häuser", "das rote Haus", "de") == 1  # by Snowball's German stemmer
+        assert overlap("rote Häuser", "das rote Haus", "zh") == 0.5  # no stemmer: words as they are
         assert similarity("Old roads", "old  ROADS!") == 1
         assert similarity("abc", "xyz") == 0
         # " abc " and " abd ": pieces " ab", "abc", "bc " and " ab", "abd", "bd ": one of five is shared

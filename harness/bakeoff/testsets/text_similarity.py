@@ -8,22 +8,39 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from math import ceil
+from typing import Any
 
-ENDINGS = ("ing", "ed", "es", "en", "er", "s", "e")
 LETTERS = 3  # letters a piece, when two queries are compared
 
 
 @lru_cache(maxsize=20_000)
 def content_words(text: str, language: str = "en") -> frozenset[str]:
-    """The words that carry meaning, without their commonest endings: `mines` and `mining` are one."""
+    """The stems of the words that carry meaning: `mines` and `mining` are one.
+
+    A language without stop words or without a stemmer of its own is compared with what there is.
+    """
     import bm25s
 
-    stop = {"en": "en_plus"}.get(language, language)
+    stop_words, stemmer = _language_tools(language)
+    tokens = bm25s.tokenize([text], stopwords=stop_words, stemmer=stemmer, return_ids=False, show_progress=False)
+    return frozenset(tokens[0])
+
+
+@lru_cache
+def _language_tools(language: str) -> tuple[str | None, Any]:
+    """The names of bm25s's stop words and Snowball's stemmer for a language code, None where there is none."""
+    import bm25s
+    import Stemmer
+
+    stop_words: str | None = {"en": "en_plus"}.get(language, language)
     try:
-        tokens = bm25s.tokenize([text], stopwords=stop, return_ids=False, show_progress=False)
-    except ValueError:  # a language without a list of stop words
-        tokens = bm25s.tokenize([text], stopwords=None, return_ids=False, show_progress=False)
-    return frozenset(_stem(word) for word in tokens[0])
+        bm25s.tokenize([""], stopwords=stop_words, show_progress=False)
+    except ValueError:
+        stop_words = None
+    try:
+        return stop_words, Stemmer.Stemmer(language)
+    except KeyError:
+        return stop_words, None
 
 
 def overlap(query: str, source: str, language: str = "en") -> float:
@@ -70,10 +87,3 @@ def _pieces(text: str) -> frozenset[str]:
         if padded.strip()
         else frozenset()
     )
-
-
-def _stem(word: str) -> str:
-    for ending in ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word

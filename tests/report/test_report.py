@@ -15,8 +15,8 @@ import pytest
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import report_files
 from bakeoff.report.charts import MISSING, pictures
-from bakeoff.report.exports import csv_text, json_bytes, latex, markdown, records
-from bakeoff.report.matrix import advice, heads, notes, ordered_rows, table
+from bakeoff.report.exports import csv_text, json_bytes, latex, markdown
+from bakeoff.report.matrix import advice, heads, notes, table
 from bakeoff.report.page_data import embedded, payload
 from bakeoff.report.plots import charts, pareto
 from bakeoff.report.provenance import lineup_text, task_facts, use_table
@@ -24,6 +24,7 @@ from bakeoff.report.result_page import page
 from bakeoff.results.recommend import recommend
 from bakeoff.results.record import record
 from bakeoff.results.schema import Detailed, Summary, read_detailed, read_summary
+from bakeoff.results.tables import matrix_table, ordered_rows
 from bakeoff.run.runner import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -219,7 +220,7 @@ def test_without_the_extra_the_page_says_what_to_install(
 def test_csv_and_json_hold_the_unrounded_figures(result: tuple[Summary, Detailed]) -> None:
     summary, _ = result
     read = list(csv.DictReader(io.StringIO(csv_text(summary))))
-    assert [row["contender"] for row in read] == [row["contender"] for row in records(summary)]
+    assert [row["contender"] for row in read] == [row["contender"] for row in matrix_table(summary)]
     best = next(row for row in summary.rows if row.label == read[0]["contender"])
     assert float(read[0]["ndcg@10"]) == best.measures["ndcg@10"].mean
     assert read[-1]["not_run"] == "VOYAGE_API_KEY is not set"

@@ -16,9 +16,10 @@ from bakeoff.cli import main
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.junit import junit
-from bakeoff.results.compare import Result, compare_results, read_results
+from bakeoff.results.compare import compare_results, read_results
 from bakeoff.results.gate import gate
 from bakeoff.results.record import record
+from bakeoff.results.result import Result
 from bakeoff.run.runner import run
 from bakeoff_providers.errors import InputError
 

@@ -23,14 +23,11 @@ def compare(
     format_: Annotated[Literal["table", "json"], typer.Option("--format", "-f", help="How to print.")] = "table",
 ) -> None:
     """Compare contenders of one result, or the same contenders of several, pair by pair."""
-    from bakeoff.evaluation.measures import Measure
     from bakeoff.report import comparison
     from bakeoff.report.console import console
     from bakeoff.results.compare import compare_results, read_results
 
-    read = read_results(results)
-    chosen = Measure.parse(measure or read[0].summary.verdict.measure)
-    found = compare_results(read, chosen, contender or (), all_pairs=all_pairs)
+    found = compare_results(read_results(results), measure, contender or (), all_pairs=all_pairs)
     if format_ == "json":
         typer.echo(comparison.as_json(found, queries), nl=False)
     else:
@@ -50,7 +47,6 @@ def gate(
 ) -> None:
     """Fail (1) if a contender dropped, by more than allowed and significantly; 2 if the two can't be compared."""
     from bakeoff.core.files import write_atomic
-    from bakeoff.evaluation.measures import Measure
     from bakeoff.report import comparison
     from bakeoff.report.console import console
     from bakeoff.report.junit import junit as junit_xml
@@ -58,9 +54,7 @@ def gate(
     from bakeoff.results.gate import gate as check
 
     new, old = read_results([result, baseline])
-    verdict = check(
-        new, old, Measure.parse(measure or old.summary.verdict.measure), max_drop, contender or (), alpha=alpha
-    )
+    verdict = check(new, old, measure, max_drop, contender or (), alpha=alpha)
     if junit is not None:
         write_atomic(junit, junit_xml(verdict))
     for reason in verdict.refused:

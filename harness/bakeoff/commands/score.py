@@ -31,13 +31,11 @@ def score(
     from bakeoff.report.console import console
     from bakeoff.results.score import DEFAULT_MEASURES, run_names
     from bakeoff.results.score import score as score_runs
-    from bakeoff.tasks.formats.trec import measures_of, read_qrels, read_run
+    from bakeoff.tasks.formats.trec import read_qrels
 
-    measures = list(dict.fromkeys(found for text in measure or DEFAULT_MEASURES for found in measures_of(text)))
-    names = run_names(runs)
+    named = dict(zip(run_names(runs), runs, strict=True))
     judgments = read_qrels(qrels, drop_negative=drop_negative)
-    read = {name: read_run(path) for name, path in zip(names, runs, strict=True)}
-    scored = score_runs(judgments, read, measures, rel=rel, answered=answered, seed=seed)
+    scored = score_runs(judgments, named, measure or DEFAULT_MEASURES, rel=rel, answered=answered, seed=seed)
     match format_:
         case "table":
             console().print(scores.terminal(scored, per_query=per_query))

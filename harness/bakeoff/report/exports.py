@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from bakeoff.core.markdown import inert, markdown_table, section_lines
-from bakeoff.report.matrix import LEGEND, Cell, advice, columns, headline, heads, made, notes, ordered_rows, table
-from bakeoff.results.recommend import index_mb
-from bakeoff.results.schema import Row, Summary
+from bakeoff.report.matrix import LEGEND, Cell, advice, headline, heads, made, notes, table
+from bakeoff.results.schema import Summary
+from bakeoff.results.tables import matrix_table, ordered_rows
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -70,40 +70,9 @@ def _tex(text: str) -> str:
     return re.sub(r"[\\&%$#_{}~^★≈✓✗–×≥<>]", lambda found: _LATEX[found[0]], " ".join(text.split()))
 
 
-def records(summary: Summary) -> list[dict[str, Any]]:
-    """One flat record a row with unrounded figures."""
-    return [_record(row, summary) for row in ordered_rows(summary)]
-
-
-def _record(row: Row, summary: Summary) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "contender": row.label, "kind": row.kind, "provider": row.provider, "model": row.model, "store": row.store,
-        "local": row.local, "not_run": row.not_run,
-    }  # fmt: skip
-    for measure in columns(summary):
-        value = row.measures.get(measure)
-        found[measure] = value.mean if value else None
-        found[f"{measure} low"] = value.low if value else None
-        found[f"{measure} high"] = value.high if value else None
-        found[f"{measure} tied with best"] = row.ties.get(measure)
-    latency, cost = row.latency, row.cost
-    found |= {
-        "embed p50 ms": latency.embed.p50 if latency else None,
-        "search p50 ms": latency.search.p50 if latency else None,
-        "total p95 ms": latency.total.p95 if latency else None,
-        "samples": latency.total.n if latency else None,
-        "timing doubts": "; ".join(latency.doubts) if latency else None,
-        "cost usd": cost.usd if cost else None,
-        "usd per million documents": cost.usd_per_million_documents if cost else None,
-        "dimensions": row.dimensions,
-        "index mb": index_mb(row),
-    }
-    return found
-
-
 def csv_text(summary: Summary) -> str:
     """`matrix.csv`; a text that a spreadsheet would run as a formula is quoted away."""
-    rows = records(summary)
+    rows = matrix_table(summary)
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -126,6 +95,6 @@ def json_bytes(summary: Summary) -> bytes:
         "tie_group": summary.verdict.tie_group,
         "sentences": summary.verdict.sentences,
         "recommendations": summary.verdict.recommendations,
-        "rows": records(summary),
+        "rows": matrix_table(summary),
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"

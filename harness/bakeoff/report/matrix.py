@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.recommend import MEGABYTE, dollars
 from bakeoff.results.schema import Loss, Row, Section, Summary
+from bakeoff.results.tables import columns, ordered_rows
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -66,18 +67,6 @@ def heads(summary: Summary) -> list[str]:
         "per M docs",
         "index MB",
     ]
-
-
-def columns(summary: Summary) -> list[str]:
-    """The measures of the matrix; the one that decides is always among them."""
-    return list(dict.fromkeys([*summary.matrix_measures, summary.verdict.measure]))
-
-
-def ordered_rows(summary: Summary) -> list[Row]:
-    """Contenders by the deciding measure, then the two scales, then what did not run."""
-    ran = sorted(summary.ran, key=lambda row: -round(row.measures[summary.verdict.measure].mean, 12))
-    scales = [row for row in summary.rows if row.kind == "baseline"]
-    return ran + scales + [row for row in summary.rows if row.not_run is not None]
 
 
 def table(summary: Summary) -> list[list[Cell]]:

@@ -9,10 +9,11 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.report import plots
 from bakeoff.report.charts import Chart, available, colours, shapes
 from bakeoff.report.frame import document, facts, figures, plain_table
-from bakeoff.report.matrix import DOUBT, LEGEND, Bar, Cell, heads, notes, ordered_rows, short_name, table
+from bakeoff.report.matrix import DOUBT, LEGEND, Bar, Cell, heads, notes, short_name, table
 from bakeoff.report.page_data import payload
 from bakeoff.report.provenance import USE_HEADS, lineup_text, run_facts, task_facts, use_table
 from bakeoff.results.schema import Detailed, Row, Section, Summary
+from bakeoff.results.tables import ordered_rows
 
 _LIMITS = (
     ("p95", "Latency, p95", "ms"),

@@ -13,54 +13,10 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
 from bakeoff.core.arrays import Values
-from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate
-from bakeoff.evaluation.ranked_grades import join
-from bakeoff.results.schema import ContenderResult, Detailed, Summary, read_detailed, read_summary
+from bakeoff.results.result import Result, load
 from bakeoff.statistics import tests as stats
 from bakeoff.statistics.tests import Pair
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One result folder as comparisons need it."""
-
-    name: str
-    summary: Summary
-    detailed: Detailed
-
-    @property
-    def labels(self) -> list[str]:
-        """The contenders that ran."""
-        return [contender.label for contender in self.detailed.contenders]
-
-    def values(self, label: str, measure: Measure) -> Values:
-        """Per query, as they were stored; a measure that was not stored is worked out from the stored rankings."""
-        contender = self._contender(label)
-        asked, name = list(self.detailed.queries), str(measure)
-        if all(name in contender.queries[query].measures for query in asked):
-            return np.array([contender.queries[query].measures[name] for query in asked])
-        self._check_depth(label, measure)
-        rankings = {query: Ranking(tuple(found.ids), tuple(found.scores)) for query, found in contender.queries.items()}
-        grades = {query: info.grades for query, info in self.detailed.queries.items()}
-        return evaluate(join(rankings, grades, asked), [measure], self.summary.task.rel)[measure]
-
-    def _contender(self, label: str) -> ContenderResult:
-        for contender in self.detailed.contenders:
-            if contender.label == label:
-                return contender
-        for row in self.summary.rows:
-            if row.label == label and row.not_run:
-                raise InputError(f"{label} did not run: {row.not_run}", file=self.name)
-        raise InputError(f"has no contender {label!r}", file=self.name, remedy=nearest(label, self.labels))
-
-    def _check_depth(self, label: str, measure: Measure) -> None:
-        depth = int(self.summary.lineup["depth"])
-        if measure.k is not None and measure.k > depth:
-            raise InputError(f"{measure} reads deeper than the {depth} places that were kept", file=self.name)
-        if any(row.label == label and row.stable is False for row in self.summary.rows):
-            raise InputError(f"{label} was not stable, and {measure} was not stored with its rounds", file=self.name)
 
 
 class Change(NamedTuple):
@@ -105,7 +61,7 @@ def read_results(folders: Sequence[Path]) -> list[Result]:
     names = [str(path) if short.count(name) > 1 else name for path, name in zip(folders, short, strict=True)]
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise InputError("a result is given twice", file=names[0], remedy="name every result once")
-    return [Result(name, read_summary(path), read_detailed(path)) for path, name in zip(folders, names, strict=True)]
+    return [load(path, name) for path, name in zip(folders, names, strict=True)]
 
 
 def why_not(a: Result, b: Result) -> list[str]:
@@ -130,10 +86,19 @@ def why_not(a: Result, b: Result) -> list[str]:
 
 
 def compare_results(
-    results: Sequence[Result], measure: Measure, contenders: Sequence[str] = (), *, all_pairs: bool = False
+    results: Sequence[Result],
+    measure: Measure | str | None = None,
+    contenders: Sequence[str] = (),
+    *,
+    all_pairs: bool = False,
 ) -> Comparison:
     """All pairs within one result; over several, each contender against itself in the first one."""
+    if not results:
+        raise InputError("there is no result to compare", remedy="name at least one")
     first = results[0]
+    measure = first.measure(measure)
+    if len({result.name for result in results}) < len(results):
+        raise InputError("two results have the same name", file=first.name, remedy="load(folder, name) names one")
     for other in results[1:]:
         if reasons := why_not(first, other):
             raise InputError(f"can't be compared with {first.name}: {'; '.join(reasons)}", file=other.name)

@@ -9,10 +9,13 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.compare import Result, pairs_of, why_not
+from bakeoff.results.compare import pairs_of, why_not
+from bakeoff.results.result import Result
 from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.power import more_queries_needed
 from bakeoff.statistics.tests import Pair, differences_of
+
+MAX_DROP = 0.02  # of the mean, where nothing else is said
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,13 +50,14 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 def gate(
     result: Result,
     baseline: Result,
-    measure: Measure,
-    max_drop: float,
+    measure: Measure | str | None = None,
+    max_drop: float = MAX_DROP,
     contenders: Sequence[str] = (),
     *,
     alpha: float = ALPHA,
 ) -> Gate:
     """Fails where a drop is larger than `max_drop` and significant (two-sided, Holm over the contenders checked)."""
+    measure = baseline.measure(measure)
     chosen = [_names(text) for text in contenders] or [(label, label) for label in baseline.labels]
     verdict = Gate(
         result=result.name,

@@ -15,7 +15,7 @@ from bakeoff.evaluation.metrics import Scores, evaluate
 from bakeoff.evaluation.ranked_grades import join_scores
 from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.tests import Pair, bca_intervals, compare, tie_group
-from bakeoff.tasks.formats.trec import Run
+from bakeoff.tasks.formats.trec import Run, measures_of, read_qrels, read_run
 
 DEFAULT_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "recall@100")
 
@@ -38,15 +38,32 @@ class Scored:
 
 
 def score(
-    judgments: Judgments,
-    runs: Mapping[str, Run],
-    measures: Sequence[Measure],
+    judgments: Judgments | Path | str,
+    runs: Mapping[str, Run | Path | str],
+    measures: Sequence[Measure | str] = DEFAULT_MEASURES,
     *,
     rel: int = 1,
     answered: bool = False,
     seed: int = SEED,
 ) -> Scored:
-    """Over every judged query (trec_eval's -c), or over those that every run answered (what it does without)."""
+    """Over every judged query (trec_eval's -c), or over those that every run answered (what it does without).
+
+    Judgments are grades by query and document, runs are scores by query and document; each may be a TREC file too.
+    """
+    if isinstance(judgments, (str, Path)):
+        judgments = read_qrels(Path(judgments))
+    read = {name: read_run(Path(run)) if isinstance(run, (str, Path)) else run for name, run in runs.items()}
+    return _score(judgments, read, _measures(measures), rel=rel, answered=answered, seed=seed)
+
+
+def _measures(given: Sequence[Measure | str]) -> list[Measure]:
+    parsed = [[measure] if isinstance(measure, Measure) else measures_of(measure) for measure in given]
+    return list(dict.fromkeys(measure for measures in parsed for measure in measures))
+
+
+def _score(
+    judgments: Judgments, runs: Mapping[str, Run], measures: Sequence[Measure], *, rel: int, answered: bool, seed: int
+) -> Scored:
     queries = [query for query in judgments if not answered or all(query in run for run in runs.values())]
     if not queries:
         raise InputError("no judged query is in every run", remedy="check that runs and qrels name queries alike")

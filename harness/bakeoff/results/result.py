@@ -1,0 +1,106 @@
+"""A result folder, read back: its figures by contender and measure, as plain tables or data frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.registry import missing_modules, nearest
+
+from bakeoff.core.arrays import Values
+from bakeoff.core.ranking import Ranking
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import evaluate
+from bakeoff.evaluation.ranked_grades import join
+from bakeoff.results.schema import ContenderResult, Detailed, Summary, read_detailed, read_summary
+from bakeoff.results.tables import Table, matrix_table, scores_table
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+TableName = Literal["matrix", "scores"]
+
+
+def load(folder: Path | str, name: str = "") -> Result:
+    """Reads a result folder that `save` or `bakeoff run` wrote; comparisons call it by `name`, or as its folder."""
+    folder = Path(folder)
+    return Result(name or folder.resolve().name, read_summary(folder), read_detailed(folder))
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One result folder: the summary, every query of every contender, and tables of both."""
+
+    name: str
+    summary: Summary
+    detailed: Detailed
+
+    @property
+    def labels(self) -> list[str]:
+        """The contenders that ran."""
+        return [contender.label for contender in self.detailed.contenders]
+
+    def matrix(self) -> Table:
+        """One record per row of the matrix: contenders by the deciding measure, baselines, then what did not run."""
+        return matrix_table(self.summary)
+
+    def scores(self) -> Table:
+        """One record per contender and query, with a value for every stored measure."""
+        return scores_table(self.detailed)
+
+    def to_pandas(self, table: TableName = "matrix") -> pandas.DataFrame:
+        """One of the tables as a pandas data frame."""
+        return _library("pandas").DataFrame(self._table(table))
+
+    def to_polars(self, table: TableName = "matrix") -> polars.DataFrame:
+        """One of the tables as a polars data frame."""
+        return _library("polars").DataFrame(self._table(table), infer_schema_length=None)
+
+    def measure(self, given: Measure | str | None = None) -> Measure:
+        """A measure by its spelling; without one, the measure that decided this result."""
+        return given if isinstance(given, Measure) else Measure.parse(given or self.summary.verdict.measure)
+
+    def values(self, label: str, measure: Measure | str | None = None) -> Values:
+        """Per query, as they were stored; a measure that was not stored is worked out from the stored rankings."""
+        contender, measure = self._contender(label), self.measure(measure)
+        asked, name = list(self.detailed.queries), str(measure)
+        if all(name in contender.queries[query].measures for query in asked):
+            return np.array([contender.queries[query].measures[name] for query in asked])
+        self._check_depth(label, measure)
+        rankings = {
+            query: Ranking(tuple(answer.ids), tuple(answer.scores)) for query, answer in contender.queries.items()
+        }
+        grades = {query: info.grades for query, info in self.detailed.queries.items()}
+        return evaluate(join(rankings, grades, asked), [measure], self.summary.task.rel)[measure]
+
+    def _table(self, table: TableName) -> Table:
+        if table not in ("matrix", "scores"):
+            raise InputError(f"a result has no table {table!r}", remedy=nearest(table, ["matrix", "scores"]))
+        return self.matrix() if table == "matrix" else self.scores()
+
+    def _contender(self, label: str) -> ContenderResult:
+        for contender in self.detailed.contenders:
+            if contender.label == label:
+                return contender
+        for row in self.summary.rows:
+            if row.label == label and row.not_run:
+                raise InputError(f"{label} did not run: {row.not_run}", file=self.name)
+        raise InputError(f"has no contender {label!r}", file=self.name, remedy=nearest(label, self.labels))
+
+    def _check_depth(self, label: str, measure: Measure) -> None:
+        depth = int(self.summary.lineup["depth"])
+        if measure.k is not None and measure.k > depth:
+            raise InputError(f"{measure} reads deeper than the {depth} places that were kept", file=self.name)
+        if any(row.label == label and row.stable is False for row in self.summary.rows):
+            raise InputError(f"{label} was not stable, and {measure} was not stored with its rounds", file=self.name)
+
+
+def _library(name: str) -> Any:
+    if remedy := missing_modules((name,), name):
+        raise Unavailable(f"no {name} here: {remedy}")
+    return import_module(name)

@@ -74,6 +74,7 @@ class Provider(ABC):
     local: ClassVar[bool] = False
     extra: ClassVar[str | None] = None
     modules: ClassVar[tuple[str, ...]] = ()
+    distributions: ClassVar[tuple[str, ...]] = ()  # packages whose versions a result records
     by_id: ClassVar[bool] = False
     paths: ClassVar[tuple[str, ...]] = ()
 

@@ -35,6 +35,7 @@ class MiniLM(Provider):
     local: ClassVar[bool] = True
     extra: ClassVar[str | None] = "minilm"
     modules: ClassVar[tuple[str, ...]] = ("onnxruntime", "tokenizers", "safetensors", "onnx")
+    distributions = ("onnxruntime",)
 
     def __init__(self, *, model: str | None = None, threads: int | None = None) -> None:
         if model not in (None, self.default_model):

@@ -29,6 +29,7 @@ class OllamaServer(Connection):
 
     name = "ollama"
     modules: ClassVar[tuple[str, ...]] = ("ollama",)
+    distributions: ClassVar[tuple[str, ...]] = ("ollama",)
     own_url = "http://127.0.0.1:11434"
     url_variable = "OLLAMA_HOST"
     optional_keys = ("OLLAMA_API_KEY",)

@@ -29,10 +29,10 @@ def missing_modules(modules: tuple[str, ...], extra: str | None) -> str | None:
 
 
 class Registry(Generic[T]):
-    """One kind of plug-in: the built-in ones as `module:Class`, third parties' by entry point."""
+    """All plug-ins of one sort (`noun` names it): the built-in ones as `module:Class`, others by entry point."""
 
-    def __init__(self, kind: str, group: str, builtin: Mapping[str, str]) -> None:
-        self.kind, self.group, self.builtin = kind, group, dict(builtin)
+    def __init__(self, noun: str, group: str, builtin: Mapping[str, str]) -> None:
+        self.noun, self.group, self.builtin = noun, group, dict(builtin)
 
     def names(self) -> list[str]:
         """Every known name, built-in ones first and in the order of their lines."""
@@ -47,7 +47,7 @@ class Registry(Generic[T]):
         for point in entry_points(group=self.group):
             if point.name == name:
                 return cast(type[T], point.load())
-        raise InputError(f"unknown {self.kind} {name!r}", remedy=nearest(name, self.names()))
+        raise InputError(f"unknown {self.noun} {name!r}", remedy=nearest(name, self.names()))
 
     def create(self, name: str, /, **options: Any) -> T:
         """An adapter with its options; an option it does not take is an input error, a missing library a clear one."""
@@ -68,5 +68,5 @@ class Registry(Generic[T]):
         for option in options:
             if option not in parameters:
                 raise InputError(
-                    f"{self.kind} {name!r} has no option {option!r}", remedy=nearest(option, list(parameters))
+                    f"{self.noun} {name!r} has no option {option!r}", remedy=nearest(option, list(parameters))
                 )

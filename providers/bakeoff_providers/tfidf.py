@@ -27,6 +27,7 @@ class Tfidf(Provider):
     default_model: ClassVar[str] = "tfidf"
     local: ClassVar[bool] = True
     modules: ClassVar[tuple[str, ...]] = ("sklearn",)
+    distributions = ("scikit-learn",)
 
     def __init__(self, *, model: str | None = None, max_features: int = 8192) -> None:
         if max_features < 1:

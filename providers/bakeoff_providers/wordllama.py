@@ -27,6 +27,7 @@ class WordLlama(Provider):
     local: ClassVar[bool] = True
     extra: ClassVar[str | None] = "wordllama"
     modules: ClassVar[tuple[str, ...]] = ("wordllama",)
+    distributions = ("wordllama",)
 
     def __init__(self, *, model: str | None = None) -> None:
         if model not in (None, self.default_model):

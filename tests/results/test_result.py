@@ -11,7 +11,8 @@ import msgspec
 import pandas as pd
 import polars as pl
 import pytest
-from bakeoff.core.clock import Machine, Timing
+from bakeoff.core.clock import Timing
+from bakeoff.core.machine import Machine
 from bakeoff.results import schema
 from bakeoff.results.result import Result, load
 from bakeoff_providers.errors import InputError, Unavailable

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.clock import Machine, Percentiles, Timing
+from bakeoff.core.clock import Percentiles, Timing
 from bakeoff.core.files import new_folder, read_json, write_atomic, write_json
+from bakeoff.core.machine import Machine
 from bakeoff.statistics.tests import Pair
 
 SUMMARY, DETAILED, QRELS = "metrics_summary.json", "detailed_results.json", "judgments.qrels"

@@ -9,7 +9,8 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import ModelCard, Role
 from numpy.typing import NDArray
 
-from bakeoff.core.clock import Machine, doubts, percentiles
+from bakeoff.core.clock import doubts, percentiles
+from bakeoff.core.machine import Machine
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Task
 from bakeoff.embedding.embed import Usage

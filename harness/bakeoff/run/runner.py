@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 from bakeoff_providers.errors import BakeoffError, InputError
 
-from bakeoff.core import clock
-from bakeoff.core.clock import Machine
+from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query, Task
@@ -23,6 +22,7 @@ from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores, evaluate, oracle, random_expectation
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.run.environment import this_machine
 from bakeoff.run.prepare import Embeddings, Entrant, Settings, close, prepare, vectors_folder
 from bakeoff.run.tuning import check_tunable, tuned_fusions
 from bakeoff.search.loss import Losses
@@ -78,7 +78,7 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
     depth = lineup.depth or (len(task.documents) if kind.whole else DEPTH)
     lineup = replace(lineup, depth=depth)
     measures = tuple(dict.fromkeys([*lineup.all_measures(), *map(Measure.parse, kind.measures)]))
-    machine = clock.machine()
+    machine = this_machine()
     entrants = [Entrant(contender) for contender in lineup.contenders]
     embeddings = Embeddings(task, depth, settings, lineup.folder)
     scratch = Path(tempfile.mkdtemp(prefix="bakeoff-"))
@@ -91,14 +91,13 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
             if entrant.not_run is None:
                 _score(entrant, task, kind, measures, lineup.folder)
                 entrant.loss = losses.of(entrant.contender, entrant.searcher, entrant.found)
-        machine.load_after = clock.load()
         outcome = Outcome(
             lineup=lineup,
             task=task,
             pieces=embeddings.pieces or len(task.documents),
             entrants=entrants,
             baselines=_baselines(task, kind, measures),
-            machine=machine,
+            machine=after_work(machine),
             started=started,
             seconds=0.0,
             warnings=_warnings(task, lineup, entrants),

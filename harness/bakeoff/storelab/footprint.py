@@ -22,9 +22,10 @@ import msgspec
 import numpy as np
 from bakeoff_providers.errors import BakeoffError, Unavailable
 
-from bakeoff.core import clock
-from bakeoff.core.clock import Machine, timed
+from bakeoff.core.clock import timed
+from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
+from bakeoff.run.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.storelab.vector_sample import VectorSample
@@ -82,7 +83,7 @@ def footprints(
     sample: VectorSample, stores: Sequence[tuple[str, Mapping[str, Any]]], *, progress: Progress = silent
 ) -> Footprints:
     """Every store at half and at full size."""
-    machine = clock.machine()
+    machine = this_machine()
     found = []
     folder = Path(tempfile.mkdtemp(prefix="bakeoff-footprint-"))
     try:
@@ -101,7 +102,7 @@ def footprints(
                 found.append(made)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    machine.load_after = clock.load()
+    machine = after_work(machine)
     return Footprints(
         sample=sample.name, dimensions=sample.dimensions, stores=found, warnings=sample.warnings(), machine=machine
     )

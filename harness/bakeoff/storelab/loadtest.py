@@ -21,8 +21,10 @@ import numpy as np
 from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core import clock
-from bakeoff.core.clock import Machine, Percentiles, percentiles
+from bakeoff.core.clock import Percentiles, percentiles
+from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
+from bakeoff.run.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.null import NullStore
@@ -177,7 +179,7 @@ def loadtest(
     progress: Progress = silent,
 ) -> LoadTest:
     """Closed loops with more and more clients, then open loops at the given rates, each beside a null store."""
-    machine = clock.machine()
+    machine = this_machine()
     null = NullStore(dimensions=sample.dimensions, folder=Path())
     asked, nothing = _searching(store, sample, k), _searching(null, sample, k)
     for request in range(10):
@@ -203,7 +205,6 @@ def loadtest(
             levels.append(found)
             raw.append([taken for client in answers for taken in client.samples_ns])
             advance(1)
-    machine.load_after = clock.load()
     best = knee(levels)
     return LoadTest(
         store=store.name,
@@ -216,7 +217,7 @@ def loadtest(
         knee=best.clients if best else None,
         sentences=sentences(levels),
         warnings=sample.warnings(),
-        machine=machine,
+        machine=after_work(machine),
         samples_ns=raw,
     )
 

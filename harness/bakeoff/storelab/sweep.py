@@ -15,8 +15,10 @@ import numpy as np
 from bakeoff_providers.errors import BakeoffError, InputError
 
 from bakeoff.core import clock
-from bakeoff.core.clock import Machine, Percentiles, percentiles, timed
+from bakeoff.core.clock import Percentiles, percentiles, timed
+from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
+from bakeoff.run.environment import this_machine
 from bakeoff.search import exact
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
@@ -89,7 +91,7 @@ def sweep(
     progress: Progress = silent,
 ) -> Sweep:
     """Builds every build setting once and asks it under every query setting that can still win."""
-    machine = clock.machine()
+    machine = this_machine()
     _, scores = exact.nearest(sample.queries, sample.documents, k)
     points: list[Point] = []
     not_run: dict[str, str] = {}
@@ -105,7 +107,6 @@ def sweep(
                 not_run[" ".join([walk.store, *(_shown(item) for item in build.items())])] = str(error)
             advance(1)
     mark_fronts(points)
-    machine.load_after = clock.load()
     return Sweep(
         sample=sample.name,
         documents=len(sample.documents),
@@ -119,7 +120,7 @@ def sweep(
         not_run=not_run,
         sentences=sentences(points, target, k),
         warnings=sample.warnings(),
-        machine=machine,
+        machine=after_work(machine),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bakeoff.core.clock import Machine
+from bakeoff.core.machine import Machine
 from bakeoff.storelab.footprint import Footprints
 from bakeoff.storelab.loadtest import LoadTest
 from bakeoff.storelab.sweep import Sweep

@@ -57,6 +57,7 @@ class Store(ABC):
     extra: ClassVar[str | None] = None
     modules: ClassVar[tuple[str, ...]] = ()
     distributions: ClassVar[tuple[str, ...]] = ()  # packages whose versions a result records
+    threads: ClassVar[int | None] = None  # how many it is held to, where the adapter sets that
     query: ClassVar[tuple[str, ...]] = ()  # options that `tune` takes; all others are build parameters
     failures: tuple[type[Exception], ...] = ()  # what a server's client raises when it is gone or refuses
 

@@ -26,6 +26,7 @@ class Faiss(NumberedStore):
     name = "faiss"
     modules = ("faiss",)
     distributions = ("faiss-cpu",)
+    threads = 1
     query = ("ef", "nprobe", "k_factor")
 
     def __init__(
@@ -111,7 +112,7 @@ class Faiss(NumberedStore):
     def _one_thread(self) -> None:
         """OpenMP counts threads for each of ours."""
         if not getattr(self._threads, "set", False):
-            self._faiss.omp_set_num_threads(1)
+            self._faiss.omp_set_num_threads(self.threads)
             self._threads.set = True
 
     def _insert(self, labels: Labels, vectors: Vectors) -> None:

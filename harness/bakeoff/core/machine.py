@@ -1,0 +1,80 @@
+"""The machine that samples come from: without it a latency is a number with no meaning."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import msgspec
+
+ALWAYS_RECORDED = ("bakeoff", "numpy")
+THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run was made on. Loads are one-minute averages."""
+
+    cpu: str
+    cores: int
+    memory_gb: float
+    system: str
+    python: str
+    versions: dict[str, str]
+    threads: dict[str, str]
+    load_before: float
+    load_after: float = 0.0
+
+
+def machine(distributions: Iterable[str] = (), threads: Mapping[str, int] | None = None) -> Machine:
+    """This process's machine. The caller says which packages count and which of them are held to how many threads."""
+    names = dict.fromkeys((*ALWAYS_RECORDED, *distributions))
+    pinned = {name: str(count) for name, count in (threads or {}).items()}
+    return Machine(
+        cpu=_cpu(),
+        cores=os.cpu_count() or 0,
+        memory_gb=_memory_gb(),
+        system=f"{platform.system()} {platform.release()}",
+        python=platform.python_version(),
+        versions={name: installed for name in names if (installed := _version(name))},
+        threads={name: os.environ[name] for name in THREAD_SETTINGS if name in os.environ} | pinned,
+        load_before=load(),
+    )
+
+
+def after_work(before: Machine) -> Machine:
+    """The same machine with the load that the work ended under."""
+    return msgspec.structs.replace(before, load_after=load())
+
+
+def load() -> float:
+    """The one-minute load average; 0 where the system has none."""
+    try:
+        return round(os.getloadavg()[0], 2)
+    except OSError:
+        return 0.0
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _memory_gb() -> float:
+    try:
+        return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
+    except (ValueError, OSError, AttributeError):
+        return 0.0
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -57,6 +57,14 @@ def test_a_store_with_options_is_a_row_of_its_own(tmp_path: Path) -> None:
         (HEAD + '[[contender]]\nranker = "bm25"\nstore = "faiss"\n', "a lexical ranker has no store", ""),
         (HEAD + '[[contender]]\nprovider = "fake"\n', "names no store", ""),
         (HEAD + '[[contender]]\nstore = "faiss"\n', "either a provider or a ranker", ""),
+        (HEAD + '[[contender]]\nranker = "bm25"\nmodel = "x"\n', "a lexical ranker has no model", "remove it"),
+        (HEAD + '[[contender]]\nanswers = "a.npy"\ndimensions = 3\n', "a file of answers has no dimensions", ""),
+        (HEAD + FAKE + "seeds = [1]\n", "a provider has no seeds", ""),
+        (HEAD + '[[contender]]\nanswers = "a.npy"\nseeds = [1]\n', "seeds and {seed} go together", "model-{seed}"),
+        (HEAD + '[[contender]]\nanswers = "{seed}/-.npy"\nseeds = [1]\n', "these answers need a label", ""),
+        (HEAD + '[[contender]]\nlabel = "a"\nanswers = { x = "a.npy" }\n', "'x' is not a seed", "model-1"),
+        (HEAD + '[[contender]]\nlabel = "a"\nanswers = { 01 = "a.npy" }\n', "'01' is not a seed", ""),
+        (HEAD + FAKE + '[[fusion]]\nlabel = ""\nof = ["fake", "fake"]\n', "a fusion needs a label", "hybrid"),
         (HEAD + FAKE + FAKE, r"two contenders are called 'fake\+faiss'", "label"),
     ],
 )
@@ -75,7 +83,7 @@ def test_narrowing(tmp_path: Path) -> None:
         "bm25",
     ]
     assert {c.store for c in lineup.narrowed(stores=["chroma"]).contenders} == {"chroma"}
-    with pytest.raises(InputError, match="--only 'minilmm' matches no contender") as caught:
+    with pytest.raises(InputError, match="--contender 'minilmm' matches no contender") as caught:
         lineup.narrowed(["minilmm"])
     assert "'minilm'" in caught.value.remedy
     with pytest.raises(InputError, match="unknown store 'fais'"):

@@ -19,7 +19,7 @@ from bakeoff.report.exports import csv_text, json_bytes, latex, markdown
 from bakeoff.report.matrix import advice, heads, notes, table
 from bakeoff.report.page_data import embedded, payload
 from bakeoff.report.plots import charts, pareto
-from bakeoff.report.provenance import lineup_text, task_facts, use_table
+from bakeoff.report.provenance import task_facts, use_table
 from bakeoff.report.result_page import page
 from bakeoff.results.recommend import recommend
 from bakeoff.results.record import record
@@ -252,24 +252,6 @@ def test_latex_escapes_and_keeps_its_columns(result: tuple[Summary, Detailed]) -
 def test_markdown_keeps_its_columns(hostile: tuple[Summary, Detailed]) -> None:
     lines = [line for line in markdown(hostile[0]).splitlines() if line.startswith("|")]
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
-
-
-def test_the_line_up_on_the_page_runs_again(tmp_path: Path) -> None:
-    path = tmp_path / "own.toml"
-    path.write_text(
-        'name = "öwn \\"1\\" 😀"\ntask = "wikipedia"\nmeasures = ["p@5", "ndcg(gain=exp)@10"]\nprimary = "p@5"\n'
-        '[[contender]]\nranker = "bm25"\nlabel = "words"\n'
-        '[[contender]]\nprovider = "fake"\nlabel = "mine"\n'
-        'store = ["faiss", { name = "faiss", label = "flat", options = { index = "HNSW16" } }]\n'
-        "options = { dimensions = 64 }\n"
-        '[[contender]]\nprovider = "fake"\nstore = "chroma"\ndimensions = [128, 64]\nprecision = ["float32", "int8"]\n'
-        '[[contender]]\nanswers = "scores-{seed}.npy"\nseeds = [1, 2]\n'
-        '[[fusion]]\nlabel = "both"\nof = ["words", "mine+faiss"]\nweights = [1.0, 2.0]\ntop_n = 50\n'
-    )
-    lineup = Lineup.read(path)
-    again = tmp_path / "again.toml"
-    again.write_text(lineup_text(lineup.described()))
-    assert Lineup.read(again).described() == lineup.described()
 
 
 def test_how_it_was_measured_tells_the_task_and_its_health(result: tuple[Summary, Detailed]) -> None:

@@ -3,60 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
-from bakeoff.core.files import read_toml
 from bakeoff.evaluation.measures import Measure
-from bakeoff.lineup.contender import (
-    Contender,
-    ContenderEntry,
-    FusionEntry,
-    described,
-    expanded,
-    fused,
-    labelled,
-    names,
-    within,
-)
+from bakeoff.lineup.contender import Contender, with_unique_labels
+from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, LineupFile
+from bakeoff.lineup.sources import contenders_of
+from bakeoff.lineup.sources.fusion import fusion_of
+from bakeoff.lineup.toml import read_lineup_file
+from bakeoff.lineup.values import json_safe
 from bakeoff.search.stores import STORES
 
-__all__ = ["Contender", "Lineup"]
+__all__ = ["DEFAULT_MEASURES", "Category", "Contender", "Lineup"]
 
-DEFAULT_MEASURES = ("p@5", "recall@10", "f1@5", "mrr", "ndcg@10")
 STANDARD_CUTS = (1, 3, 5, 10)
-
-
-class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A kind of query to make: what a model is told that it is about, and texts with gaps for the template maker.
-
-    `of` names document categories: only documents of one of these are asked about.
-    """
-
-    about: str = ""
-    templates: tuple[str, ...] = ()
-    of: tuple[str, ...] = ()
-
-
-class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file as it is written."""
-
-    task: str | dict[str, Any]
-    contender: list[ContenderEntry]
-    fusion: list[FusionEntry] = []
-    name: str = ""
-    measures: list[str] = msgspec.field(default_factory=lambda: list(DEFAULT_MEASURES))
-    primary: str = ""
-    depth: int | None = None
-    rounds: int = 3
-    seed: int = 42
-    categories: dict[str, str | Category] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +40,13 @@ class Lineup:
     seed: int
     folder: Path
     categories: dict[str, str | Category] = dataclasses.field(default_factory=dict)
-    overrides: dict[str, Any] = dataclasses.field(default_factory=dict)  # options of the task, from the command line
+    overrides: dict[str, Any] = dataclasses.field(default_factory=dict)  # instead of the task's own options
 
     @classmethod
     def read(cls, path: Path | str) -> Lineup:
-        """Reads and checks a file; whatever is wrong with it is said with its place."""
+        """Reads and checks a file; an error names the file and the place in it."""
         path = Path(path)
-        content = read_toml(path, LineupFile)
+        content = read_lineup_file(path)
         try:
             return _checked(content, path)
         except InputError as error:
@@ -92,10 +59,10 @@ class Lineup:
         kept = self.contenders
         if only:
             for name in only:
-                if not any(name in names(contender) for contender in self.contenders):
-                    known = sorted({known for contender in self.contenders for known in names(contender)})
-                    raise InputError(f"--only {name!r} matches no contender", remedy=nearest(name, known))
-            named = [contender for contender in kept if names(contender) & set(only)]
+                if not any(name in contender.names for contender in self.contenders):
+                    known = sorted({known for contender in self.contenders for known in contender.names})
+                    raise InputError(f"--contender {name!r} matches no contender", remedy=nearest(name, known))
+            named = [contender for contender in kept if contender.names & set(only)]
             parts = {part for contender in named if contender.fusion for part in contender.fusion.of}
             kept = tuple(contender for contender in kept if contender in named or contender.label in parts)
         if stores:
@@ -107,18 +74,19 @@ class Lineup:
             raise InputError("no contender is left", remedy="ask for fewer restrictions")
         return replace(self, contenders=kept)
 
-    def described(self) -> dict[str, Any]:
-        """What goes into every result, so that it can be made again."""
+    def to_dict(self) -> dict[str, Any]:
+        """What goes into every result as JSON; `lineup_text` makes the file of it again."""
         return {
             "name": self.name,
-            "task": self.task,
-            **({"overrides": self.overrides} if self.overrides else {}),
+            "task": json_safe(self.task),
+            **({"overrides": json_safe(self.overrides)} if self.overrides else {}),
             "measures": [str(measure) for measure in self.measures],
             "primary": str(self.primary),
             "depth": self.depth,
             "rounds": self.rounds,
             "seed": self.seed,
-            "contenders": [described(contender) for contender in self.contenders],
+            **({"categories": json_safe(self.categories)} if self.categories else {}),
+            "contenders": [contender.to_dict() for contender in self.contenders],
         }
 
     def all_measures(self) -> tuple[Measure, ...]:
@@ -138,6 +106,15 @@ def _whole_fusions(kept: Sequence[Contender], everyone: Sequence[Contender]) -> 
     )
 
 
+@contextmanager
+def _within(place: str) -> Iterator[None]:
+    """Puts the place in the file before what is wrong there."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.problem, place=f"{place} {error.place}".strip(), remedy=error.remedy) from None
+
+
 def _checked(content: LineupFile, path: Path) -> Lineup:
     if not content.contender:
         raise InputError("there is no [[contender]]", place="contender", remedy="name at least one")
@@ -149,17 +126,17 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
         raise InputError("there is no measure", place="measures", remedy=f"for example {list(DEFAULT_MEASURES)}")
     contenders: list[Contender] = []
     for place, entry in enumerate(content.contender):
-        with within(f"contender[{place}]"):
-            contenders += expanded(entry)
-    contenders = labelled(contenders)
+        with _within(f"contender[{place}]"):
+            contenders += contenders_of(entry)
+    contenders = with_unique_labels(contenders)
     fusions: list[Contender] = []
     for place, fusion in enumerate(content.fusion):
-        with within(f"fusion[{place}]"):
-            fusions.append(fused(fusion, contenders))
+        with _within(f"fusion[{place}]"):
+            fusions.append(fusion_of(fusion, contenders))
     return Lineup(
         name=content.name or path.stem,
         task=content.task,
-        contenders=tuple(labelled([*contenders, *fusions])),
+        contenders=tuple(with_unique_labels([*contenders, *fusions])),
         measures=measures,
         primary=_measure(content.primary, "primary") if content.primary else _primary(measures),
         depth=content.depth,
@@ -167,11 +144,12 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
         seed=content.seed,
         folder=path.parent,
         categories=content.categories,
+        overrides=content.overrides,
     )
 
 
 def _measure(text: str, place: str) -> Measure:
-    with within(place):
+    with _within(place):
         return Measure.parse(text)
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
 
 from bakeoff.results.schema import Detailed, Row, Summary
 
@@ -79,64 +76,3 @@ def _use(row: Row) -> list[str]:
 
 def _number(value: float | None, form: str = ",") -> str:
     return "–" if value is None else f"{value:{form}}"
-
-
-def lineup_text(lineup: Mapping[str, Any]) -> str:
-    """The line-up as a file that `bakeoff run` takes; labels are kept, so the rows come out under the same names."""
-    lines = [
-        f"{key} = {_toml(lineup[key])}"
-        for key in ("name", "task", "measures", "primary", "depth", "rounds", "seed")
-        if lineup.get(key) is not None
-    ]
-    for contender in lineup["contenders"]:
-        lines += _fusion(contender) if "fusion" in contender else _contender(contender)
-    return "\n".join(lines) + "\n"
-
-
-def _contender(contender: Mapping[str, Any]) -> list[str]:
-    """One table a row; the name goes without the variant, which is written out."""
-    variant, store, options = (
-        contender.get("variant", {}),
-        contender.get("store", ""),
-        contender.get("store_options", {}),
-    )
-    name, found, suffix = contender["name"].rpartition("@")
-    lost = "-".join(
-        str(part) for part in (variant.get("dimensions"), variant.get("precision")) if part not in (None, "float32")
-    )
-    label = name if found and suffix == lost else contender["name"]
-    entry: dict[str, Any] = {
-        key: contender[key] for key in ("provider", "ranker", "model", "field") if key in contender
-    }
-    entry["label"] = label
-    if store:
-        shown = contender["label"].rpartition("+")[2]
-        named = (
-            {"name": store} | ({"label": shown} if shown != store else {}) | ({"options": options} if options else {})
-        )
-        entry["store"] = named if len(named) > 1 else store
-    if variant.get("dimensions"):
-        entry["dimensions"] = variant["dimensions"]
-    if variant.get("precision", "float32") != "float32":
-        entry["precision"] = variant["precision"]
-    if "options" in contender:
-        entry["options"] = contender["options"]
-    if files := contender.get("answers"):
-        seed = next(iter(files))
-        entry["answers"] = files[seed].replace(seed, "{seed}") if seed else files[seed]
-        if seed:
-            entry["seeds"] = [int(each) for each in files]
-    return ["", "[[contender]]", *(f"{key} = {_toml(value)}" for key, value in entry.items())]
-
-
-def _fusion(contender: Mapping[str, Any]) -> list[str]:
-    settings = {"label": contender["label"], **contender["fusion"]}
-    return ["", "[[fusion]]", *(f"{key} = {_toml(value)}" for key, value in settings.items() if value is not None)]
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items()) + " }"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from bakeoff.evaluation.measures import Measure
+from bakeoff.lineup.toml import lineup_text
 from bakeoff.report import plots
 from bakeoff.report.charts import Chart, available, colours, shapes
 from bakeoff.report.frame import document, facts, figures, plain_table
 from bakeoff.report.matrix import DOUBT, LEGEND, Bar, Cell, heads, notes, short_name, table
 from bakeoff.report.page_data import payload
-from bakeoff.report.provenance import USE_HEADS, lineup_text, run_facts, task_facts, use_table
+from bakeoff.report.provenance import USE_HEADS, run_facts, task_facts, use_table
 from bakeoff.results.schema import Detailed, Row, Section, Summary
 from bakeoff.results.tables import ordered_rows
 

@@ -52,7 +52,7 @@ def summarise(outcome: Outcome) -> Summary:
         name=lineup.name,
         started=outcome.started.isoformat(timespec="seconds"),
         seconds=round(outcome.seconds, 3),
-        lineup=lineup.described(),
+        lineup=lineup.to_dict(),
         task=TaskInfo(
             name=task.name,
             kind=task.kind,

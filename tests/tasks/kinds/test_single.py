@@ -185,7 +185,7 @@ def test_bad_input_is_named(folder: Path, classes: str, contender: str, said: st
         ('answers = "model-{seed}.npy"', "seeds and {seed} go together"),
         ('answers = "model.npy"\nseeds = [1]', "seeds and {seed} go together"),
         ('answers = "model.npy"\nstore = "faiss"', "a file of answers has no store"),
-        ('ranker = "bm25"\nseeds = [1]', "seeds belong to a file of answers"),
+        ('ranker = "bm25"\nseeds = [1]', "a lexical ranker has no seeds"),
     ],
 )
 def test_bad_contenders_are_named(folder: Path, contender: str, said: str) -> None:

@@ -18,7 +18,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.task import Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join
-from bakeoff.lineup.contender import Contender, located
+from bakeoff.lineup.contender import Contender, resolve_paths
 from bakeoff.results.schema import Section
 from bakeoff.run.prepare import Embeddings, Entrant
 from bakeoff.run.runner import Outcome
@@ -84,7 +84,7 @@ class Reference(Kind):
             provider=entry.provider,
             model=entry.model,
             field=entry.field,
-            options=located(entry.provider, entry.options, base),
+            options=resolve_paths(entry.provider, entry.options, base),
         )
         self.corpus, self.category, self.gain = corpus, category, gain
         self._top: dict[str, tuple[str, ...]] = {}

@@ -1,0 +1,72 @@
+"""The line-up file as it is written: the shape of its tables, before anything in them is checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from bakeoff.search.variants import Precision
+
+DEFAULT_MEASURES = ("p@5", "recall@10", "f1@5", "mrr", "ndcg@10")
+
+
+class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A store with options of its own; a plain name is a store without options."""
+
+    name: str
+    label: str = ""
+    options: dict[str, Any] = {}
+
+
+class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One [[contender]]: it names one source of rows, and the settings that this source takes."""
+
+    provider: str = ""
+    ranker: str = ""
+    answers: str | dict[str, str] = ""
+    model: str = ""
+    label: str = ""
+    field: str = ""
+    store: str | StoreEntry | list[str | StoreEntry] = []
+    dimensions: int | list[int] = []
+    precision: Precision | list[Precision] = "float32"
+    options: dict[str, Any] = {}
+    seeds: list[int] = []
+
+
+class FusionEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One [[fusion]]: contenders by their labels, and how much each of them counts."""
+
+    label: str
+    of: list[str]
+    weights: list[float] = []
+    c: float = 60.0
+    top_n: int | None = None
+
+
+class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A category of queries to generate: what it is about, for a model, and texts with gaps, for templates.
+
+    `of` names document categories: only documents of one of these get such queries.
+    """
+
+    about: str = ""
+    templates: tuple[str, ...] = ()
+    of: tuple[str, ...] = ()
+
+
+class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file. `overrides` replaces options of the task, as `--set` does."""
+
+    task: str | dict[str, Any]
+    contender: list[ContenderEntry]
+    fusion: list[FusionEntry] = []
+    name: str = ""
+    measures: list[str] = msgspec.field(default_factory=lambda: list(DEFAULT_MEASURES))
+    primary: str = ""
+    depth: int | None = None
+    rounds: int = 3
+    seed: int = 42
+    categories: dict[str, str | Category] = {}
+    overrides: dict[str, Any] = {}

@@ -1,0 +1,35 @@
+"""A row that fuses the rankings of others: a [[fusion]] entry, which can only be read once these are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
+
+from bakeoff.lineup.contender import Contender
+from bakeoff.lineup.entries import FusionEntry
+from bakeoff.search.fusion import Fusion
+
+
+def fusion_of(entry: FusionEntry, contenders: Sequence[Contender]) -> Contender:
+    """The parts by their labels; a shorter name will do where only one contender has it."""
+    if not entry.label:
+        raise InputError("a fusion needs a label", place="label", remedy='for example label = "hybrid"')
+    parts = tuple(_part(name, contenders).label for name in entry.of)
+    fusion = Fusion(parts, tuple(entry.weights) or (1.0,) * len(parts), entry.c, entry.top_n)
+    return Contender(entry.label, entry.label, fusion=fusion)
+
+
+def _part(name: str, contenders: Sequence[Contender]) -> Contender:
+    matching = [c for c in contenders if c.label == name] or [c for c in contenders if name in c.names]
+    if len(matching) != 1:
+        problem = f"{name!r} fits {len(matching)} contenders" if matching else f"no contender is called {name!r}"
+        raise InputError(problem, place="of", remedy=nearest(name, [contender.label for contender in contenders]))
+    return matching[0]
+
+
+def fusion_entry(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The [[fusion]] that gives this row, as a result stores it."""
+    return {"label": row["name"], **row["fusion"]}

@@ -1,0 +1,94 @@
+"""Rows of a provider: its vectors in each store, in each size and precision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import msgspec
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.errors import InputError
+
+from bakeoff.lineup.contender import Contender, safe_label
+from bakeoff.lineup.entries import ContenderEntry, StoreEntry
+from bakeoff.lineup.sources.base import Source
+from bakeoff.search.stores import STORES
+from bakeoff.search.variants import Variant
+
+
+def _rows_of(entry: ContenderEntry) -> list[Contender]:
+    PROVIDERS.check_options(entry.provider, entry.options)
+    name = entry.label or entry.model or entry.provider
+    return [_row(entry, name, store, variant) for store, variant in product(_stores(entry), _variants(entry))]
+
+
+def _row(entry: ContenderEntry, name: str, store: StoreEntry, variant: Variant) -> Contender:
+    name = f"{name}@{variant}" if str(variant) else name
+    return Contender(
+        label=f"{name}+{store.label or store.name}",
+        name=name,
+        field=entry.field,
+        provider=entry.provider,
+        model=entry.model,
+        store=store.name,
+        options=dict(entry.options),
+        store_options=dict(store.options),
+        variant=variant,
+    )
+
+
+def _stores(entry: ContenderEntry) -> list[StoreEntry]:
+    named = entry.store if isinstance(entry.store, list) else [entry.store]
+    if not named:
+        raise InputError("names no store", place="store", remedy='for example store = "faiss"')
+    stores = [StoreEntry(store) if isinstance(store, str) else store for store in named]
+    for store in stores:
+        STORES.check_options(store.name, store.options)
+    return stores
+
+
+def _variants(entry: ContenderEntry) -> list[Variant]:
+    """Every size in every precision; no size named means the model's own."""
+    named = entry.dimensions if isinstance(entry.dimensions, list) else [entry.dimensions]
+    if any(size < 1 for size in named):
+        raise InputError("must be at least 1", place="dimensions")
+    sizes: list[int | None] = [*named] or [None]
+    precisions = entry.precision if isinstance(entry.precision, list) else [entry.precision]
+    if not precisions:
+        raise InputError("names no precision", place="precision", remedy='for example precision = "float32"')
+    return [Variant(size, precision) for size, precision in product(sizes, precisions)]
+
+
+def _entry_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Variant and store are part of the row's names: the label is what is left without them."""
+    variant = msgspec.convert(row.get("variant", {}), Variant)
+    name = row["name"]
+    return {
+        "label": name.removesuffix(f"@{variant}") if str(variant) else name,
+        "provider": row["provider"],
+        "model": row.get("model"),
+        "field": row.get("field"),
+        "store": _store_entry(row, row["label"].removeprefix(safe_label(name) + "+")),
+        "dimensions": variant.dimensions,
+        "precision": None if variant.precision == "float32" else variant.precision,
+        "options": row.get("options"),
+    }
+
+
+def _store_entry(row: Mapping[str, Any], label: str) -> str | dict[str, Any]:
+    name = row["store"]
+    settings = {} if label == name else {"label": label}
+    if options := row.get("store_options"):
+        settings["options"] = options
+    return {"name": name, **settings} if settings else str(name)
+
+
+PROVIDER = Source(
+    key="provider",
+    about="provider",
+    example='provider = "minilm"',
+    takes=frozenset({"model", "field", "store", "dimensions", "precision", "options"}),
+    rows_of=_rows_of,
+    entry_of=_entry_of,
+)

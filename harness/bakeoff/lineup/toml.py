@@ -1,0 +1,33 @@
+"""A line-up as TOML: read from a file, and written from what a result stores, so that it reads back the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bakeoff.core.files import read_toml
+from bakeoff.lineup.entries import LineupFile
+from bakeoff.lineup.sources import contender_entry
+from bakeoff.lineup.sources.fusion import fusion_entry
+from bakeoff.lineup.values import toml_value
+
+_SETTINGS = ("name", "task", "overrides", "measures", "primary", "depth", "rounds", "seed", "categories")
+
+
+def read_lineup_file(path: Path) -> LineupFile:
+    """The file's content, its shape checked."""
+    return read_toml(path, LineupFile)
+
+
+def lineup_text(lineup: Mapping[str, Any]) -> str:
+    """The file for `Lineup.to_dict()`, one table for each row: `bakeoff run` gives the same rows, in the same order."""
+    lines = _lines({key: lineup.get(key) for key in _SETTINGS})
+    for row in lineup["contenders"]:
+        heading, entry = ("fusion", fusion_entry(row)) if "fusion" in row else ("contender", contender_entry(row))
+        lines += ["", f"[[{heading}]]", *_lines(entry)]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(settings: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {toml_value(value)}" for key, value in settings.items() if value is not None]

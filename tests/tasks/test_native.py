@@ -70,7 +70,7 @@ def _broken(change: Callable[[Files], object]) -> Files:
         (lambda f: f.update(articles='{"articles": [\n{"page_id": 1,}]}'), "articles", r"not valid JSON.*line 2"),
         (lambda f: f["articles"]["articles"][0].pop("title"), "articles", r"\$\.articles\[0\].*missing.*`title`"),
         (lambda f: f["articles"]["articles"][1].update(colour="red"), "articles", r"\$\.articles\[1\].*`colour`"),
-        (lambda f: f["articles"]["articles"][1].update(page_id=1), "articles", r"\$\.articles\[1\].*already"),
+        (lambda f: f["articles"]["articles"][1].update(page_id=1), "articles", r"\$\.articles\[1\].*duplicate"),
         (lambda f: f["articles"]["articles"][1].update(page_id="x"), "articles", r"page_id.*Expected `int`"),
         (lambda f: f["articles"]["articles"][0].update(summary="  "), "articles", r"\[0\].*summary is empty"),
         (lambda f: f["articles"].update(articles=[]), "articles", r"the corpus is empty"),

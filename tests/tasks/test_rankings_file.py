@@ -36,7 +36,7 @@ def test_the_listed_order_counts_unless_there_are_scores(tmp_path: Path) -> None
         ('{"query": "q1", "ranked": ["a"], "scores": []}', "0 scores for 1 ids"),
         ('{"query": "q1", "ranked": ["a"], "scores": [1e999]}', "line 1"),
         ('{"query": "q1"}', "missing required field `ranked`"),
-        ('{"query": "q1", "ranked": []}\n{"query": "q1", "ranked": []}', "line 2: query 'q1' stands there twice"),
+        ('{"query": "q1", "ranked": []}\n{"query": "q1", "ranked": []}', "line 2: duplicate query 'q1'"),
         ("nonsense", "line 1: JSON is malformed"),
     ],
 )

@@ -169,7 +169,11 @@ def test_what_is_to_be_dropped_is_dropped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "options", "said"),
     [
-        ({"documents": [*DOCUMENTS, DOCUMENTS[0]]}, {}, r"documents.*line 4: id 'd1' stands already at line 1"),
+        (
+            {"documents": [*DOCUMENTS, DOCUMENTS[0]]},
+            {},
+            r"documents.*line 4: id 'd1' is a duplicate of the one at line 1",
+        ),
         ({"documents": [{"id": "d1", "text": 5}]}, {}, r"line 1: text is 5, not text"),
         ({"documents": [{"id": None, "text": "x"}]}, {}, r"line 1: id is None"),
         ({"documents": [{"id": 1.5, "text": "x"}]}, {}, r"line 1: id is 1\.5"),
@@ -177,7 +181,7 @@ def test_what_is_to_be_dropped_is_dropped(tmp_path: Path) -> None:
         ({"documents": [{"id": "a", "txt": "x"}]}, {}, r"line 1: there is no column 'text'"),
         ({"documents": [{"id": "a", "text": " "}]}, {}, r"line 1: document 'a' has neither title nor text"),
         ({"queries": [{"id": "1", "text": ""}]}, {}, r"queries.*line 1: query '1' has no text"),
-        ({"queries": [*QUERIES, QUERIES[1]]}, {}, r"line 4: id '2' stands already at line 2"),
+        ({"queries": [*QUERIES, QUERIES[1]]}, {}, r"line 4: id '2' is a duplicate of the one at line 2"),
         ({"judgments": [*JUDGMENTS, JUDGMENTS[0]]}, {}, r"line 4: query '1' has a grade for document 'd1' already"),
         ({"judgments": [{"query": "1", "document": "d9", "grade": 1}]}, {}, r"line 1: the task has no document 'd9'"),
         ({"judgments": [{"query": "9", "document": "d1", "grade": 1}]}, {}, r"line 1: the task has no query '9'"),
@@ -220,8 +224,8 @@ def test_mistakes_are_named(tmp_path: Path, changed: dict[str, Table], options: 
         ("a.csv", b'id,text\n1,"open\n', r"is not valid CSV"),
         ("a.csv", b"id,id\n1,2\n", r"line 1: two columns have the same name"),
         ("a.csv", "id,text\n1,é\n".encode("latin-1"), r"is not UTF-8"),
-        ("a.jsonl", b'{"id": 1}\n{"id": 2\n', r"line 2: is not a JSON object"),
-        ("a.jsonl", b"[1, 2]\n", r"line 1: is not a JSON object"),
+        ("a.jsonl", b'{"id": 1}\n{"id": 2\n', r"line 2: is not valid JSON"),
+        ("a.jsonl", b"[1, 2]\n", r"line 1.*Expected `object`"),
         ("a.json", b'[{"id": 1},\n{"id" 2}]', r"not valid JSON.*line 2"),
         ("a.parquet", b"PAR1 and no more", r"is not valid parquet"),
     ],

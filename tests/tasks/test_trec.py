@@ -119,7 +119,7 @@ def test_gzip_windows_lines_and_trailing_columns_are_read(tmp_path: Path) -> Non
         ("q Q0 d 1 1e39 t\n", r"line 1: score '1e39'"),
         ("q Q0 d 1 1_0 t\n", r"line 1: score '1_0'"),
         ("q Q0 d 1 high t\n", r"line 1: score 'high'"),
-        ("q Q0 d 1 2 t\n\np Q0 d 1 2 t\nq Q0 d 1 1 t\n", r"line 4: document 'd' stands twice for query 'q'"),
+        ("q Q0 d 1 2 t\n\np Q0 d 1 2 t\nq Q0 d 1 1 t\n", r"line 4: duplicate document 'd' for query 'q'"),
         ("\n \n", r"is empty"),
     ],
 )

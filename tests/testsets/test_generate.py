@@ -70,8 +70,8 @@ class TestTheFilter:
         assert [draft.text for draft in found.queries] == ["riches from the ground"]
         assert found.overlaps == [0]
         assert [it.why for it in found.dropped] == [
-            "100% of its words stand in its source (limit 40%)",
-            "50% of its words stand in its source (limit 40%)",
+            "100% of its words occur in its source (limit 40%)",
+            "50% of its words occur in its source (limit 40%)",
         ]
         assert found.short == {"x": 1}
 
@@ -216,7 +216,7 @@ class TestComposer:
         found = generate(ARTICLES, self.composer(wire, tmp_path), request(2))
         assert found.queries == []
         assert found.short == {"x": 0}
-        assert {it.why for it in found.dropped} == {"100% of its words stand in its source (limit 50%)"}
+        assert {it.why for it in found.dropped} == {"100% of its words occur in its source (limit 50%)"}
 
     @pytest.mark.parametrize(
         "said", ["Here are some!", '{"queries": []}', '{"queries": [{"text": "x", "documents": [99]}]}']

@@ -8,7 +8,7 @@ from bakeoff.core.files import read_json
 from bakeoff.core.paths import task_file
 from bakeoff.tasks.formats.native import GroundTruth
 from bakeoff.tasks.load import load_task
-from bakeoff.testsets.task_folder import Annotation, Settled, TaskFolder, decisive, majority, settle
+from bakeoff.testsets.task_folder import AdjudicatedPair, Annotation, TaskFolder, decisive, majority, settle
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,7 +41,7 @@ def test_a_majority_is_a_grade_that_was_given_and_most_often(grades: list[int]) 
 def test_people_outrank_models_and_decisions_outrank_people() -> None:
     people = Annotation(grades={"q": {"1": 3, "2": 3}})
     models = [Annotation(metadata={"kind": "model"}, grades={"q": {"1": 0, "2": 0, "3": 1}}) for _ in range(2)]
-    decided = [Settled(query_id="q", page_id=2, grades={"a": 3}, grade=1)]
+    decided = [AdjudicatedPair(query_id="q", page_id=2, grades={"a": 3}, grade=1)]
     truth = settle({"a": people, "m": models[0], "n": models[1]}, decided)
     assert truth.grades == {("q", "1"): 3, ("q", "2"): 1, ("q", "3"): 1}
     assert truth.open == []
@@ -55,7 +55,7 @@ def test_what_has_no_majority_is_left_open() -> None:
 
 def test_the_shipped_truth_is_what_its_annotations_come_to() -> None:
     folder = TaskFolder.open("wikipedia")
-    truth = settle(folder.annotators(), folder.settled())
+    truth = settle(folder.annotators(), folder.adjudicated())
     shipped = read_json(task_file("wikipedia").parent / "ground_truth.json", GroundTruth).grades
     assert truth.grades == {(q, d): grade for q, row in shipped.items() for d, grade in row.items()}
     assert truth.open == []

@@ -96,7 +96,7 @@ def audit(
         raise InputError(f"no judge model is called {judge!r}", remedy=nearest(judge, models) if models else "")
     people = {name: it for name, it in annotators.items() if it.kind == "person"}
     human = settle(people, []).grades
-    human |= {pair: grade for pair, grade in settle({}, folder.settled()).grades.items() if pair in human}
+    human |= {pair: grade for pair, grade in settle({}, folder.adjudicated()).grades.items() if pair in human}
     by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
     rel = int(read_toml(folder.path, dict[str, Any]).get("rel", 1))
     rankings = rankings_for(folder, result, lineup, offline)

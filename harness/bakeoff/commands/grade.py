@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bakeoff.testsets.agreement import Disagreement
     from bakeoff.testsets.label_next import Candidate
     from bakeoff.testsets.pool import Rankings
-    from bakeoff.testsets.task_folder import Pair, TaskFolder
+    from bakeoff.testsets.task_folder import QueryDocument, TaskFolder
 
 TaskArgument = Annotated[str, typer.Argument(help="The task: its folder, its task.toml, or a built-in name.")]
 LineupOption = Annotated[Path | None, typer.Option(help="The contenders; default: ./bakeoff.toml or the built-in one.")]
@@ -197,7 +197,7 @@ def rankings_for(folder: TaskFolder, result: Path | None, lineup: Path | None, o
 
 def _pairs(
     folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool, dry_run: bool
-) -> list[Pair]:
+) -> list[QueryDocument]:
     """All pairs where they are few; otherwise the pool that is there, or one that is made now."""
     from bakeoff.testsets.pool import pooled, write_pool
     from bakeoff.testsets.task_folder import POOL
@@ -221,7 +221,7 @@ def _pairs(
 
 
 def _judge(
-    folder: TaskFolder, pairs: list[Pair], models: list[str], option: list[str] | None, repeats: int,
+    folder: TaskFolder, pairs: list[QueryDocument], models: list[str], option: list[str] | None, repeats: int,
     max_cost: float | None, dry_run: bool, offline: bool,
 ) -> None:  # fmt: skip
     from bakeoff.report.console import Bars
@@ -274,7 +274,7 @@ def _write_truth(folder: TaskFolder, task: str) -> None:
         )
 
 
-def _serve(folder: TaskFolder, who: str | None, pairs: list[Pair], port: int, open_page: bool) -> None:
+def _serve(folder: TaskFolder, who: str | None, pairs: list[QueryDocument], port: int, open_page: bool) -> None:
     import getpass
     import webbrowser
 

@@ -45,6 +45,19 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
+def read_json_lines(path: Path, shape: type[T]) -> Iterator[tuple[int, T]]:
+    """Numbered values of JSON Lines, plain or gzipped; a line that does not fit is named by its number."""
+    decode = msgspec.json.Decoder(shape).decode
+    for number, line in read_lines(path):
+        try:
+            yield number, decode(line)
+        except msgspec.ValidationError as error:
+            problem, _, place = str(error).partition(" - at ")
+            raise InputError(problem, file=path, place=f"line {number} {place.strip('`')}".strip()) from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"is not valid JSON: {error}", file=path, place=f"line {number}") from None
+
+
 def read_json(path: Path, shape: type[T]) -> T:
     """Decodes JSON into a typed shape; says at which line or field it stopped fitting."""
     return _decoded(path, lambda data: msgspec.json.decode(data, type=shape), "JSON")

@@ -22,10 +22,10 @@ class RankedLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_rankings(file: Path, task: Task) -> dict[str, Ranking]:
-    """One ranking a query, its own item left out; unknown queries and documents and repeated ones are errors."""
+    """One ranking per query, its own item left out; unknown queries and documents and repeated ones are errors."""
     queries = {query.id: query for query in task.queries}
     documents = {document.id for document in task.documents}
-    found: dict[str, Ranking] = {}
+    rankings: dict[str, Ranking] = {}
     for number, line in enumerate(read_bytes(file).splitlines(), start=1):
         if not line.strip():
             continue
@@ -33,8 +33,8 @@ def read_rankings(file: Path, task: Task) -> dict[str, Ranking]:
             entry = msgspec.json.decode(line, type=RankedLine)
             if entry.query not in queries:
                 raise InputError(f"unknown query {entry.query!r}")
-            if entry.query in found:
-                raise InputError(f"query {entry.query!r} stands there twice")
+            if entry.query in rankings:
+                raise InputError(f"duplicate query {entry.query!r}")
             for document in entry.ranked:
                 if document not in documents:
                     raise InputError(f"unknown document {document!r}")
@@ -44,8 +44,8 @@ def read_rankings(file: Path, task: Task) -> dict[str, Ranking]:
             raise InputError(str(error), file=file, place=f"line {number}", remedy=f"one line is {remedy}") from None
         item = queries[entry.query].item
         kept = [pair for pair in zip(ranking.ids, ranking.scores, strict=True) if pair[0] != item]
-        found[entry.query] = Ranking(tuple(document for document, _ in kept), tuple(score for _, score in kept))
-    return found
+        rankings[entry.query] = Ranking(tuple(document for document, _ in kept), tuple(score for _, score in kept))
+    return rankings
 
 
 def _ranking(entry: RankedLine) -> Ranking:

@@ -18,7 +18,7 @@ Ranks = NDArray[np.int64]
 
 
 def ranks_and_tops(file: Path, targets: Ranks, classes: int) -> tuple[Ranks, Ranks]:
-    """The pessimistic rank of every target (all that score at least as much stand above it), and the top class.
+    """The pessimistic rank of every target (all that score at least as much rank above it), and the top class.
 
     Where the target shares the highest score, the top class is another one of those: a tie is not a right answer.
     """
@@ -59,7 +59,7 @@ def blocks(file: Path, samples: int, classes: int) -> Iterator[tuple[int, NDArra
 
 
 def read_targets(file: Path) -> Ranks:
-    """Class numbers, one a sample: a .npy, or the array `targets` of a .npz."""
+    """Class numbers, one per sample: a .npy, or the array `targets` of a .npz."""
     try:
         with _stream(file, "targets") as stream:
             targets = np.lib.format.read_array(stream, allow_pickle=False)

@@ -11,7 +11,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_json
 from bakeoff.testsets.agreement import Disagreement, disagreements
-from bakeoff.testsets.task_folder import Annotation, Pair, Settled, TaskFolder
+from bakeoff.testsets.task_folder import AdjudicatedPair, Annotation, QueryDocument, TaskFolder
 
 
 class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,15 +25,15 @@ class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(slots=True)
 class Adjudication:
-    """What is open in a task, and what was decided so far."""
+    """The pairs of a task that annotators disagree on, and the decisions so far."""
 
     folder: TaskFolder
-    _settled: dict[Pair, Settled] = field(init=False)
-    _given: dict[str, dict[Pair, int]] = field(init=False)
+    _decided: dict[QueryDocument, AdjudicatedPair] = field(init=False)
+    _given: dict[str, dict[QueryDocument, int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._settled = {(entry.query_id, str(entry.page_id)): entry for entry in self.folder.settled()}
-        self._given = voices(self.folder.annotators())
+        self._decided = {(entry.query_id, str(entry.page_id)): entry for entry in self.folder.adjudicated()}
+        self._given = counted_grades(self.folder.annotators())
 
     def open(self) -> list[Disagreement]:
         """Pairs with more than one grade and no decision, the widest apart first.
@@ -41,9 +41,9 @@ class Adjudication:
         A decision was made on the grades it lists; when an annotator gives another one, the pair is open again.
         """
         return [
-            it
-            for it in disagreements(self._given)
-            if (entry := self._settled.get((it.query, it.document))) is None or entry.grades != it.grades
+            pair
+            for pair in disagreements(self._given)
+            if (entry := self._decided.get((pair.query, pair.document))) is None or entry.grades != pair.grades
         ]
 
     def decide(self, query: str, document: str, grade: int, why: str = "") -> None:
@@ -53,8 +53,8 @@ class Adjudication:
         given = {name: grades[pair] for name, grades in self._given.items() if pair in grades}
         if not given:
             raise InputError(f"nobody has graded {query}, {document}", remedy="grade it first: `bakeoff annotate`")
-        self._settled[pair] = Settled(query_id=query, page_id=int(document), grades=given, grade=grade, why=why)
-        self.folder.write_settled(self._settled.values())
+        self._decided[pair] = AdjudicatedPair(query_id=query, page_id=int(document), grades=given, grade=grade, why=why)
+        self.folder.write_adjudicated(self._decided.values())
 
     def decide_from(self, path: Path) -> int:
         """All decisions of a JSON file, checked before the first is kept."""
@@ -71,18 +71,24 @@ class Adjudication:
     def ask(self, ask: Callable[[Disagreement], tuple[int, str] | None]) -> int:
         """Goes through what is open; None from `ask` leaves a pair open."""
         decided = 0
-        for it in self.open():
-            answer = ask(it)
+        for pair in self.open():
+            answer = ask(pair)
             if answer is not None:
-                self.decide(it.query, it.document, *answer)
+                self.decide(pair.query, pair.document, *answer)
                 decided += 1
         return decided
 
 
-def voices(annotators: Mapping[str, Annotation]) -> dict[str, dict[Pair, int]]:
+def counted_grades(annotators: Mapping[str, Annotation]) -> dict[str, dict[QueryDocument, int]]:
     """Whose grades count for a pair: the people's where people graded it, otherwise the models'."""
-    people = {pair for it in annotators.values() if it.kind == "person" for pair in it.pairs()}
+    by_people = {
+        pair for annotation in annotators.values() if annotation.kind == "person" for pair in annotation.pairs()
+    }
     return {
-        name: {pair: grade for pair, grade in it.pairs().items() if it.kind == "person" or pair not in people}
-        for name, it in annotators.items()
+        name: {
+            pair: grade
+            for pair, grade in annotation.pairs().items()
+            if annotation.kind == "person" or pair not in by_people
+        }
+        for name, annotation in annotators.items()
     }

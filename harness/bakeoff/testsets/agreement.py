@@ -17,7 +17,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.tests import RESAMPLES, bca_of_sums
 
-Weights = Literal["plain", "linear", "quadratic"]
+KappaWeighting = Literal["plain", "linear", "quadratic"]
 MISSING = -1
 
 
@@ -51,12 +51,12 @@ class Disagreement(msgspec.Struct, frozen=True):
 
     @property
     def spread(self) -> int:
-        """How far apart the outermost are."""
+        """The highest grade less the lowest."""
         return max(self.grades.values()) - min(self.grades.values())
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """All that can be said of a set of annotators."""
+    """Every statistic for a set of annotators, and the pairs they disagree on."""
 
     annotators: list[str]
     pairs: int
@@ -112,13 +112,14 @@ def agreement(
 def disagreements(given: Mapping[str, Mapping[tuple[str, str], int]]) -> list[Disagreement]:
     """The pairs that got more than one grade, the widest apart first."""
     pairs = sorted({pair for grades in given.values() for pair in grades})
-    found = [
+    graded = [
         Disagreement(*pair, {name: grades[pair] for name, grades in given.items() if pair in grades}) for pair in pairs
     ]
-    return sorted((it for it in found if it.spread), key=lambda it: (-it.spread, it.query, it.document))
+    apart = (pair for pair in graded if pair.spread)
+    return sorted(apart, key=lambda pair: (-pair.spread, pair.query, pair.document))
 
 
-def kappa(tables: Values, weights: Weights = "plain") -> Values:
+def kappa(tables: Values, weights: KappaWeighting = "plain") -> Values:
     """Cohen's κ of confusion tables (…, grades, grades): 1 − observed over expected disagreement."""
     scale = tables.shape[-1]
     apart = np.abs(np.subtract.outer(np.arange(scale), np.arange(scale))).astype(np.float64)
@@ -179,7 +180,7 @@ def _estimate(
     if len(sums) == 1:
         sums = parts  # a single query: its pairs are all there is to resample
     value, low, high = bca_of_sums(sums, statistic, resamples=resamples, seed=seed)
-    return Estimate(*(None if np.isnan(it) else float(it) for it in (value, low, high)))
+    return Estimate(*(None if np.isnan(figure) else float(figure) for figure in (value, low, high)))
 
 
 def _of_tables(statistic: Callable[[Values], Values], scale: int) -> Callable[[Values], Values]:

@@ -1,4 +1,4 @@
-"""Can a judge model stand in for people? Its agreement with them, and whether its errors could turn the winner."""
+"""Can a judge model stand in for people? Its agreement with them, and whether its errors could change the winner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bakeoff.statistics.constants import SEED
 from bakeoff.tasks.formats.native import GRADES
 from bakeoff.testsets.agreement import TwoWay, agreement
 from bakeoff.testsets.pool import Rankings
-from bakeoff.testsets.task_folder import Pair
+from bakeoff.testsets.task_folder import QueryDocument
 
 SAMPLES = 1000
 SCALE = len(GRADES)
@@ -42,8 +42,8 @@ class Audit(msgspec.Struct, frozen=True):
 
 def audit(
     judge: str,
-    judged: Mapping[Pair, int],
-    people: Mapping[Pair, int],
+    judged: Mapping[QueryDocument, int],
+    people: Mapping[QueryDocument, int],
     rankings: Rankings,
     measure: Measure,
     rel: int,
@@ -52,7 +52,7 @@ def audit(
     seed: int = SEED,
     progress: Progress = silent,
 ) -> Audit:
-    """Draws what people would have given for each of the judge's grades, as often as asked, and crowns a winner.
+    """Draws what people would have given for each of the judge's grades, once per sample, and names the winner.
 
     Each sample first draws anew the pairs that people graded too, so that a small subset leaves much open; then every
     pair that only the judge graded gets a person's grade of one of those to which the judge gave the same. Where people
@@ -63,9 +63,9 @@ def audit(
         raise InputError(f"no pair was graded both by {judge} and by people", remedy="let people grade some of them")
     queries = sorted({query for query, _ in judged})
     compared = agreement({judge: {p: judged[p] for p in both}, "people": {p: people[p] for p in both}}, SCALE)
-    board = _Board(rankings, queries, list(judged))
+    table = _ScoreTable(rankings, queries, list(judged))
     given = np.array([judged[pair] for pair in judged])
-    means = board.means(given, measure, rel)
+    means = table.means(given, measure, rel)
     labels = list(rankings)
     winner = labels[int(np.argmax(means))]
     known = np.array([people.get(pair, -1) for pair in judged])
@@ -75,8 +75,8 @@ def audit(
     with progress("samples", samples) as advance:
         for _ in range(samples):
             drawn = _as_people(given, known, seen[rng.integers(0, len(seen), len(seen))], rng)
-            values = board.means(drawn, measure, rel)
-            # A tie is no other winner: the crown passes only to who is better.
+            values = table.means(drawn, measure, rel)
+            # A tie keeps the winner: another one must be better.
             best = int(np.argmax(values))
             held = labels.index(winner)
             winners[labels[best] if values[best] > values[held] + 1e-12 else winner] += 1
@@ -107,10 +107,10 @@ def _as_people(
     return np.where(known >= 0, known, drawn)
 
 
-class _Board:
+class _ScoreTable:
     """The rankings as arrays, laid out once: a sample then only changes the grades."""
 
-    def __init__(self, rankings: Rankings, queries: list[str], pairs: list[Pair]) -> None:
+    def __init__(self, rankings: Rankings, queries: list[str], pairs: list[QueryDocument]) -> None:
         ids = {pair[1] for pair in pairs}
         ids |= {document for answers in rankings.values() for ranking in answers.values() for document in ranking.ids}
         number = {document: place for place, document in enumerate(sorted(ids))}

@@ -11,7 +11,7 @@ from bakeoff.core.sampling import order_key
 from bakeoff.tasks.formats.native import Article
 from bakeoff.testsets.generate import Draft, GenerationRequest
 
-SHOWN = 3  # documents a prompt
+SHOWN = 3  # documents per prompt
 ROUNDS = 4  # prompts for each one that would do if nothing were dropped
 LONGEST = 1500  # characters of a document that are shown
 
@@ -45,7 +45,7 @@ SCHEMA = {
 
 
 class ChatMaker:
-    """Asks for as many queries as are wanted, of other documents in each round, until the filter is content."""
+    """Asks for as many queries as are wanted, of other documents in each round, until enough pass the filter."""
 
     def __init__(self, *, asker: Asker) -> None:
         self._asker = asker
@@ -67,7 +67,7 @@ class ChatMaker:
 
 def _shown(articles: Sequence[Article], category: str, seed: int, number: int) -> list[Article]:
     """Each round goes on where the last one ended, over an order drawn for the category."""
-    ordered = sorted(articles, key=lambda it: order_key(seed, category, it.page_id))
+    ordered = sorted(articles, key=lambda article: order_key(seed, category, article.page_id))
     first = number * SHOWN
     places = dict.fromkeys((first + step) % len(ordered) for step in range(SHOWN))
     return [ordered[place] for place in places]

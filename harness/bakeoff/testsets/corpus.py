@@ -16,11 +16,12 @@ from bakeoff.core.files import read_bytes, read_json
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import Chunking
 from bakeoff.tasks.formats.native import Article, ArticleFile
+from bakeoff.tasks.formats.rows import Row
 from bakeoff.testsets import mediawiki, source_tables, text_files
 from bakeoff.testsets.select import read_database
 from bakeoff.testsets.text_similarity import normalised
 
-IDS = 10**10  # numbers that stay readable, and rarely meet
+IDS = 10**10  # short enough to read, rarely the same for two names
 WIKIPEDIA = ("page_summaries", "articles")
 
 
@@ -37,7 +38,7 @@ class Options:
 
 
 @dataclass(slots=True)
-class Found:
+class SourceDocuments:
     """Documents with the names that their source gives them, and what could not be had at all."""
 
     documents: list[tuple[str, Article]] = field(default_factory=list)
@@ -55,12 +56,12 @@ class Imported:
 
 
 def import_corpus(source: Path, options: Options, *, date: datetime.date | None = None) -> Imported:
-    """Reads a source, leaves out what is empty or stands there twice, and says so."""
-    found = _reader(source, options)(source, options)
+    """Reads a source, leaves out empty documents and duplicates, and names them."""
+    source_documents = _reader(source, options)(source, options)
     kept: dict[str, tuple[str, Article]] = {}
     duplicates: list[tuple[str, str]] = []
     empty: list[str] = []
-    for name, article in found.documents:
+    for name, article in source_documents.documents:
         words = normalised(article.summary)
         if not words:
             empty.append(name)
@@ -70,7 +71,7 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
             kept[words] = (name, msgspec.structs.replace(article, embedding_metadata=options.chunking))
     if not kept:
         raise InputError(
-            f"no document is left ({len(empty)} empty, {len(found.missing)} missing)",
+            f"no document is left ({len(empty)} empty, {len(source_documents.missing)} missing)",
             file=source,
             remedy="check --column text=…, or the source itself",
         )
@@ -81,15 +82,15 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
         "documents": len(kept),
         "empty": len(empty),
         "duplicates": len(duplicates),
-        "missing": len(found.missing),
+        "missing": len(source_documents.missing),
     }
     if options.api:
         metadata["api"] = options.api
     articles = [article for _, article in kept.values()]
-    return Imported(ArticleFile(metadata=metadata, articles=articles), duplicates, empty, found.missing)
+    return Imported(ArticleFile(metadata=metadata, articles=articles), duplicates, empty, source_documents.missing)
 
 
-def _reader(source: Path, options: Options) -> Callable[[Path, Options], Found]:
+def _reader(source: Path, options: Options) -> Callable[[Path, Options], SourceDocuments]:
     if options.api is not None:
         return _from_wiki
     if source.is_dir():
@@ -108,8 +109,8 @@ def _reader(source: Path, options: Options) -> Callable[[Path, Options], Found]:
     raise InputError(f"is of no kind that can be imported ({suffix or 'no suffix'})", file=source, remedy=known)
 
 
-def _from_folder(folder: Path, options: Options) -> Found:
-    """Every text below the folder; the folders it lies in are its first categories."""
+def _from_folder(folder: Path, options: Options) -> SourceDocuments:
+    """Every text below the folder; the names of its folders are its first categories."""
     paths = sorted(
         path
         for path in folder.rglob("*")
@@ -121,7 +122,7 @@ def _from_folder(folder: Path, options: Options) -> Found:
         raise InputError("holds no text", file=folder, remedy=f"files ending in {', '.join(text_files.READERS)}")
     names = [path.relative_to(folder).as_posix() for path in paths]
     numbers = numbered(names)
-    found = Found()
+    collected = SourceDocuments()
     with options.progress("documents", len(paths)) as advance:
         for path, name in zip(paths, names, strict=True):
             try:
@@ -132,53 +133,53 @@ def _from_folder(folder: Path, options: Options) -> Found:
             tags = [fields.get(key, "") for key in ("categories", "tags")]
             fields["categories"] = "; ".join(filter(None, [*Path(name).parts[:-1], *tags]))
             row = {**fields, "title": title or path.stem.replace("-", " ").replace("_", " "), "text": text}
-            found.documents.append((name, _article(numbers[name], row)))
+            collected.documents.append((name, _article(numbers[name], row)))
             advance(1)
-    return found
+    return collected
 
 
-def _from_rows(path: Path, options: Options) -> Found:
+def _from_rows(path: Path, options: Options) -> SourceDocuments:
     return _from_table(path, source_tables.read_file(path), options)
 
 
-def _from_database(path: Path, options: Options) -> Found:
+def _from_database(path: Path, options: Options) -> SourceDocuments:
     """A database of the `wikipedia.db` shape is joined as `select` joins it; of any other, one table is read."""
     tables = source_tables.tables_of(path)
     if options.table is None and set(WIKIPEDIA) <= set(tables):
         articles = read_database(path, options.columns, WIKIPEDIA)
-        return Found([(f"{article.page_id} {article.title}", article) for article in articles])
+        return SourceDocuments([(f"{article.page_id} {article.title}", article) for article in articles])
     return _from_table(path, source_tables.read_table(path, options.table), options)
 
 
-def _from_json(path: Path, options: Options) -> Found:
+def _from_json(path: Path, options: Options) -> SourceDocuments:
     """Our own file as it is, or a list of objects."""
     content = read_json(path, Any)
     if isinstance(content, list) and all(isinstance(row, dict) for row in content):
         return _from_table(path, content, options)
     articles = read_json(path, ArticleFile).articles
-    return Found([(f"{article.page_id} {article.title}", article) for article in articles])
+    return SourceDocuments([(f"{article.page_id} {article.title}", article) for article in articles])
 
 
-def _from_wiki(path: Path, options: Options) -> Found:
-    """A file of titles, one a line; `#` starts a remark."""
+def _from_wiki(path: Path, options: Options) -> SourceDocuments:
+    """A file of titles, one per line; `#` starts a comment."""
     try:
         lines = read_bytes(path).decode().splitlines()
     except UnicodeDecodeError as error:
         raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
     titles = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if not titles:
-        raise InputError("names no title", file=path, remedy="write one title a line")
+        raise InputError("names no title", file=path, remedy="write one title per line")
     assert options.api is not None
     fetched = mediawiki.fetch(titles, options.api, whole=options.whole, progress=options.progress)
-    return Found([(article.title, article) for article in fetched.articles], fetched.missing)
+    return SourceDocuments([(article.title, article) for article in fetched.articles], fetched.missing)
 
 
-def _from_table(path: Path, table: Sequence[source_tables.Row], options: Options) -> Found:
+def _from_table(path: Path, table: Sequence[Row], options: Options) -> SourceDocuments:
     columns = source_tables.columns_for(table, options.columns, path)
     fields = [{name: row.get(column) for name, column in columns.items()} for row in table]
     names = [_name(row, place) for place, row in enumerate(fields, start=1)]
     numbers = numbered(names)
-    return Found([(name, _article(numbers[name], row)) for name, row in zip(names, fields, strict=True)])
+    return SourceDocuments([(name, _article(numbers[name], row)) for name, row in zip(names, fields, strict=True)])
 
 
 def _name(row: Mapping[str, Any], place: int) -> str:
@@ -204,7 +205,7 @@ def _article(number: int, row: Mapping[str, Any]) -> Article:
 
 
 def numbered(names: Sequence[str]) -> dict[str, int]:
-    """Ids as numbers. A name that is one keeps it; others get one from their letters.
+    """Ids as numbers. A name that is one keeps it; others get a hash of the name.
 
     So a document that comes later changes no other's number, and grades stay with what they were given to.
     """

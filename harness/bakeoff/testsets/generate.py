@@ -1,4 +1,4 @@
-"""Queries for a corpus: two makers behind one interface, and the filter that both must pass."""
+"""Queries for a corpus: the makers, and the filter that every query must pass."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """What is asked of a maker."""
+    """What to generate: how many queries per category, in which language, for which day."""
 
     categories: Mapping[str, Category]
     n: int
@@ -94,35 +94,36 @@ def generate(
 ) -> Generated:
     """n queries for each category, none like another and none that its source's words give away."""
     by_id = {article.page_id: f"{article.title}\n{article.summary}" for article in articles}
-    found = Generated()
+    generated = Generated()
     with progress("queries", request.n * len(request.categories)) as advance:
-        for category, kind in request.categories.items():
-            taken, meant = 0, [it for it in articles if not kind.of or set(kind.of) & set(it.categories)]
+        for category, settings in request.categories.items():
+            taken = 0
+            meant = [a for a in articles if not settings.of or set(settings.of) & set(a.categories)]
             for draft in maker.drafts(meant, category, request) if meant else ():
                 source = "\n".join(by_id[page] for page in draft.sources)
                 shared = overlap(draft.text, source, request.language)
-                if why := _objection(draft, shared, found, existing, most_overlap, most_alike):
-                    found.dropped.append(Dropped(draft.text, category, why))
+                if why := _objection(draft, shared, generated, existing, most_overlap, most_alike):
+                    generated.dropped.append(Dropped(draft.text, category, why))
                     continue
-                found.queries.append(draft)
-                found.overlaps.append(shared)
+                generated.queries.append(draft)
+                generated.overlaps.append(shared)
                 taken += 1
                 advance(1)
                 if taken == request.n:
                     break
             if taken < request.n:
-                found.short[category] = taken
-    return found
+                generated.short[category] = taken
+    return generated
 
 
 def _objection(
-    draft: Draft, shared: float, found: Generated, existing: Sequence[str], most_overlap: float, most_alike: float
+    draft: Draft, shared: float, generated: Generated, existing: Sequence[str], most_overlap: float, most_alike: float
 ) -> str:
     if not draft.text.strip():
         return "empty"
     if shared > most_overlap:
-        return f"{shared:.0%} of its words stand in its source (limit {most_overlap:.0%})"
-    for other in (*existing, *(query.text for query in found.queries)):
+        return f"{shared:.0%} of its words occur in its source (limit {most_overlap:.0%})"
+    for other in (*existing, *(query.text for query in generated.queries)):
         if (alike := similarity(draft.text, other)) >= most_alike:
             return f"{alike:.0%} like “{other}” (limit {most_alike:.0%})"
     return ""
@@ -135,7 +136,7 @@ def query_file(
     existing: QueryFile | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> QueryFile:
-    """The drafts with ids, behind those that were there; sources and refusals stand in the metadata."""
+    """The drafts with ids, behind those that were there; sources and dropped drafts are in the metadata."""
     entries = list(existing.queries) if existing else []
     metadata: dict[str, Any] = dict(existing.metadata) if existing else {}
     used = {entry.query_id for entry in entries}
@@ -162,7 +163,10 @@ def query_file(
         **({"as_of": request.as_of.isoformat()} if request.as_of else {}),
         **(extra or {}),
         "sources": sources,
-        "dropped": [*metadata.get("dropped", ()), *({"text": it.text, "why": it.why} for it in generated.dropped)],
+        "dropped": [
+            *metadata.get("dropped", ()),
+            *({"text": draft.text, "why": draft.why} for draft in generated.dropped),
+        ],
     }
     return QueryFile(metadata=metadata, queries=entries)
 
@@ -176,7 +180,7 @@ def _free_id(category: str, used: set[str]) -> str:
 
 
 def check_categories(categories: Mapping[str, str | Category]) -> dict[str, Category]:
-    """A line-up's own categories; a bare text stands for what the category is about."""
+    """A line-up's own categories; a plain text says what the category is about."""
     checked: dict[str, Category] = {}
     for name, value in (categories or DEFAULT_CATEGORIES).items():
         if not name.strip():

@@ -1,4 +1,4 @@
-"""Grading by models: one prompt a pair, the definitions in it, answers cached; several voices give a majority."""
+"""Grading by models: one prompt per pair with the definitions in it; answers are cached."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bakeoff.chat.ask import Asker, Question, Unusable, read_object
 from bakeoff.core.files import write_json
 from bakeoff.core.progress import Progress, silent
 from bakeoff.tasks.formats.native import GRADES, Article, QueryEntry
-from bakeoff.testsets.task_folder import Annotation, Pair, TaskFolder
+from bakeoff.testsets.task_folder import Annotation, QueryDocument, TaskFolder
 
 LONGEST = 6000  # characters of a document that a judge sees
-SAVE_EVERY = 20  # grades between two writes of the file; each answer is in the cache at once anyhow
+SAVE_EVERY = 20  # grades between two writes of the file; each answer is in the cache at once
 
 DEFINITIONS = {
     3: "direct match: what was asked for is a main subject of the document; the person would be glad to get this first",
@@ -37,16 +37,16 @@ class _Answer(msgspec.Struct):
 
 @dataclass(slots=True)
 class Judged:
-    """One voice's grades, and the pairs for which no usable answer came."""
+    """One judge's grades, and the pairs without a usable answer."""
 
     who: str
     annotation: Annotation
-    failed: dict[Pair, str] = field(default_factory=dict)
+    failed: dict[QueryDocument, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Judge:
-    """One voice: a model under one seed. Its file is its name's, so a second run goes on where the first ended."""
+    """A model under one seed. Its file is named after it, so a second run continues where the first ended."""
 
     folder: TaskFolder
     asker: Asker
@@ -59,7 +59,7 @@ class Judge:
         model = self.asker.model.label
         return self.folder.file_of(model if self.repeat == 0 else f"{model}.r{self.repeat + 1}").stem
 
-    def questions(self, pairs: Sequence[Pair]) -> dict[Pair, Question]:
+    def questions(self, pairs: Sequence[QueryDocument]) -> dict[QueryDocument, Question]:
         """A prompt for each pair."""
         queries = {entry.query_id: entry for entry in self.folder.queries.queries}
         documents = {str(article.page_id): article for article in self.folder.articles}
@@ -68,12 +68,12 @@ class Judge:
             for query, document in pairs
         }
 
-    def open_pairs(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """What this voice has not graded yet."""
+    def open_pairs(self, pairs: Sequence[QueryDocument]) -> list[QueryDocument]:
+        """What this judge has not graded yet."""
         given = self._before().grades
         return [pair for pair in pairs if pair[1] not in given.get(pair[0], {})]
 
-    def grade(self, pairs: Sequence[Pair]) -> Judged:
+    def grade(self, pairs: Sequence[QueryDocument]) -> Judged:
         """Grades what is open; what arrived is kept, whatever ends the work."""
         path, annotation, open_ = self.folder.file_of(self.who), self._before(), self.open_pairs(pairs)
         annotation.metadata |= {"annotator": self.who, "kind": "model", **self.asker.model.identity()}
@@ -126,12 +126,12 @@ def prompt(query: QueryEntry, article: Article) -> str:
     )
 
 
-def grade_all(judges: Sequence[Judge], pairs: Sequence[Pair], told: Callable[[Judged], None]) -> None:
-    """Every voice in turn; then the truth is settled from all that is there."""
+def grade_all(judges: Sequence[Judge], pairs: Sequence[QueryDocument], report: Callable[[Judged], None]) -> None:
+    """Every judge in turn, each reported as it ends; an error at the end if any pair has no grade."""
     failed = 0
     for judge in judges:
         judged = judge.grade(pairs)
         failed += len(judged.failed)
-        told(judged)
+        report(judged)
     if failed:
         raise BakeoffError(f"{failed} pairs got no usable grade; the others are kept: run the same command again")

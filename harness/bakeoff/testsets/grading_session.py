@@ -12,7 +12,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import write_json
 from bakeoff.core.sampling import order_key
-from bakeoff.testsets.task_folder import Annotation, Pair, TaskFolder
+from bakeoff.testsets.task_folder import Annotation, QueryDocument, TaskFolder
 
 
 class GivenGrade(msgspec.Struct, forbid_unknown_fields=True):
@@ -27,7 +27,7 @@ class GivenGrade(msgspec.Struct, forbid_unknown_fields=True):
 class GradingSession:
     """One annotator's pairs, in an order of their own, and what they gave so far."""
 
-    def __init__(self, folder: TaskFolder, who: str, pairs: Sequence[Pair]) -> None:
+    def __init__(self, folder: TaskFolder, who: str, pairs: Sequence[QueryDocument]) -> None:
         self.folder, self.path = folder, folder.file_of(who)
         self.who = self.path.stem
         self.pairs = sorted(pairs, key=lambda pair: (folder.place(pair)[0], order_key(self.who, *pair)))
@@ -39,7 +39,7 @@ class GradingSession:
         self.annotation.metadata |= {"annotator": self.who, "kind": "person"}
         self._lock = threading.Lock()
 
-    def grade_of(self, pair: Pair) -> int | None:
+    def grade_of(self, pair: QueryDocument) -> int | None:
         """What this annotator gave, if anything."""
         return self.annotation.grades.get(pair[0], {}).get(pair[1])
 

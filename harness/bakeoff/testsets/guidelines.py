@@ -22,7 +22,9 @@ def _block(block: str) -> str:
             parts[-1] = (parts[-1][0], f"{parts[-1][1]} {line.strip()}")
         else:
             parts.append((kind, line.strip()))
-    return "".join(_written(kind, [line for _, line in lines]) for kind, lines in groupby(parts, key=lambda it: it[0]))
+    return "".join(
+        _written(kind, [line for _, line in lines]) for kind, lines in groupby(parts, key=lambda part: part[0])
+    )
 
 
 def _kind(line: str) -> str:

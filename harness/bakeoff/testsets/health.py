@@ -1,4 +1,4 @@
-"""What a task can and can't tell, before money is spent on it."""
+"""What a task can show and what not, before money is spent on it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bakeoff.testsets.text_similarity import near_duplicates, overlap
 
 MOST_RELEVANT = 0.5  # of the corpus: above it a random order looks good
 LEXICAL = 0.9  # of the oracle's score: above it words alone answer the queries
-# What runs everywhere in no time and at no cost: the spread between these stands for that between others.
+# Free and quick everywhere; their spread stands in for that of the real contenders.
 SCOUTS = (
     Contender("bm25", ranker="bm25"),
     Contender("tfidf+faiss", provider="tfidf", store="faiss"),
@@ -67,41 +67,41 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     smallest_detectable: float | None
 
     def findings(self) -> list[str]:
-        """What should be mended or known, in sentences."""
-        told = [*self.twins]
+        """What should be fixed or known, in sentences."""
+        findings = [*self.twins]
         if self.without_relevant:
-            told.append(f"no document is relevant for {_some(self.without_relevant)}: everyone scores 0 there")
+            findings.append(f"no document is relevant for {_some(self.without_relevant)}: everyone scores 0 there")
         if self.too_many:
-            told.append(
+            findings.append(
                 f"more than {MOST_RELEVANT:.0%} of the corpus is relevant for {_some(list(self.too_many))}: "
                 "even a random order does well there"
             )
         if self.beyond_cut:
-            told.append(
+            findings.append(
                 f"more than {self.depth} documents are relevant for {_some(list(self.beyond_cut))}: "
                 f"recall@{self.depth} can't reach 1 there"
             )
-        deep = [it.measure for it in self.ceilings if (Measure.parse(it.measure).k or 0) > self.documents]
+        deep = [row.measure for row in self.ceilings if (Measure.parse(row.measure).k or 0) > self.documents]
         if deep:
-            told.append(f"{', '.join(deep)}: k is larger than the corpus, so nothing is cut off there")
-        for it in self.ceilings:
-            if it.out_of_reach:
-                told.append(
-                    f"the target {it.measure} ≥ {it.target} can't be met: a perfect ranking has {it.oracle:.3f}"
+            findings.append(f"{', '.join(deep)}: k is larger than the corpus, so nothing is cut off there")
+        for row in self.ceilings:
+            if row.out_of_reach:
+                findings.append(
+                    f"the target {row.measure} ≥ {row.target} can't be met: a perfect ranking has {row.oracle:.3f}"
                 )
         if self.judged_top < 1:
-            told.append(
+            findings.append(
                 f"{1 - self.judged_top:.0%} of what free contenders ranked in the first {self.depth} places has no "
                 "grade and counts as not relevant: `bakeoff grade` grades it"
             )
         for first, second, alike in self.duplicates:
-            told.append(f"{first} and {second} are {alike:.0%} alike: drop one of them")
+            findings.append(f"{first} and {second} are {alike:.0%} alike: drop one of them")
         if self.lexical is not None and self.lexical >= LEXICAL:
-            told.append(
+            findings.append(
                 f"BM25 has {self.lexical:.0%} of the oracle's {self.primary}: words alone answer these queries, and "
                 "embeddings can't show what they are worth"
             )
-        return told
+        return findings
 
 
 def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
@@ -164,11 +164,11 @@ def _detectable(scores: Mapping[str, Values]) -> float | None:
 
 
 def _shared_words(task: Task, texts: Mapping[str, str]) -> float | None:
-    """How many of a query's words stand in a relevant document, on average over queries and their documents."""
+    """How many of a query's words occur in a relevant document, on average over queries and their documents."""
     shares = [
-        np.mean([overlap(query.text, texts[document]) for document in found])
+        np.mean([overlap(query.text, texts[document]) for document in relevant])
         for query in task.queries
-        if (found := [d for d, grade in task.judgments.get(query.id, {}).items() if grade >= task.rel])
+        if (relevant := [d for d, grade in task.judgments.get(query.id, {}).items() if grade >= task.rel])
     ]
     return float(np.mean(shares)) if shares else None
 

@@ -8,8 +8,8 @@ from itertools import combinations
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bakeoff.core.arrays import Values
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
@@ -18,18 +18,18 @@ from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.statistics.constants import NOISE
 from bakeoff.tasks.formats.native import GRADES
 from bakeoff.testsets.pool import Rankings
-from bakeoff.testsets.task_folder import Pair
+from bakeoff.testsets.task_folder import QueryDocument
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """An ungraded pair: how many contenders would change places, under which grade, and how much of a gap it closes.
 
-    `swaps` names those that would stand the other way round; `closes` is the largest share of a gap that is closed, and
+    `swaps` names the contenders that would change places; `closes` is the largest share of a gap that is closed, and
     `gap` whose it is: the one behind, then the one ahead.
     """
 
-    pair: Pair
+    pair: QueryDocument
     grade: int
     swaps: tuple[tuple[str, str], ...]
     closes: float
@@ -40,11 +40,11 @@ class Candidate:
 def next_pairs(
     task: Task, rankings: Rankings, measure: Measure, n: int, *, depth: int | None = None, progress: Progress = silent
 ) -> list[Candidate]:
-    """The n pairs whose grade would most change the order, the most telling first."""
+    """The n pairs whose grade would most change the order, those with the largest effect first."""
     labels, queries = list(rankings), [query.id for query in task.queries]
     scores = np.stack([_scores(rankings[label], task, queries, measure) for label in labels])
     means = scores.mean(axis=1)
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     with progress("queries", len(queries)) as advance:
         for column, query in enumerate(queries):
             answers = {label: rankings[label][query] for label in labels if query in rankings[label]}
@@ -58,18 +58,16 @@ def next_pairs(
                         shift = [after.get(label, 0.0) - scores[row, column] for row, label in enumerate(labels)]
                         moved = means + np.array(shift) / len(queries)
                         options.append(_candidate((query, document), grade, labels, means, moved, ranks))
-                    found.append(max(options, key=_weight))
+                    candidates.append(max(options, key=_weight))
             advance(1)
-    return sorted(found, key=lambda it: (*(-part for part in _weight(it)), it.pair))[:n]
+    return sorted(candidates, key=lambda pair: (*(-part for part in _weight(pair)), pair.pair))[:n]
 
 
 def _weight(candidate: Candidate) -> tuple[float, float, float]:
     return len(candidate.swaps), candidate.closes, -candidate.grade
 
 
-def _scores(
-    answers: Mapping[str, Ranking], task: Task, queries: Sequence[str], measure: Measure
-) -> NDArray[np.float64]:
+def _scores(answers: Mapping[str, Ranking], task: Task, queries: Sequence[str], measure: Measure) -> Values:
     return evaluate(join(answers, task.judgments, queries), [measure], task.rel)[measure]
 
 
@@ -93,18 +91,18 @@ def _with_each_grade(
     runs = {name: answers[label] for name, (_, _, label) in zip(names, cases, strict=True)}
     truths = {name: {**judged, document: grade} for name, (document, grade, _) in zip(names, cases, strict=True)}
     values = evaluate(join(runs, truths, names), [measure], task.rel)[measure]
-    found: dict[tuple[str, int], dict[str, float]] = {}
+    scores: dict[tuple[str, int], dict[str, float]] = {}
     for (document, grade, label), value in zip(cases, values, strict=True):
-        found.setdefault((document, grade), {})[label] = float(value)
-    return found
+        scores.setdefault((document, grade), {})[label] = float(value)
+    return scores
 
 
 def _candidate(
-    pair: Pair,
+    pair: QueryDocument,
     grade: int,
     labels: Sequence[str],
-    means: NDArray[np.float64],
-    moved: NDArray[np.float64],
+    means: Values,
+    moved: Values,
     ranks: Mapping[str, int],
 ) -> Candidate:
     swaps: list[tuple[str, str]] = []

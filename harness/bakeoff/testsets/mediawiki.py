@@ -1,4 +1,4 @@
-"""Titles → articles, by the API that every MediaWiki serves (Wikipedia among them)."""
+"""Titles → articles, through the API of any MediaWiki, such as Wikipedia."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _article(page: dict[str, Any]) -> Article:
 
 
 def _get(url: str, timeout: float) -> dict[str, Any]:
-    """One request. MediaWiki tells its errors with status 200; those that pass come with a time to wait."""
+    """One request. MediaWiki reports errors with status 200; temporary ones come with a time to wait."""
     request = urllib.request.Request(url, headers={"User-Agent": AGENT})
     try:
         with urllib.request.urlopen(request, timeout=timeout) as response:
@@ -120,7 +120,7 @@ def _get(url: str, timeout: float) -> dict[str, Any]:
     except msgspec.DecodeError:
         raise InputError("does not speak MediaWiki's API", file=url.partition("?")[0], remedy="check --api") from None
     except Exception as error:
-        raise _told(error, url) from None
+        raise _failure(error, url) from None
     if problem := answer.get("error"):
         passing = problem.get("code") in ("maxlag", "ratelimited", "readonly")
         wait = headers.get("Retry-After", "")
@@ -132,5 +132,5 @@ def _get(url: str, timeout: float) -> dict[str, Any]:
     return answer
 
 
-def _told(error: Exception, url: str) -> BakeoffError:
+def _failure(error: Exception, url: str) -> BakeoffError:
     return failure(error, who=urllib.parse.urlsplit(url).netloc, hints={404: "check --api"})

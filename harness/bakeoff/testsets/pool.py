@@ -17,7 +17,7 @@ from bakeoff.results.schema import read_detailed
 from bakeoff.run.runner import Settings, run
 from bakeoff.testsets.task_folder import POOL, Pool, TaskFolder
 
-ALL_BELOW = 1000  # pairs up to which nothing is left out: a person grades so many in a day
+ALL_BELOW = 1000  # pairs up to which nothing is left out: as many as a person grades in a day
 DEPTH = 10
 
 Rankings = Mapping[str, Mapping[str, Ranking]]  # contender → query → what it answered
@@ -47,13 +47,13 @@ def rankings_of_result(folder: Path, queries: Sequence[str]) -> Rankings:
 
 def pooled(rankings: Rankings, queries: Sequence[str], depth: int, salt: str = "") -> dict[str, list[str]]:
     """The union of everyone's first documents, in a seeded order, so that places do not show ranks."""
-    found: dict[str, list[str]] = {}
+    pool: dict[str, list[str]] = {}
     for query in queries:
         documents = {
             document for answers in rankings.values() if query in answers for document in answers[query].ids[:depth]
         }
-        found[query] = sorted(documents, key=lambda document: order_key(salt, query, document))
-    return found
+        pool[query] = sorted(documents, key=lambda document: order_key(salt, query, document))
+    return pool
 
 
 def write_pool(folder: TaskFolder, pairs: Mapping[str, Sequence[str]], metadata: Mapping[str, Any]) -> Path:

@@ -83,13 +83,13 @@ def allocate(sizes: Mapping[str, int], n: int) -> dict[str, int]:
 
 def content_type(article: Article) -> str:
     """The category that says what kind of thing it is: a content type, or in other corpora the first of them."""
-    found = [category for category in article.categories if category in CONTENT_TYPES]
-    if len(found) > 1:
+    types = [category for category in article.categories if category in CONTENT_TYPES]
+    if len(types) > 1:
         raise InputError(
-            f"page_id {article.page_id}: only one category may be a content type, found {len(found)}",
+            f"page_id {article.page_id}: only one category may be a content type, found {len(types)}",
             remedy=f"content types: {', '.join(sorted(CONTENT_TYPES))}",
         )
-    return next(iter([*found, *article.categories]), "unknown")
+    return next(iter([*types, *article.categories]), "unknown")
 
 
 def select(pool: Sequence[Article], n: int = 25, seed: int = 42, *, date: datetime.date | None = None) -> ArticleFile:
@@ -116,7 +116,7 @@ def select(pool: Sequence[Article], n: int = 25, seed: int = 42, *, date: dateti
 def read_pool(
     path: Path, columns: Mapping[str, str] | None = None, tables: tuple[str, str] | None = None
 ) -> list[Article]:
-    """A pool from JSON or from a SQLite database, told apart by the file's first bytes."""
+    """A pool from JSON or from a SQLite database, by the file's first bytes."""
     try:
         with path.open("rb") as file:
             is_sqlite = file.read(16) == b"SQLite format 3\x00"
@@ -162,7 +162,7 @@ def _article(row: tuple[int, str, str | None, str | None, str | None, str | None
 
 
 def tags(categories: str) -> list[str]:
-    """The database keeps categories as a JSON array or as a list with separators; both are met in practice."""
+    """The database keeps categories as a JSON array or as a list with separators; both occur."""
     if categories.lstrip().startswith("["):
         with contextlib.suppress(msgspec.DecodeError):
             return msgspec.json.decode(categories, type=list[str])
@@ -170,12 +170,12 @@ def tags(categories: str) -> list[str]:
 
 
 def typed(title: str, categories: Sequence[str]) -> list[str]:
-    """The categories with the content type before them, as `content_type` wants to find it: once."""
+    """The categories with the content type before them, exactly once, as `content_type` expects."""
     return [infer_content_type(title, categories), *(tag for tag in categories if tag not in CONTENT_TYPES)]
 
 
 def infer_content_type(title: str, categories: Sequence[str]) -> str:
-    """What kind of thing a row is about: its title speaks first, then its categories; a place if nothing else fits."""
+    """What kind of thing a row is about: by its title, then by its categories; a city if nothing fits."""
     for text in (title, *categories):
         for kind, pattern in CONTENT_TYPES.items():
             if re.search(pattern, text, re.IGNORECASE):

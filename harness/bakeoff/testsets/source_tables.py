@@ -10,9 +10,8 @@ from typing import Any
 from bakeoff_providers.errors import InputError
 
 from bakeoff.tasks.formats import tables
+from bakeoff.tasks.formats.rows import Row
 from bakeoff.testsets.select import tags
-
-Row = Mapping[str, Any]
 
 # What a field is commonly called; the first that a table has is taken unless --column names another.
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -63,7 +62,7 @@ def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path) -> di
     if first is None:
         raise InputError("has no rows", file=file)
     there = {str(name).lower(): str(name) for name in first}
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for field in given:
         if field not in NAMES:
             raise InputError(
@@ -73,16 +72,16 @@ def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path) -> di
         wanted = (given[field],) if field in given else names
         known = next((there[name.lower()] for name in wanted if name.lower() in there), None)
         if known is not None:
-            found[field] = known
+            columns[field] = known
         elif field in given:
             raise InputError(f"there is no column {given[field]!r}", file=file, remedy=f"there are: {', '.join(there)}")
-    if "text" not in found:
+    if "text" not in columns:
         raise InputError(
             "no column looks like the text",
             file=file,
             remedy=f"name it, as --column text=…; there are: {', '.join(there)}",
         )
-    return found
+    return columns
 
 
 def _database(path: Path) -> sqlite3.Connection:

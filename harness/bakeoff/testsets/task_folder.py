@@ -1,7 +1,8 @@
-"""A task in the making: its files, what each annotator gave, and the truth that is settled from it."""
+"""The files of a task that is being graded: documents, queries, every annotator's grades, and the ground truth."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,10 +16,10 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_json, read_toml, write_atomic, write_json
 from bakeoff.tasks.description import task_description
-from bakeoff.tasks.formats.native import GRADES, Article, GroundTruth, QueryEntry, QueryFile, read_articles
+from bakeoff.tasks.formats.native import FORMAT, GRADES, Article, GroundTruth, QueryEntry, QueryFile, read_articles
 
 T = TypeVar("T")
-Pair = tuple[str, str]  # query id, document id
+QueryDocument = tuple[str, str]  # query id, document id
 ADJUDICATION, POOL = "adjudication.json", "pool.json"
 
 
@@ -34,12 +35,12 @@ class Annotation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         """People outrank models where both graded a pair."""
         return "model" if self.metadata.get("kind") == "model" else "person"
 
-    def pairs(self) -> dict[Pair, int]:
+    def pairs(self) -> dict[QueryDocument, int]:
         """The grades by pair."""
         return {(query, document): grade for query, row in self.grades.items() for document, grade in row.items()}
 
 
-class Settled(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class AdjudicatedPair(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One entry of `annotations/adjudication.json`: who gave what, what it came to, and why."""
 
     query_id: str
@@ -50,7 +51,7 @@ class Settled(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Pool(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """`annotations/pool.json`: the pairs to grade, in an order that tells nothing about who found them."""
+    """`annotations/pool.json`: the pairs to grade, in an order that does not show who ranked them."""
 
     metadata: dict[str, Any] = {}
     pairs: dict[str, list[str]]
@@ -58,7 +59,7 @@ class Pool(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 @dataclass(slots=True)
 class TaskFolder:
-    """The files of a native task, read one by one: a truth that was half written can be written again."""
+    """The files of a native task, read one by one: a damaged ground truth can be written again."""
 
     path: Path
     articles_path: Path
@@ -67,19 +68,19 @@ class TaskFolder:
     articles: list[Article]
     queries: QueryFile
     truth: GroundTruth
-    _asked: dict[str, int] = field(init=False)
-    _found: dict[str, int] = field(init=False)
+    _query_places: dict[str, int] = field(init=False)
+    _document_places: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._asked = {entry.query_id: place for place, entry in enumerate(self.queries.queries)}
-        self._found = {str(page.page_id): place for place, page in enumerate(self.articles)}
+        self._query_places = {entry.query_id: place for place, entry in enumerate(self.queries.queries)}
+        self._document_places = {str(page.page_id): place for place, page in enumerate(self.articles)}
 
     @classmethod
     def open(cls, source: str) -> TaskFolder:
         """A task by name, by its task.toml or by the folder that holds one."""
         path = task_description(source, Path())
         description = read_toml(path, dict[str, Any])
-        if description.get("format") != "native":
+        if description.get("format") != FORMAT:
             raise InputError(
                 f"is a task of format {description.get('format')!r}", file=path, place="format",
                 remedy="only native tasks are graded here: import the documents with `bakeoff corpus import`",
@@ -100,31 +101,31 @@ class TaskFolder:
 
     @property
     def annotations(self) -> Path:
-        """Where annotators' files lie."""
+        """The folder of the annotators' files."""
         return self.path.parent / "annotations"
 
     @property
     def guidelines(self) -> str:
-        """What annotators are told, if the task says anything of its own."""
+        """The task's own instructions for annotators, if it has any."""
         path = self.path.parent / "GUIDELINES.md"
         return path.read_text() if path.is_file() else ""
 
     @property
     def size(self) -> int:
         """How many pairs there are in all."""
-        return len(self._asked) * len(self._found)
+        return len(self._query_places) * len(self._document_places)
 
-    def all_pairs(self) -> list[Pair]:
+    def all_pairs(self) -> list[QueryDocument]:
         """Every query with every document."""
-        return [(query, document) for query in self._asked for document in self._found]
+        return [(query, document) for query in self._query_places for document in self._document_places]
 
-    def place(self, pair: Pair) -> tuple[int, int]:
-        """Where a pair stands in the task: the order of everything that is written."""
-        return self._asked[pair[0]], self._found[pair[1]]
+    def place(self, pair: QueryDocument) -> tuple[int, int]:
+        """The pair's place in the task: the order of everything that is written."""
+        return self._query_places[pair[0]], self._document_places[pair[1]]
 
     def has(self, query: str, document: str) -> bool:
         """Whether the task has this pair."""
-        return query in self._asked and document in self._found
+        return query in self._query_places and document in self._document_places
 
     def file_of(self, who: str) -> Path:
         """An annotator's file; a name that would leave the folder, or is taken by ours, is refused."""
@@ -153,37 +154,37 @@ class TaskFolder:
         files = sorted(self.annotations.glob("*.json")) if self.annotations.is_dir() else []
         return {path.stem: self.read(path) for path in files if path.name not in (ADJUDICATION, POOL)}
 
-    def settled(self) -> list[Settled]:
-        """What was adjudicated so far."""
+    def adjudicated(self) -> list[AdjudicatedPair]:
+        """The adjudicated pairs so far."""
         path = self.annotations / ADJUDICATION
-        found = read_json(path, list[Settled]) if path.exists() else []
-        for entry in found:
+        entries = read_json(path, list[AdjudicatedPair]) if path.exists() else []
+        for entry in entries:
             self.check(entry.query_id, str(entry.page_id), entry.grade, path)
-        return found
+        return entries
 
-    def write_settled(self, entries: Iterable[Settled]) -> None:
+    def write_adjudicated(self, entries: Iterable[AdjudicatedPair]) -> None:
         """All entries, in one order."""
         ordered = sorted(entries, key=lambda entry: self.place((entry.query_id, str(entry.page_id))))
         write_json(self.annotations / ADJUDICATION, ordered)
 
-    def pool(self) -> list[Pair]:
+    def pool(self) -> list[QueryDocument]:
         """The pairs to grade: those of the pool, or all where nothing was pooled."""
         path = self.annotations / POOL
         if not path.exists():
             return self.all_pairs()
-        found = read_json(path, Pool)
-        for query, documents in found.pairs.items():
+        pool = read_json(path, Pool)
+        for query, documents in pool.pairs.items():
             for document in documents:
                 if not self.has(query, document):
                     raise InputError(
                         f"the task has no pair {query}, {document}", file=path,
                         remedy="queries or documents changed: remove this file and run `bakeoff grade` again",
                     )  # fmt: skip
-        return [(query, document) for query, documents in found.pairs.items() for document in documents]
+        return [(query, document) for query, documents in pool.pairs.items() for document in documents]
 
-    def write_truth(self) -> Truth:
+    def write_truth(self) -> SettledGrades:
         """Settles everyone's grades and writes what `bakeoff run` reads. Grades from elsewhere stay."""
-        truth = settle(self.annotators(), self.settled())
+        truth = settle(self.annotators(), self.adjudicated())
         grades = {query: dict(row) for query, row in self.truth.grades.items()}
         for (query, document), grade in truth.grades.items():
             grades.setdefault(query, {})[document] = grade
@@ -192,7 +193,7 @@ class TaskFolder:
         self.truth.metadata |= {"pairs": sum(map(len, self.truth.grades.values())), "scale": names}
         write_json(self.truth_path, self.truth)
         self.queries.queries = [
-            told(entry, self.truth.grades.get(entry.query_id, {})) for entry in self.queries.queries
+            with_grades(entry, self.truth.grades.get(entry.query_id, {})) for entry in self.queries.queries
         ]
         write_json(self.queries_path, self.queries)
         return truth
@@ -200,34 +201,34 @@ class TaskFolder:
     def in_order(self, rows: Mapping[str, Mapping[str, T]]) -> dict[str, dict[str, T]]:
         """Queries and documents as the task has them: a file must not depend on the order in which grades came."""
         return {
-            query: dict(sorted(rows[query].items(), key=lambda item: self._found[item[0]]))
-            for query in self._asked
+            query: dict(sorted(rows[query].items(), key=lambda item: self._document_places[item[0]]))
+            for query in self._query_places
             if query in rows
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
-    """What the annotators came to, and the pairs that they left open."""
+class SettledGrades:
+    """One grade per pair, and the pairs without a clear majority."""
 
-    grades: dict[Pair, int]
-    open: list[Pair]
+    grades: dict[QueryDocument, int]
+    open: list[QueryDocument]
 
 
-def settle(annotators: Mapping[str, Annotation], settled: Sequence[Settled]) -> Truth:
+def settle(annotators: Mapping[str, Annotation], settled: Sequence[AdjudicatedPair]) -> SettledGrades:
     """Adjudicated first, then the people's majority, then the models'."""
     decided = {(entry.query_id, str(entry.page_id)): entry.grade for entry in settled}
-    given: dict[Pair, dict[str, list[int]]] = {}
+    given: dict[QueryDocument, dict[str, list[int]]] = {}
     for annotation in annotators.values():
         for pair, grade in annotation.pairs().items():
             given.setdefault(pair, {}).setdefault(annotation.kind, []).append(grade)
     grades, left = {}, []
     for pair, kinds in given.items():
-        voices = kinds.get("person") or kinds["model"]
-        grades[pair] = decided.get(pair, majority(voices))
-        if pair not in decided and not decisive(voices):
+        grades_that_count = kinds.get("person") or kinds["model"]
+        grades[pair] = decided.get(pair, majority(grades_that_count))
+        if pair not in decided and not decisive(grades_that_count):
             left.append(pair)
-    return Truth(grades | decided, left)
+    return SettledGrades(grades | decided, left)
 
 
 def majority(grades: Sequence[int]) -> int:
@@ -241,8 +242,8 @@ def decisive(grades: Sequence[int]) -> bool:
     return 2 * max(Counter(grades).values()) > len(grades)
 
 
-def told(entry: QueryEntry, grades: Mapping[str, int]) -> QueryEntry:
-    """The query with the part of the truth that readers of its file see, best documents first."""
+def with_grades(entry: QueryEntry, grades: Mapping[str, int]) -> QueryEntry:
+    """The query with the grades that its file repeats for readers, best documents first."""
     shown = sorted(((page, grade) for page, grade in grades.items() if grade), key=lambda item: -item[1])
     return msgspec.structs.replace(
         entry,
@@ -253,15 +254,13 @@ def told(entry: QueryEntry, grades: Mapping[str, int]) -> QueryEntry:
 
 def write_task(folder: Path, articles: Path, queries: QueryFile) -> Path:
     """A new task's files: ungraded, but complete, so that every command takes it."""
-    import os
-
     relative = Path(os.path.relpath(articles.resolve(), folder.resolve())).as_posix()
     write_json(folder / "queries.json", queries)
     write_json(folder / "ground_truth.json", GroundTruth(grades={}))
     path = folder / "task.toml"
     write_atomic(
         path,
-        f'format = "native"\narticles = {msgspec.json.encode(relative).decode()}\nqueries = "queries.json"\n'
+        f'format = "{FORMAT}"\narticles = {msgspec.json.encode(relative).decode()}\nqueries = "queries.json"\n'
         'ground_truth = "ground_truth.json"\nrel = 2 # related and direct matches count as found\n',
     )
     return path

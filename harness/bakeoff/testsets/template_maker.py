@@ -82,7 +82,7 @@ class TemplateMaker:
     """Every template with every filling, in an order drawn by the seed."""
 
     def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
-        """One draft a filling; its sources are all documents that the filling is true of."""
+        """One draft per filling; its sources are all documents that the filling is true of."""
         proposals: dict[str, list[int]] = {}
         for template in self._templates(category, request):
             wanted = _gaps(template)
@@ -105,13 +105,13 @@ class TemplateMaker:
                 f"there are no templates in {request.language!r}", place="--language",
                 remedy=f"there are: {', '.join(TEMPLATES)}; write templates into the line-up, or use --maker llm",
             )  # fmt: skip
-        found = own or TEMPLATES[request.language].get(category, ())
-        if not found:
+        templates = own or TEMPLATES[request.language].get(category, ())
+        if not templates:
             raise InputError(
                 f"category {category!r} has no templates", place="--maker",
                 remedy=f"write them into the line-up as categories.{category}.templates, or use --maker llm",
             )  # fmt: skip
-        return found
+        return templates
 
 
 def _gaps(template: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 Parts = tuple[str, str, dict[str, str]]  # title, text, fields of the front matter
 
-SILENT = frozenset({"script", "style", "head", "nav", "footer", "template", "noscript", "svg"})
+NOT_SHOWN = frozenset({"script", "style", "head", "nav", "footer", "template", "noscript", "svg"})
 VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "source", "wbr"})
 BLOCKS = frozenset(
     {"p", "div", "br", "li", "ul", "ol", "tr", "td", "th", "table", "section", "article", "main", "header", "pre",
@@ -56,7 +56,7 @@ READERS: Mapping[str, Callable[[str], Parts]] = {
 
 
 class _Page(HTMLParser):
-    """Collects text outside of silent elements; an end tag that nobody opened closes nothing."""
+    """Collects text outside of elements that are not shown; a stray end tag closes nothing."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -72,7 +72,7 @@ class _Page(HTMLParser):
         if tag not in VOID:
             self._open.append(tag)
         if tag in ("body", "main", "article") and "head" in self._open:
-            self._open.remove("head")  # a head that was never closed must not silence the page
+            self._open.remove("head")  # a head that was never closed must not hide the page
 
     def handle_endtag(self, tag: str) -> None:
         if tag in self._open:
@@ -86,7 +86,7 @@ class _Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if "title" in self._open and "svg" not in self._open:
             self.title.append(data)
-        elif not SILENT & set(self._open):
+        elif not NOT_SHOWN & set(self._open):
             self.text.append(data)
             if "h1" in self._open and not self._headed:
                 self.heading.append(data)
@@ -94,12 +94,12 @@ class _Page(HTMLParser):
 
 def _front_matter(content: str) -> tuple[dict[str, str], str]:
     """`key: value` lines between two rules at the very top; lists in brackets or as items."""
-    found = re.match(r"\A﻿?---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", content, re.DOTALL)
-    if not found:
+    block = re.match(r"\A﻿?---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", content, re.DOTALL)
+    if not block:
         return {}, content
     fields: dict[str, str] = {}
     last = ""
-    for line in found[1].splitlines():
+    for line in block[1].splitlines():
         if item := re.match(r"\s+-\s+(.+)|-\s+(.+)", line):
             fields[last] = "; ".join(filter(None, (fields.get(last, ""), _unquoted(item[1] or item[2]))))
         elif pair := re.match(r"(\w[\w-]*)\s*:\s*(.*)", line):
@@ -107,7 +107,7 @@ def _front_matter(content: str) -> tuple[dict[str, str], str]:
             listed = re.fullmatch(r"\[(.*)\]", pair[2].strip())
             values = listed[1].split(",") if listed else [pair[2]]
             fields[last] = "; ".join(_unquoted(value) for value in values if value.strip())
-    return {key: value for key, value in fields.items() if key and value}, content[found.end() :]
+    return {key: value for key, value in fields.items() if key and value}, content[block.end() :]
 
 
 def _unquoted(value: str) -> str:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from math import ceil
 from typing import Any
 
-LETTERS = 3  # letters a piece, when two queries are compared
+LETTERS = 3  # per piece, when two queries are compared
 
 
 @lru_cache(maxsize=20_000)
@@ -44,7 +44,7 @@ def _language_tools(language: str) -> tuple[str | None, Any]:
 
 
 def overlap(query: str, source: str, language: str = "en") -> float:
-    """The share of the query's content words that stand in the source: 1 can be found by its words alone."""
+    """The share of the query's content words that occur in the source: at 1, words alone find it."""
     asked = content_words(query, language)
     return len(asked & content_words(source, language)) / len(asked) if asked else 1.0
 
@@ -64,14 +64,14 @@ def near_duplicates(texts: Sequence[str], limit: float) -> list[tuple[int, int, 
     pieces = [_pieces(text) for text in texts]
     use = Counter(piece for text in pieces for piece in text)
     holders: dict[str, list[int]] = {}
-    found = []
+    pairs = []
     for j, text in enumerate(pieces):
         rarest = sorted(text, key=lambda piece: (use[piece], piece))[: len(text) - ceil(limit * len(text) - 1e-9) + 1]
         candidates = {i for piece in rarest or [""] for i in holders.get(piece, ())}
-        found += [(i, j, alike) for i in candidates if (alike := similarity(texts[i], texts[j])) >= limit]
+        pairs += [(i, j, alike) for i in candidates if (alike := similarity(texts[i], texts[j])) >= limit]
         for piece in rarest or [""]:
             holders.setdefault(piece, []).append(j)
-    return sorted(found)
+    return sorted(pairs)
 
 
 def normalised(text: str) -> str:

@@ -2,9 +2,9 @@
 
     python -m bakeoff.testsets.trips queries/trips
 
-Each of 90 people has a home, a workplace and three haunts. A day is a walk: from home, usually to work, then to haunts
-or anywhere, with a pull back home. Days 1 to 12 are for training, day 13 is asked: given the place before, which is
-next? All from Python's random.Random(SEED), whose stream is the same in every version.
+Each of 90 people has a home, a workplace and three favourites. A day is a walk: from home, usually to work, then to
+favourites or anywhere, with a pull back home. Days 1 to 12 are for training, day 13 is asked: given the place before,
+which is next? All from Python's random.Random(SEED), whose stream is the same in every version.
 
 majority scores places by how often they come next in training; markov by how often they follow the place before (plus
 one half each); noisy is markov's logarithm with Gaussian noise. For each model seed the training days are drawn anew,
@@ -38,25 +38,25 @@ Walk = list[str]
 
 
 def walks(seed: int = SEED) -> list[list[Walk]]:
-    """For every person, one walk a day."""
+    """For every person, one walk per day."""
     rng = random.Random(seed)
     people = []
     for _ in range(PEOPLE):
-        home, work, haunts = rng.choice(HOMES), rng.choice(WORK), rng.sample(PLACES, 3)
-        people.append([_day(rng, home, work, haunts) for _ in range(TRAINING_DAYS + 1)])
+        home, work, favourites = rng.choice(HOMES), rng.choice(WORK), rng.sample(PLACES, 3)
+        people.append([_day(rng, home, work, favourites) for _ in range(TRAINING_DAYS + 1)])
     return people
 
 
-def _day(rng: random.Random, home: str, work: str, haunts: Sequence[str]) -> Walk:
+def _day(rng: random.Random, home: str, work: str, favourites: Sequence[str]) -> Walk:
     walk = [home]
     for step in range(rng.randint(2, 5)):
         draw = rng.random()
         if step == 0:
-            after = work if draw < 0.75 else rng.choice(haunts)
+            after = work if draw < 0.75 else rng.choice(favourites)
         elif draw < 0.35:
             after = home
         else:
-            after = rng.choice(haunts) if draw < 0.85 else rng.choice(PLACES)
+            after = rng.choice(favourites) if draw < 0.85 else rng.choice(PLACES)
         if after != walk[-1]:
             walk.append(after)
     return walk

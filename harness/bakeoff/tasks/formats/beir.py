@@ -39,13 +39,13 @@ def load(
 
 
 def _split(folder: Path, split: str) -> Path:
-    found = _plain_or_packed(folder / f"{split}.tsv")
-    if not found.is_file():
-        known = sorted(file.name.partition(".tsv")[0] for file in folder.glob("*.tsv*"))
+    file = _plain_or_packed(folder / f"{split}.tsv")
+    if not file.is_file():
+        known = sorted(other.name.partition(".tsv")[0] for other in folder.glob("*.tsv*"))
         raise InputError(
             f"there is no split {split!r}", file=folder, remedy=f"splits here: {', '.join(known) or 'none'}"
         )
-    return found
+    return file
 
 
 def _plain_or_packed(path: Path) -> Path:

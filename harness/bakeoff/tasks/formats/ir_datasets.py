@@ -42,19 +42,19 @@ def load(
     import ir_datasets
 
     try:
-        found = ir_datasets.load(dataset)
+        data_set = ir_datasets.load(dataset)
     except KeyError:
         raise InputError(
             f"ir_datasets knows no {dataset!r}", place="dataset", remedy=nearest(dataset, list(ir_datasets.registry))
         ) from None
-    if lacking := [part for part in ("docs", "queries", "qrels") if not getattr(found, f"has_{part}")()]:
+    if lacking := [part for part in ("docs", "queries", "qrels") if not getattr(data_set, f"has_{part}")()]:
         raise InputError(f"{dataset!r} has no {', '.join(lacking)}", place="dataset", remedy="name one of its subsets")
     try:
         return task_of(
             name,
-            Rows(f"{dataset} docs", _rows(found.docs_iter(), "title", "text")),
-            Rows(f"{dataset} queries", _rows(found.queries_iter(), "", "text")),
-            Rows(f"{dataset} qrels", _rows(found.qrels_iter(), "", "")),
+            Rows(f"{dataset} docs", _rows(data_set.docs_iter(), "title", "text")),
+            Rows(f"{dataset} queries", _rows(data_set.queries_iter(), "", "text")),
+            Rows(f"{dataset} qrels", _rows(data_set.qrels_iter(), "", "")),
             COLUMNS.named(columns),
             rel=rel,
             lenient=Leniency(

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.files import read_bytes, read_json
+from bakeoff.core.files import read_bytes, read_json, read_json_lines
 from bakeoff.core.task import Document
 from bakeoff.tasks.formats import native
 
@@ -24,7 +23,7 @@ def read_documents(
     if path.suffix == ".txt":
         lines = read_bytes(path).decode(errors="replace").splitlines()
         return _checked([Document(id=line.strip(), text="") for line in lines if line.strip()], path)
-    content: Any = read_lines(path) if path.suffix == ".jsonl" else read_json(path, Any)
+    content: Any = [item for _, item in read_json_lines(path, Any)] if path.suffix == ".jsonl" else read_json(path, Any)
     if isinstance(content, dict) and "articles" in content:
         return [native.document(article) for article in native.read_articles(path).articles]
     if not isinstance(content, list):
@@ -50,18 +49,6 @@ def read_documents(
     return _checked(documents, path)
 
 
-def read_lines(path: Path) -> list[Any]:
-    """JSON Lines; a line that is not JSON is named by its number."""
-    found = []
-    for number, line in enumerate(read_bytes(path).splitlines(), start=1):
-        if line.strip():
-            try:
-                found.append(msgspec.json.decode(line))
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise InputError(f"is not valid JSON: {error}", file=path, place=f"line {number}") from None
-    return found
-
-
 def _text(item: Mapping[str, Any], field: str, path: Path, place: str) -> str:
     text = item.get(field)
     if not isinstance(text, str) or not text.strip():
@@ -73,7 +60,7 @@ def _checked(documents: list[Document], path: Path) -> list[Document]:
     seen: set[str] = set()
     for place, document in enumerate(documents):
         if document.id in seen:
-            raise InputError(f"id {document.id!r} stands there twice", file=path, place=f"$[{place}]")
+            raise InputError(f"duplicate id {document.id!r}", file=path, place=f"$[{place}]")
         seen.add(document.id)
     if not documents:
         raise InputError("the corpus is empty", file=path, remedy="give it at least one document")

@@ -1,4 +1,4 @@
-"""The house's own files: articles, queries and the graded ground truth, each checked field by field."""
+"""Bakeoff's own files: articles, queries and the graded ground truth, each checked field by field."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.files import read_json
 from bakeoff.core.task import Chunking, Document, Query, Task
 
+FORMAT = "native"  # its name in a task.toml
 GRADES = {3: "direct match", 2: "related", 1: "tangential", 0: "none"}
 
 
@@ -67,7 +68,7 @@ def read_articles(path: Path) -> ArticleFile:
         where = f"$.articles[{place}]"
         if article.page_id in seen:
             raise InputError(
-                f"page_id {article.page_id} stands already at $.articles[{seen[article.page_id]}]",
+                f"page_id {article.page_id} is a duplicate of $.articles[{seen[article.page_id]}]",
                 file=path,
                 place=where,
                 remedy="remove one of them",
@@ -81,7 +82,7 @@ def read_articles(path: Path) -> ArticleFile:
 
 
 def document(article: Article) -> Document:
-    """An article as everything behind the files knows it."""
+    """An article as the document that is embedded and ranked."""
     return Document(
         id=str(article.page_id),
         title=article.title,

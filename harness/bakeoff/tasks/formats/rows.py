@@ -82,8 +82,8 @@ class Leniency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(slots=True)
-class Truth:
-    """Judgments while they are collected: one grade a pair, none below 0."""
+class JudgmentCollector:
+    """Judgments while they are read: one grade per pair, none below 0."""
 
     source: Path | str
     drop_negative: bool = False
@@ -123,24 +123,24 @@ def task_of(
     lenient: Leniency = Leniency(),
 ) -> Task:
     """The three tables, each checked row by row and then against the others."""
-    found, empty = _documents(documents, columns.documents, lenient)
+    kept_documents, empty = _documents(documents, columns.documents, lenient)
     asked = _queries(queries, columns.queries)
-    known = {document.id for document in found}
+    known = {document.id for document in kept_documents}
     truth = _judgments(judgments, columns.judgments, grades, known, empty, set(asked), lenient)
     kept = [query for query in asked.values() if truth.get(query.id) or not lenient.judged_only]
-    return Task(name=name, documents=found, queries=kept, judgments=truth, rel=rel)
+    return Task(name=name, documents=kept_documents, queries=kept, judgments=truth, rel=rel)
 
 
 def _documents(table: Rows, columns: DocumentColumns, lenient: Leniency) -> tuple[list[Document], set[str]]:
     texts = [columns.text] if isinstance(columns.text, str) else columns.text
     used = {columns.id, columns.title, *texts}
-    found: list[Document] = []
+    documents: list[Document] = []
     places: dict[str, str] = {}
     empty: set[str] = set()
-    titled = columns.title == DocumentColumns().title  # a column that the task names must exist, the usual one may
+    has_titles = columns.title == DocumentColumns().title  # a column that the task names must exist, the usual one may
     for place, row in table.rows:
         key = _unique(row, columns.id, places, table, place)
-        titled |= columns.title in row
+        has_titles |= columns.title in row
         title = _text(row.get(columns.title), columns.title, table, place)
         parts = [_text(_column(row, text, table, place), text, table, place) for text in texts]
         text = " ".join(part for part in parts if part)
@@ -154,29 +154,29 @@ def _documents(table: Rows, columns: DocumentColumns, lenient: Leniency) -> tupl
                 )
             empty.add(key)
             continue
-        found.append(Document(id=key, title=title, text=text, metadata=_metadata(row, used)))
-    if not titled:
+        documents.append(Document(id=key, title=title, text=text, metadata=_metadata(row, used)))
+    if not has_titles:
         raise InputError(f"no row has a column {columns.title!r}", file=table.source, place="columns.documents.title")
-    return found, empty
+    return documents, empty
 
 
 def _queries(table: Rows, columns: QueryColumns) -> dict[str, Query]:
-    found: dict[str, Query] = {}
+    queries: dict[str, Query] = {}
     places: dict[str, str] = {}
-    sorted_ = columns.category == QueryColumns().category
+    has_categories = columns.category == QueryColumns().category
     for place, row in table.rows:
         key = _unique(row, columns.id, places, table, place)
         text = _text(_column(row, columns.text, table, place), columns.text, table, place)
         if not text:
             raise InputError(f"query {key!r} has no text", file=table.source, place=place)
-        sorted_ |= columns.category in row
+        has_categories |= columns.category in row
         category = _text(row.get(columns.category), columns.category, table, place)
-        found[key] = Query(id=key, text=text, category=category)
-    if not sorted_:
+        queries[key] = Query(id=key, text=text, category=category)
+    if not has_categories:
         raise InputError(
             f"no row has a column {columns.category!r}", file=table.source, place="columns.queries.category"
         )
-    return found
+    return queries
 
 
 def _judgments(
@@ -188,7 +188,7 @@ def _judgments(
     queries: set[str],
     lenient: Leniency,
 ) -> Judgments:
-    truth, known = Truth(table.source, lenient.drop_negative), documents | empty
+    collector, known = JudgmentCollector(table.source, lenient.drop_negative), documents | empty
     for place, row in table.rows:
         query = _id(row, columns.query, table, place)
         document = _id(row, columns.document, table, place)
@@ -205,8 +205,8 @@ def _judgments(
                 remedy="add it, or remove this line; drop_unknown = true leaves such judgments out",
             )
         if not unknown and document not in empty:
-            truth.add(place, query, document, grade)
-    return truth.grades
+            collector.add(place, query, document, grade)
+    return collector.grades
 
 
 def _column(row: Row, column: str, table: Rows, place: str) -> Any:
@@ -234,7 +234,7 @@ def _id(row: Row, column: str, table: Rows, place: str) -> str:
 def _unique(row: Row, column: str, places: dict[str, str], table: Rows, place: str) -> str:
     key = _id(row, column, table, place)
     if key in places:
-        raise InputError(f"{column} {key!r} stands already at {places[key]}", file=table.source, place=place)
+        raise InputError(f"{column} {key!r} is a duplicate of the one at {places[key]}", file=table.source, place=place)
     places[key] = place
     return key
 
@@ -282,7 +282,7 @@ def whole(text: str) -> int | None:
 
 
 def _metadata(row: Row, used: set[str]) -> dict[str, Any]:
-    """What else the row tells; BEIR keeps it in one column of its own."""
+    """The other columns; BEIR keeps them in one named metadata."""
     others = {column: value for column, value in row.items() if column not in used and value is not None}
     inner = others.pop("metadata", {})
     return {**others, **inner} if isinstance(inner, Mapping) else {**others, "metadata": inner}

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import missing_modules
 
-from bakeoff.core.files import read_json, read_lines, read_unpacked
+from bakeoff.core.files import read_json, read_json_lines, read_unpacked
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats.rows import Columns, Leniency, Row, Rows, task_of
 from bakeoff.tasks.formats.trec import qrels_rows
@@ -56,7 +55,7 @@ def read_table(path: Path) -> Rows:
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix not in READERS:
         raise InputError(
-            f"a table can't end in {suffix!r}" if suffix else "the name has no ending that tells what it is",
+            f"a table can't end in {suffix!r}" if suffix else "the name has no ending that says what it is",
             file=path,
             remedy=f"known: {', '.join(READERS)}, and .gz after any of them",
         )
@@ -99,12 +98,8 @@ def _separated(path: Path) -> Numbered:
 
 
 def _json_lines(path: Path) -> Numbered:
-    decode = msgspec.json.Decoder(dict[str, Any]).decode
-    for number, line in read_lines(path):
-        try:
-            yield f"line {number}", decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"is not a JSON object: {error}", file=path, place=f"line {number}") from None
+    for number, row in read_json_lines(path, dict[str, Any]):
+        yield f"line {number}", row
 
 
 def _json(path: Path) -> Numbered:

@@ -15,7 +15,7 @@ from bakeoff.core.files import read_lines
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure
-from bakeoff.tasks.formats.rows import Truth, whole
+from bakeoff.tasks.formats.rows import JudgmentCollector, whole
 
 LARGEST = float(np.finfo(np.float32).max)  # trec_eval keeps scores in single precision
 
@@ -25,7 +25,7 @@ Run = dict[str, dict[str, float]]
 def read_run(path: Path) -> Run:
     """Query → document → score. The rank column counts for nothing: join with `ties="trec"`, as trec_eval orders.
 
-    What stands after the sixth column is ignored, as trec_eval does.
+    What comes after the sixth column is ignored, as trec_eval does.
     """
     run: Run = {}
     last, scores = b"", dict[str, float]()  # most lines go where the line before went
@@ -39,7 +39,7 @@ def read_run(path: Path) -> Run:
             last, scores = query, run.setdefault(_decoded(query, path, number), {})
         if name in scores:
             raise InputError(
-                f"document {name!r} stands twice for query {_decoded(query, path, number)!r}",
+                f"duplicate document {name!r} for query {_decoded(query, path, number)!r}",
                 file=path,
                 place=f"line {number}",
                 remedy="keep one of the two lines",
@@ -54,12 +54,12 @@ def read_run(path: Path) -> Run:
 
 def read_qrels(path: Path, *, drop_negative: bool = False) -> Judgments:
     """Query → document → grade."""
-    truth = Truth(path, drop_negative)
+    collector = JudgmentCollector(path, drop_negative)
     for place, row in qrels_rows(path):
-        truth.add(place, row["query"], row["document"], row["grade"])
-    if not truth.grades:
+        collector.add(place, row["query"], row["document"], row["grade"])
+    if not collector.grades:
         raise InputError("has no judgments", file=path, remedy="name qrels with at least one line")
-    return truth.grades
+    return collector.grades
 
 
 def qrels_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -143,8 +143,8 @@ def _safe(name: str) -> str:
     return "".join(quote(character) if character.isspace() or character == "%" else character for character in name)
 
 
-def _misshapen(path: Path, number: int, found: int, expected: str) -> InputError:
-    return InputError(f"the line has {found} columns, {expected}", file=path, place=f"line {number}")
+def _misshapen(path: Path, number: int, columns: int, expected: str) -> InputError:
+    return InputError(f"the line has {columns} columns, {expected}", file=path, place=f"line {number}")
 
 
 def _decoded(field: bytes, path: Path, number: int) -> str:

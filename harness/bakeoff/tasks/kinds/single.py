@@ -6,12 +6,13 @@ import io
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.files import read_bytes
+from bakeoff.core.files import read_bytes, read_json_lines
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
@@ -21,7 +22,7 @@ from bakeoff.results.schema import Section
 from bakeoff.run.prepare import Entrant
 from bakeoff.run.runner import Outcome
 from bakeoff.statistics.tests import paired_t
-from bakeoff.tasks.formats.items import read_documents, read_lines
+from bakeoff.tasks.formats.items import read_documents
 from bakeoff.tasks.kinds.base import Extras, Kind
 from bakeoff.tasks.score_arrays import Ranks, blocks, has_targets, ranks_and_tops, read_targets
 
@@ -97,7 +98,7 @@ class Single(Kind):
     def _answers(self, ids: Sequence[str]) -> list[Answer]:
         if self.truth.suffix == ".jsonl":
             try:
-                return [msgspec.convert(line, Answer) for line in read_lines(self.truth)]
+                return [msgspec.convert(line, Answer) for _, line in read_json_lines(self.truth, Any)]
             except msgspec.ValidationError as error:
                 raise InputError(str(error), file=self.truth, remedy='{"query": "q1", "answer": "a"}') from None
         found = read_targets(self.truth)

@@ -10,6 +10,8 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.record import record
 from bakeoff.run.runner import run
 
+from tests.native_task import native_files, pages, write_lineup
+
 SCRIPT = "<script>window.hacked = 1; alert(1)</script>"
 BREAKOUT = '</script><img src=x onerror="window.hacked = 2">'
 QUOTES = '" onmouseover="window.hacked = 3" \' & <!-- \u2028 {{x}} \\'
@@ -25,34 +27,16 @@ def wikipedia_result(out: Path, *only: str) -> Path:
 
 def hostile_lineup(folder: Path) -> Path:
     """A line-up whose titles, queries, ids, categories and names are all hostile."""
-    folder.mkdir(parents=True, exist_ok=True)
-    articles = [
-        {"page_id": 1, "title": SCRIPT, "summary": "copper mine", "categories": ["city"]},
-        {"page_id": 2, "title": BREAKOUT, "summary": "sailing lake", "categories": ["city"]},
-        {"page_id": 3, "title": QUOTES, "summary": "forest trail", "categories": ["city"]},
-    ]
-    truth = {f"q{BREAKOUT}": {"1": 3, "2": 0, "3": 1}, "q2": {"1": 0, "2": 2, "3": 0}}
-    texts = {f"q{BREAKOUT}": f"copper {SCRIPT}", "q2": f"lake {BREAKOUT} {QUOTES}"}
-    queries = [
-        {
-            "query_id": query,
-            "query_text": texts[query],
-            "category": SCRIPT if query == "q2" else BREAKOUT,
-            "expected_results": [int(page) for page, grade in grades.items() if grade >= 2],
-            "relevance_annotations": {page: grade for page, grade in grades.items() if grade},
-        }
-        for query, grades in truth.items()
-    ]
-    (folder / "articles.json").write_text(json.dumps({"articles": articles}))
-    (folder / "queries.json").write_text(json.dumps({"queries": queries}))
-    (folder / "truth.json").write_text(json.dumps({"grades": truth}))
-    path = folder / "hostile.toml"
-    path.write_text(
-        f"name = 'hostile'\n[task]\nname = {json.dumps(SCRIPT)}\nformat = 'native'\narticles = 'articles.json'\n"
-        "queries = 'queries.json'\nground_truth = 'truth.json'\n[[contender]]\nranker = 'bm25'\n"
-        "[[contender]]\nprovider = 'fake'\nstore = 'faiss'\n"
+    first = f"q{BREAKOUT}"
+    files = native_files(
+        pages({1: (SCRIPT, "copper mine"), 2: (BREAKOUT, "sailing lake"), 3: (QUOTES, "forest trail")}),
+        {first: f"copper {SCRIPT}", "q2": f"lake {BREAKOUT} {QUOTES}"},
+        {first: {"1": 3, "2": 0, "3": 1}, "q2": {"1": 0, "2": 2, "3": 0}},
+        category=lambda query: SCRIPT if query == "q2" else BREAKOUT,
     )
-    return path
+    contenders = "[[contender]]\nranker = 'bm25'\n[[contender]]\nprovider = 'fake'\nstore = 'faiss'\n"
+    task = f"name = {json.dumps(SCRIPT)}"
+    return write_lineup(folder, files, head="name = 'hostile'", task=task, contenders=contenders, name="hostile")
 
 
 def hostile_result(folder: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -15,43 +14,20 @@ from bakeoff.results.schema import read_detailed, read_summary
 from bakeoff.run.runner import Settings, run
 from bakeoff_providers.errors import InputError
 
-# Words are shared so that BM25's order is plain: d1 answers q1, d2 answers q2, nothing answers q3.
-ARTICLES = {
-    "articles": [
-        {"page_id": 1, "title": "Copper", "summary": "copper mine", "categories": ["city"]},
-        {"page_id": 2, "title": "Boats", "summary": "sailing lake", "categories": ["city"]},
-        {"page_id": 3, "title": "Trees", "summary": "forest trail", "categories": ["city"]},
-    ]
-}
-TRUTH = {"q1": {"1": 3, "2": 0, "3": 0}, "q2": {"1": 0, "2": 2, "3": 1}, "q3": {"1": 0, "2": 0, "3": 0}}
-QUERIES = {"q1": "copper", "q2": "lake", "q3": "volcano"}
+from tests.native_task import GRADES, native_files, write_lineup
 
 
 @pytest.fixture
 def lineup_file(tmp_path: Path) -> Path:
-    (tmp_path / "articles.json").write_text(json.dumps(ARTICLES))
-    (tmp_path / "truth.json").write_text(json.dumps({"grades": TRUTH}))
-    queries = [
-        {
-            "query_id": query,
-            "query_text": text,
-            "category": "x" if query == "q1" else "y",
-            "expected_results": [int(page) for page, grade in TRUTH[query].items() if grade >= 2],
-            "relevance_annotations": {page: grade for page, grade in TRUTH[query].items() if grade},
-        }
-        for query, text in QUERIES.items()
-    ]
-    (tmp_path / "queries.json").write_text(json.dumps({"queries": queries}))
-    path = tmp_path / "own.toml"
-    path.write_text(
-        'measures = ["p@1", "recall@10", "mrr", "ndcg@10"]\nrounds = 2\n'
-        '[task]\nname = "own"\nformat = "native"\narticles = "articles.json"\nqueries = "queries.json"\n'
-        'ground_truth = "truth.json"\ntargets = { "p@1" = 0.5, "mrr" = 0.9 }\n'
-        '[[contender]]\nranker = "bm25"\n'
+    return write_lineup(
+        tmp_path,
+        native_files(category=lambda query: "x" if query == "q1" else "y"),
+        head='measures = ["p@1", "recall@10", "mrr", "ndcg@10"]\nrounds = 2',
+        task='name = "own"\ntargets = { "p@1" = 0.5, "mrr" = 0.9 }',
+        contenders='[[contender]]\nranker = "bm25"\n'
         '[[contender]]\nprovider = "fake"\nstore = ["faiss", "chroma"]\n'
-        '[[contender]]\nprovider = "voyage"\nstore = "faiss"\n'
+        '[[contender]]\nprovider = "voyage"\nstore = "faiss"\n',
     )
-    return path
 
 
 def test_scores_are_what_hand_work_says(lineup_file: Path) -> None:
@@ -131,7 +107,7 @@ def test_a_result_is_never_written_over(lineup_file: Path, tmp_path: Path) -> No
 def test_the_run_files_score_the_same_in_trec_eval(lineup_file: Path, tmp_path: Path) -> None:
     folder = record(run(Lineup.read(lineup_file)), tmp_path / "results")
     detailed = read_detailed(folder)
-    evaluator = pytrec_eval.RelevanceEvaluator(TRUTH, {"recip_rank", "ndcg_cut.10", "P.1", "recall.10"})
+    evaluator = pytrec_eval.RelevanceEvaluator(GRADES, {"recip_rank", "ndcg_cut.10", "P.1", "recall.10"})
     names = {"mrr": "recip_rank", "ndcg@10": "ndcg_cut_10", "p@1": "P_1", "recall@10": "recall_10"}
     for contender in detailed.contenders:
         with (folder / "runs" / f"{contender.label}.trec").open() as file:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,8 @@ from bakeoff.search.fusion import Fusion, Weights, grid, tune, weighted_rrf
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.native_task import native_files, pages, write_lineup
 
 
 def _ranked(*ids: str) -> Ranking:
@@ -93,14 +94,7 @@ def test_tuning_needs_two_queries() -> None:
         tune({(1.0, 0.0): np.array([1.0])}, seed=1)
 
 
-LINEUP = """
-measures = ["mrr", "ndcg@10"]
-rounds = 2
-[task]
-format = "native"
-articles = "articles.json"
-queries = "queries.json"
-ground_truth = "truth.json"
+CONTENDERS = """
 [[contender]]
 ranker = "bm25"
 [[contender]]
@@ -116,27 +110,13 @@ c = 10
 
 @pytest.fixture
 def lineup_file(tmp_path: Path) -> Path:
-    pages = [
-        {"page_id": number, "title": name, "summary": f"{name} words of {name}", "categories": ["city"]}
-        for number, name in enumerate(["copper", "silver", "lake", "forest"], start=1)
-    ]
-    grades = {f"q{page['page_id']}": {str(page["page_id"]): 3} for page in pages}
-    queries = [
-        {
-            "query_id": f"q{page['page_id']}",
-            "query_text": f"about {page['title']}",
-            "category": "all",
-            "expected_results": [page["page_id"]],
-            "relevance_annotations": {str(page["page_id"]): 3},
-        }
-        for page in pages
-    ]
-    (tmp_path / "articles.json").write_text(json.dumps({"articles": pages}))
-    (tmp_path / "queries.json").write_text(json.dumps({"queries": queries}))
-    (tmp_path / "truth.json").write_text(json.dumps({"grades": grades}))
-    path = tmp_path / "own.toml"
-    path.write_text(LINEUP)
-    return path
+    names = dict(enumerate(["copper", "silver", "lake", "forest"], start=1))
+    files = native_files(
+        pages({number: (name, f"{name} words of {name}") for number, name in names.items()}),
+        {f"q{number}": f"about {name}" for number, name in names.items()},
+        {f"q{number}": {str(number): 3} for number in names},
+    )
+    return write_lineup(tmp_path, files, head='measures = ["mrr", "ndcg@10"]\nrounds = 2', contenders=CONTENDERS)
 
 
 def test_a_hybrid_is_a_row_like_any_other(lineup_file: Path) -> None:
@@ -183,14 +163,16 @@ def test_tuned_weights_are_told_out_of_fold(lineup_file: Path) -> None:
     ],
 )
 def test_a_fusion_of_nothing_known_is_named(lineup_file: Path, old: str, new: str, said: str) -> None:
-    lineup_file.write_text(LINEUP.replace(old, new))
+    lineup_file.write_text(lineup_file.read_text().replace(old, new))
     with pytest.raises(InputError, match=said):
         Lineup.read(lineup_file)
 
 
 def test_a_part_that_cannot_run_stops_the_fusion_alone(lineup_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
-    text = LINEUP.replace('provider = "fake"\nstore = ["faiss", "chroma"]', 'provider = "voyage"\nstore = "faiss"')
+    text = lineup_file.read_text().replace(
+        'provider = "fake"\nstore = ["faiss", "chroma"]', 'provider = "voyage"\nstore = "faiss"'
+    )
     lineup_file.write_text(text.replace("fake+faiss", "voyage+faiss"))
     outcome = run(Lineup.read(lineup_file))
     lost = {entrant.contender.label: entrant.not_run for entrant in outcome.entrants if entrant.not_run}
@@ -199,6 +181,6 @@ def test_a_part_that_cannot_run_stops_the_fusion_alone(lineup_file: Path, monkey
 
 
 def test_tuning_without_a_fusion_is_refused_before_anything_runs(lineup_file: Path) -> None:
-    lineup_file.write_text(LINEUP.split("[[fusion]]")[0])
+    lineup_file.write_text(lineup_file.read_text().split("[[fusion]]")[0])
     with pytest.raises(InputError, match=r"needs a \[\[fusion\]\]"):
         run(Lineup.read(lineup_file), Settings(tune_weights=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,8 @@ from bakeoff.run.runner import run
 from bakeoff.search.loss import Truth, attribute
 from bakeoff.search.searchers import Index
 from bakeoff_providers.errors import InputError
+
+from tests.native_task import native_files, pages, write_lineup
 
 ANGLES = {"a": 0, "b": 20, "c": 40, "d": 60, "e": 80}
 
@@ -69,32 +70,16 @@ def test_a_piece_of_a_document_counts_for_it() -> None:
 
 def _line_up(folder: Path, stores: str) -> Path:
     words = ["copper", "lake", "forest", "rail", "boat", "stone", "river", "mill", "sheep", "corn"]
-    articles = [
-        {
-            "page_id": n,
-            "title": f"{words[n % 10]} {n}",
-            "summary": f"{words[n % 7]} {words[n % 9]} {n}",
-            "state": "UT" if n % 2 else "NV",
-        }
-        for n in range(1, 301)
-    ]
-    truth = {f"q{n}": {str(n): 3, str(n + 10): 1} for n in range(1, 6)}
-    queries = [
-        {"query_id": query, "query_text": articles[int(query[1:]) - 1]["summary"], "category": "x",
-         "expected_results": [int(query[1:])], "relevance_annotations": grades,
-         **({"where": {"state": "UT"}} if query == "q1" else {})}
-        for query, grades in truth.items()
-    ]  # fmt: skip
-    (folder / "articles.json").write_text(json.dumps({"articles": articles}))
-    (folder / "queries.json").write_text(json.dumps({"queries": queries}))
-    (folder / "truth.json").write_text(json.dumps({"grades": truth}))
-    path = folder / "own.toml"
-    path.write_text(
-        'measures = ["ndcg@10"]\nrounds = 1\ndepth = 20\n[task]\nname = "own"\nformat = "native"\n'
-        'articles = "articles.json"\nqueries = "queries.json"\nground_truth = "truth.json"\n'
-        f'[[contender]]\nranker = "bm25"\n[[contender]]\nprovider = "tfidf"\nstore = [{stores}]\n'
+    texts = {n: (f"{words[n % 10]} {n}", f"{words[n % 7]} {words[n % 9]} {n}") for n in range(1, 301)}
+    files = native_files(
+        [page | {"state": "UT" if page["page_id"] % 2 else "NV"} for page in pages(texts)],
+        {f"q{n}": texts[n][1] for n in range(1, 6)},
+        {f"q{n}": {str(n): 3, str(n + 10): 1} for n in range(1, 6)},
+        where={"q1": {"state": "UT"}},
     )
-    return path
+    contenders = f'[[contender]]\nranker = "bm25"\n[[contender]]\nprovider = "tfidf"\nstore = [{stores}]\n'
+    head = 'measures = ["ndcg@10"]\nrounds = 1\ndepth = 20'
+    return write_lineup(folder, files, head=head, task='name = "own"', contenders=contenders)
 
 
 def test_a_run_shows_the_loss_of_approximate_rows_only(tmp_path: Path) -> None:

@@ -15,37 +15,18 @@ from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
 from sklearn.metrics import cohen_kappa_score
 
+from tests.native_task import native_files, pages, write_files
+
 Files = dict[str, Any]
 
 
 def _files() -> Files:
-    return {
-        "articles": {
-            "metadata": {},
-            "articles": [
-                {"page_id": 1, "title": "One", "summary": "first", "state": "Utah", "categories": ["city"]},
-                {"page_id": 2, "title": "Two", "summary": "second", "state": "Utah", "categories": ["city"]},
-            ],
-        },
-        "queries": {
-            "queries": [
-                {
-                    "query_id": "q1",
-                    "query_text": "ask",
-                    "category": "geographic",
-                    "expected_results": [1],
-                    "relevance_annotations": {"1": 3, "2": 1},
-                }
-            ]
-        },
-        "truth": {"grades": {"q1": {"1": 3, "2": 1}}},
-    }
+    two = {1: ("One", "first"), 2: ("Two", "second")}
+    return native_files(pages(two), {"q1": "ask"}, {"q1": {"1": 3, "2": 1}})
 
 
 def _read(folder: Path, files: Files) -> None:
-    for name, content in files.items():
-        text = content if isinstance(content, str) else json.dumps(content)
-        (folder / f"{name}.json").write_text(text)
+    write_files(folder, files)
     read_task("t", folder / "articles.json", folder / "queries.json", folder / "truth.json")
 
 

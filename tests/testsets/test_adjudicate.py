@@ -8,12 +8,12 @@ from bakeoff.tasks.load import load_task
 from bakeoff.testsets.adjudicate import Adjudication
 from bakeoff_providers.errors import InputError
 
-from tests.testsets.small import annotate, make_task, open_task
+from tests.native_task import annotate, open_task, ungraded_task
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    path = make_task(tmp_path)
+    path = ungraded_task(tmp_path)
     annotate(tmp_path, "ada", {"q1": {"1": 3, "2": 0, "3": 1}, "q2": {"2": 3}})
     annotate(tmp_path, "bob", {"q1": {"1": 3, "2": 2, "3": 0}, "q2": {"2": 2}})
     return path

@@ -14,12 +14,12 @@ from bakeoff.testsets.annotate import Server
 from bakeoff.testsets.grading_session import GivenGrade, GradingSession
 from bakeoff_providers.errors import InputError
 
-from tests.testsets.small import annotate, make_task, open_task
+from tests.native_task import annotate, open_task, ungraded_task
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    make_task(tmp_path)
+    ungraded_task(tmp_path)
     folder = open_task(tmp_path)
     one = Server(GradingSession(folder, "ada", folder.pool()))
     threading.Thread(target=one.serve, daemon=True).start()
@@ -119,7 +119,7 @@ def test_it_listens_on_this_machine_alone(server: Server) -> None:
 
 
 def test_the_page_runs_nothing_from_elsewhere_and_escapes_the_guidelines(tmp_path: Path) -> None:
-    path = make_task(tmp_path)
+    path = ungraded_task(tmp_path)
     (path.parent / "GUIDELINES.md").write_text("Grade <script>alert(1)</script> & read.")
     folder = open_task(tmp_path)
     one = Server(GradingSession(folder, "ada", folder.pool()))
@@ -137,7 +137,7 @@ def test_the_page_runs_nothing_from_elsewhere_and_escapes_the_guidelines(tmp_pat
 
 
 def test_it_is_blind_to_contenders_and_to_others(tmp_path: Path) -> None:
-    path = make_task(tmp_path)
+    path = ungraded_task(tmp_path)
     annotate(tmp_path, "bob", {"q1": {"1": 2}})
     pool = {"metadata": {"contenders": ["bm25", "minilm+faiss"]}, "pairs": {"q1": ["1", "2"], "q2": ["3"]}}
     (path.parent / "annotations" / "pool.json").write_text(json.dumps(pool))
@@ -150,7 +150,7 @@ def test_it_is_blind_to_contenders_and_to_others(tmp_path: Path) -> None:
 
 
 def test_everyone_has_an_order_of_their_own_within_a_query(tmp_path: Path) -> None:
-    make_task(tmp_path)
+    ungraded_task(tmp_path)
     folder = open_task(tmp_path)
     orders = {who: GradingSession(folder, who, folder.pool()).pairs for who in ("ada", "bob", "cem", "dot")}
     assert all([query for query, _ in order] == ["q1"] * 3 + ["q2"] * 3 for order in orders.values())
@@ -159,7 +159,7 @@ def test_everyone_has_an_order_of_their_own_within_a_query(tmp_path: Path) -> No
 
 
 def test_nobody_grades_twice_at_once_or_in_a_models_name(tmp_path: Path) -> None:
-    make_task(tmp_path)
+    ungraded_task(tmp_path)
     annotate(tmp_path, "judge", {"q1": {"1": 2}}, kind="model")
     folder = open_task(tmp_path)
     first, second = (GradingSession(folder, "ada", folder.pool()) for _ in range(2))
@@ -172,7 +172,7 @@ def test_nobody_grades_twice_at_once_or_in_a_models_name(tmp_path: Path) -> None
 
 
 def test_many_grades_at_once_are_all_kept(tmp_path: Path) -> None:
-    make_task(tmp_path)
+    ungraded_task(tmp_path)
     folder = open_task(tmp_path)
     session = GradingSession(folder, "ada", folder.pool())
     workers = [

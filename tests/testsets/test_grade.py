@@ -15,7 +15,7 @@ from bakeoff.tasks.load import load_task
 from bakeoff.testsets.grade import Judge, grade_all, read_grade
 from bakeoff_providers.errors import BakeoffError, InputError
 
-from tests.testsets.small import annotate, make_task, open_task
+from tests.native_task import annotate, open_task, ungraded_task
 from tests.wire import PROXIES, Fault, WireServer
 
 QUICK = RetryPolicy(attempts=2, sleep=lambda seconds: None)
@@ -48,7 +48,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_pair_gets_its_grade_and_the_reason_is_kept(tmp_path: Path, wire: WireServer) -> None:
-    path = make_task(tmp_path)
+    path = ungraded_task(tmp_path)
     one = judge(tmp_path, wire)
     grade_all([one], one.folder.all_pairs(), lambda judged: None)
     written = json.loads((path.parent / "annotations" / "openai-m.json").read_text())
@@ -61,7 +61,7 @@ def test_every_pair_gets_its_grade_and_the_reason_is_kept(tmp_path: Path, wire: 
 
 
 def test_the_prompt_defines_the_grades_and_hides_everything_else(tmp_path: Path, wire: WireServer) -> None:
-    make_task(tmp_path)
+    ungraded_task(tmp_path)
     annotate(tmp_path, "ada", {"q1": {"1": 2}})
     one = judge(tmp_path, wire)
     one.grade([("q1", "1")])
@@ -73,7 +73,7 @@ def test_the_prompt_defines_the_grades_and_hides_everything_else(tmp_path: Path,
 
 
 def test_a_second_run_asks_only_for_what_is_open(tmp_path: Path, wire: WireServer) -> None:
-    make_task(tmp_path)
+    ungraded_task(tmp_path)
     one = judge(tmp_path, wire)
     one.grade(one.folder.all_pairs()[:4])
     assert len(wire.chats()) == 4
@@ -84,7 +84,7 @@ def test_a_second_run_asks_only_for_what_is_open(tmp_path: Path, wire: WireServe
 
 
 def test_one_pair_without_a_grade_loses_no_other(tmp_path: Path, wire: WireServer) -> None:
-    make_task(tmp_path)
+    ungraded_task(tmp_path)
     wire.answer = lambda model, prompt: "I think so." if "Boats" in prompt else by_truth(model, prompt)
     one = judge(tmp_path, wire)
     told: list[Any] = []
@@ -97,7 +97,7 @@ def test_one_pair_without_a_grade_loses_no_other(tmp_path: Path, wire: WireServe
 
 
 def test_a_server_that_goes_away_loses_nothing_that_was_given(tmp_path: Path, wire: WireServer) -> None:
-    make_task(tmp_path)
+    ungraded_task(tmp_path)
     one = judge(tmp_path, wire)
     one.asker.workers = 1
     wire.faults.extend([None, None, None, Fault(status=401)])
@@ -107,7 +107,7 @@ def test_a_server_that_goes_away_loses_nothing_that_was_given(tmp_path: Path, wi
 
 
 def test_an_interrupt_keeps_every_grade_that_arrived(tmp_path: Path, wire: WireServer) -> None:
-    make_task(tmp_path)
+    ungraded_task(tmp_path)
     arrived = []
 
     @contextlib.contextmanager
@@ -127,7 +127,7 @@ def test_an_interrupt_keeps_every_grade_that_arrived(tmp_path: Path, wire: WireS
 
 
 def test_several_voices_give_a_majority(tmp_path: Path, wire: WireServer) -> None:
-    make_task(tmp_path)
+    ungraded_task(tmp_path)
     wire.answer = lambda model, prompt: json.dumps({"grade": {"a": 3, "b": 3, "c": 0}[model]})
     voices = [judge(tmp_path, wire, model) for model in "abc"]
     grade_all(voices, [("q1", "1")], lambda judged: None)
@@ -136,7 +136,7 @@ def test_several_voices_give_a_majority(tmp_path: Path, wire: WireServer) -> Non
 
 
 def test_repeats_are_voices_of_their_own(tmp_path: Path, wire: WireServer) -> None:
-    path = make_task(tmp_path)
+    path = ungraded_task(tmp_path)
     voices = [judge(tmp_path, wire, repeat=repeat, temperature=0.7) for repeat in range(3)]
     grade_all(voices, [("q1", "1")], lambda judged: None)
     assert [request.body["seed"] for request in wire.chats()] == [0, 1, 2]
@@ -146,7 +146,7 @@ def test_repeats_are_voices_of_their_own(tmp_path: Path, wire: WireServer) -> No
 
 
 def test_a_persons_file_is_never_written_over(tmp_path: Path, wire: WireServer) -> None:
-    make_task(tmp_path)
+    ungraded_task(tmp_path)
     annotate(tmp_path, "openai-m", {"q1": {"1": 2}})
     with pytest.raises(InputError, match="holds a person's grades"):
         judge(tmp_path, wire).grade([("q1", "2")])

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,35 +7,20 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.tasks.load import load_task
 from bakeoff.testsets.health import Health, health
 
-ARTICLES = [
-    (1, "Copper", "copper mine"),
-    (2, "Boats", "sailing lake"),
-    (3, "Trees", "forest trail"),
-    (4, "Sheep", "wool"),
-]
+from tests.native_task import TEXTS, native_files, pages, write_lineup
+
+ARTICLES = pages({**TEXTS, 4: ("Sheep", "wool")})
 
 
 def examined(tmp_path: Path, queries: dict[str, str], truth: dict[str, dict[str, int]], targets: str = "") -> Health:
-    articles = [{"page_id": n, "title": title, "summary": text} for n, title, text in ARTICLES]
-    entries = [
-        {
-            "query_id": q,
-            "query_text": text,
-            "category": "x",
-            "expected_results": [int(d) for d, grade in truth.get(q, {}).items() if grade >= 2],
-            "relevance_annotations": {},
-        }
-        for q, text in queries.items()
-    ]
-    (tmp_path / "articles.json").write_text(json.dumps({"articles": articles}))
-    (tmp_path / "queries.json").write_text(json.dumps({"queries": entries}))
-    (tmp_path / "truth.json").write_text(json.dumps({"grades": truth}))
-    (tmp_path / "own.toml").write_text(
-        'measures = ["p@2", "recall@2", "mrr"]\nprimary = "mrr"\n'
-        '[task]\nformat = "native"\narticles = "articles.json"\n'
-        f'queries = "queries.json"\nground_truth = "truth.json"\n{targets}\n[[contender]]\nranker = "bm25"\n'
+    path = write_lineup(
+        tmp_path,
+        native_files(ARTICLES, queries, truth),
+        head='measures = ["p@2", "recall@2", "mrr"]\nprimary = "mrr"',
+        task=targets,
+        contenders='[[contender]]\nranker = "bm25"\n',
     )
-    lineup = Lineup.read(tmp_path / "own.toml")
+    lineup = Lineup.read(path)
     return health(load_task(lineup.task, lineup.folder), lineup)
 
 

@@ -13,7 +13,7 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.testsets.small import annotate, make_task, open_task
+from tests.native_task import annotate, open_task, ungraded_task
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_the_shipped_truth_is_what_its_annotations_come_to() -> None:
 
 
 def test_a_new_task_loads_and_a_written_truth_reaches_all_files(tmp_path: Path) -> None:
-    path = make_task(tmp_path)
+    path = ungraded_task(tmp_path)
     assert load_task(str(path), Path()).judgments == {}
     annotate(tmp_path, "ada", {"q1": {"1": 3, "2": 0}, "q2": {"2": 1}})
     open_task(tmp_path).write_truth()
@@ -74,7 +74,7 @@ def test_a_new_task_loads_and_a_written_truth_reaches_all_files(tmp_path: Path) 
 
 
 def test_grades_from_elsewhere_stay(tmp_path: Path) -> None:
-    path = make_task(tmp_path)
+    path = ungraded_task(tmp_path)
     (path.parent / "ground_truth.json").write_text(json.dumps({"grades": {"q2": {"3": 2}}}))
     annotate(tmp_path, "ada", {"q1": {"1": 3}})
     open_task(tmp_path).write_truth()
@@ -82,7 +82,7 @@ def test_grades_from_elsewhere_stay(tmp_path: Path) -> None:
 
 
 def test_a_write_that_was_cut_between_two_files_is_mended_by_the_next(tmp_path: Path) -> None:
-    path = make_task(tmp_path)
+    path = ungraded_task(tmp_path)
     annotate(tmp_path, "ada", {"q1": {"1": 3}})
     before = (path.parent / "queries.json").read_bytes()
     open_task(tmp_path).write_truth()
@@ -103,7 +103,7 @@ def test_a_write_that_was_cut_between_two_files_is_mended_by_the_next(tmp_path: 
     ],
 )
 def test_annotations_are_checked_with_their_place(tmp_path: Path, grades: dict[str, dict[str, int]], said: str) -> None:
-    make_task(tmp_path)
+    ungraded_task(tmp_path)
     annotate(tmp_path, "ada", grades)
     with pytest.raises(InputError, match=said) as caught:
         open_task(tmp_path).annotators()
@@ -112,7 +112,7 @@ def test_annotations_are_checked_with_their_place(tmp_path: Path, grades: dict[s
 
 @pytest.mark.parametrize("who", ["../../etc", "pool", "adjudication", "", "..."])
 def test_a_name_never_leaves_the_folder(tmp_path: Path, who: str) -> None:
-    make_task(tmp_path)
+    ungraded_task(tmp_path)
     folder = open_task(tmp_path)
     try:
         path = folder.file_of(who)

@@ -12,11 +12,11 @@ from bakeoff.search.stores.base import graph_bytes
 from bakeoff.search.stores.chroma import Chroma
 from bakeoff.search.stores.duckdb_vss import DuckdbVss
 from bakeoff.search.stores.faiss import Faiss
-from bakeoff.search.stores.id_map import Catalogue
+from bakeoff.search.stores.id_map import IdMap
 from bakeoff.search.stores.pgvector import PgVector
 from bakeoff.search.stores.qdrant import Qdrant
 from bakeoff.search.stores.servers import listeners
-from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.errors import InputError, StoreError, Unavailable
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,8 +38,8 @@ def test_an_unknown_faiss_index_is_an_input_error(tmp_path: Path) -> None:
         STORES.create("faiss", dimensions=4, folder=tmp_path, index="Flatt")
 
 
-def test_too_few_documents_for_an_index_are_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="40 documents do not train the index 'IVF64,Flat'"):
+def test_too_few_documents_for_an_index_cost_its_row_only(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="40 documents do not train the index 'IVF64,Flat'"):
         _faiss(tmp_path, "IVF64,Flat", 40)
 
 
@@ -116,7 +116,7 @@ def test_a_server_that_does_not_answer_is_unavailable(tmp_path: Path) -> None:
         Qdrant(dimensions=4, folder=tmp_path, url="http://127.0.0.1:1")
 
 
-def test_a_server_that_goes_away_is_told_in_words(tmp_path: Path) -> None:
+def test_a_server_that_goes_away_is_unavailable(tmp_path: Path) -> None:
     with chroma_server(tmp_path / "chroma") as url:
         store = Chroma(dimensions=DIMENSIONS, folder=tmp_path, url=url)
         store.add(["a"], clustered(1))
@@ -146,19 +146,19 @@ def test_duckdb_finds_all_after_deletes_that_its_index_would_answer_short(tmp_pa
     store.close()
 
 
-def test_theory_of_a_graph_by_hand() -> None:
+def test_size_of_a_graph_by_hand() -> None:
     # 384 floats, 2 · 16 links of 4 bytes below, and a fifteenth of 16 links above
-    theory = graph_bytes(384, 16)
-    assert theory.per_document == pytest.approx(1536 + 128 + 16 * 4 / 15)
-    assert theory.bytes(1_000_000) == pytest.approx(1_668_266_666.67)
+    model = graph_bytes(384, 16)
+    assert model.per_document == pytest.approx(1536 + 128 + 16 * 4 / 15)
+    assert model.bytes(1_000_000) == pytest.approx(1_668_266_666.67)
 
 
 @given(METADATA, st.dictionaries(FIELDS, st.one_of(SCALARS, st.lists(st.integers(-3, 3), min_size=1)), max_size=2))
 def test_tokens_and_the_definition_of_a_filter_agree(metadata: dict[str, object], where: dict[str, object]) -> None:
     filters = conditions(where)  # type: ignore[arg-type]
-    catalogue = Catalogue()
-    catalogue.put(["x"], [metadata])  # type: ignore[list-item]
-    assert bool(catalogue.mask(filters)[0]) == passes(metadata, filters)
+    id_map = IdMap()
+    id_map.put(["x"], [metadata])  # type: ignore[list-item]
+    assert bool(id_map.mask(filters)[0]) == passes(metadata, filters)
 
 
 @given(st.tuples(FIELDS, SCALARS), st.tuples(FIELDS, SCALARS))
@@ -168,22 +168,22 @@ def test_different_values_have_different_tokens(a: tuple[str, object], b: tuple[
 
 
 @given(st.lists(st.tuples(st.sampled_from(["put", "drop"]), st.sampled_from("abcd"), METADATA), max_size=12))
-def test_a_catalogue_is_a_dictionary_that_survives_saving(
+def test_an_id_map_is_a_dictionary_that_survives_saving(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, dict[str, object]]]
 ) -> None:
-    catalogue, expected = Catalogue(), {}
+    id_map, expected = IdMap(), {}
     for what, item, metadata in steps:
         if what == "put":
-            catalogue.put([item], [metadata])  # type: ignore[list-item]
+            id_map.put([item], [metadata])  # type: ignore[list-item]
             expected[item] = metadata
         else:
-            catalogue.drop([item])
+            id_map.drop([item])
             expected.pop(item, None)
-    file = tmp_path_factory.mktemp("catalogue") / "file"
-    catalogue.save(file)
-    for found in (catalogue, Catalogue.load(file)):
-        assert set(found.labels) == set(expected)
-        assert sorted(found.names(np.flatnonzero(found.mask(())))) == sorted(expected)
+    file = tmp_path_factory.mktemp("ids") / "file"
+    id_map.save(file)
+    for kept_ids in (id_map, IdMap.load(file)):
+        assert set(kept_ids.labels) == set(expected)
+        assert sorted(kept_ids.ids_of(np.flatnonzero(kept_ids.mask(())))) == sorted(expected)
         wanted = conditions({"a": True})
         kept = sorted(item for item, metadata in expected.items() if metadata.get("a") is True)
-        assert sorted(found.names(np.flatnonzero(found.mask(wanted)))) == kept
+        assert sorted(kept_ids.ids_of(np.flatnonzero(kept_ids.mask(wanted)))) == kept

@@ -170,7 +170,7 @@ def test_zeros_and_nan_are_refused(filled: Store, value: float) -> None:
 
 
 def test_an_id_twice_in_one_call_is_refused(filled: Store) -> None:
-    with pytest.raises(InputError, match="twice"):
+    with pytest.raises(InputError, match="duplicate ids"):
         filled.add(["x", "x"], VECTORS[:2])
 
 
@@ -318,4 +318,4 @@ def test_the_size_is_at_least_what_theory_says_of_the_vectors(filled: Store, set
 def test_the_grid_names_parameters_that_the_store_takes(setup: Setup) -> None:
     adapter = STORES.get(setup.store)
     STORES.check_options(setup.store, dict(adapter.grid(ROWS, DIMENSIONS)))
-    assert not set(adapter.grid(ROWS, DIMENSIONS)) & set(adapter.query)
+    assert not set(adapter.grid(ROWS, DIMENSIONS)) & set(adapter.query_options)

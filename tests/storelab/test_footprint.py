@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from bakeoff.storelab.footprint import Footprint, Measured, footprints, measure, project
+from bakeoff.storelab.footprint import Measured, footprints, measure, project
 from bakeoff.storelab.tables import footprint_sheet, markdown
 from bakeoff.storelab.vector_sample import from_files, synthetic
 from bakeoff_providers.errors import InputError
@@ -24,30 +24,22 @@ def _measured(
 
 def test_the_line_by_hand() -> None:
     # disk: 600 bytes each and 1000 fixed; memory falls below zero at none, so it is taken in proportion
-    made = Footprint(
-        store="s", options={}, measured=[_measured(1024, 615_400, 100_000), _measured(2048, 1_229_800, 400_000)]
-    )
-    project(made, [4096])
-    (ahead,) = made.projections
+    formulas, (ahead,) = project(_measured(1024, 615_400, 100_000), _measured(2048, 1_229_800, 400_000), [4096])
     assert ahead.disk_bytes == pytest.approx(1000 + 600 * 4096)
     assert ahead.resident_bytes == pytest.approx(2 * 400_000)
     assert ahead.theory_bytes == pytest.approx(409_600)
     assert ahead.build_seconds == pytest.approx(2.0 * (4096 * 12) / (2048 * 11))
-    assert made.formulas["disk"] == "0.0 MB + 600 bytes · n"
-    assert made.formulas["build"].endswith("s · n · log2 n")
+    assert formulas["disk"] == "0.0 MB + 600 bytes · n"
+    assert formulas["build"].endswith("s · n · log2 n")
 
 
 def test_an_exact_store_grows_in_proportion_and_a_server_counts() -> None:
-    made = Footprint(
-        store="s", options={},
-        measured=[_measured(1000 * n, None, 10, exact=True, server=1000 * n + 10) for n in (1, 2)],
-    )  # fmt: skip
-    project(made, [4000])
-    (ahead,) = made.projections
+    small, large = (_measured(1000 * n, None, 10, exact=True, server=1000 * n + 10) for n in (1, 2))
+    formulas, (ahead,) = project(small, large, [4000])
     assert ahead.disk_bytes is None
     assert ahead.resident_bytes == pytest.approx(20 + 4000)
     assert ahead.build_seconds == pytest.approx(4.0)
-    assert made.formulas["disk"] == "not known"
+    assert formulas["disk"] == "not known"
 
 
 def test_real_stores_in_processes_of_their_own() -> None:
@@ -64,7 +56,7 @@ def test_real_stores_in_processes_of_their_own() -> None:
     assert "do not train" in lists.not_run
     text = markdown(footprint_sheet(found))
     assert "| faiss | 8,000 |" in text
-    assert "not run: faiss index=IVF9000,Flat" in text
+    assert "not run: faiss IVF9000,Flat" in text
 
 
 def test_a_servers_memory_is_its_own() -> None:

@@ -12,7 +12,8 @@ import pytest
 from bakeoff.core.clock import Percentiles
 from bakeoff.search.stores.null import NullStore
 from bakeoff.storelab import loadtest as module
-from bakeoff.storelab.loadtest import Answers, Level, closed, knee, level, loadtest, loadtest_store, open_, sentences
+from bakeoff.storelab.client_loops import Answers, closed, open_
+from bakeoff.storelab.loadtest import Level, knee, level_of, loadtest, loadtest_store, sentences
 from bakeoff.storelab.tables import loadtest_sheet, markdown
 from bakeoff.storelab.vector_sample import synthetic
 from bakeoff_providers.errors import InputError
@@ -21,7 +22,7 @@ from bakeoff_providers.errors import InputError
 def test_percentiles_come_from_all_samples_together() -> None:
     """A client with one slow request among few, and one with many fast ones: a mean of percentiles would be far off."""
     slow, fast = Answers([10_000_000] * 30), Answers([1_000_000] * 970, Counter({"OSError": 2}), late=3, dropped=4)
-    found = level("closed", 2, [slow, fast], 2.0)
+    found = level_of("closed", 2, [slow, fast], 2.0)
     assert (found.answered, found.throughput) == (1000, 500)
     assert (found.latency.p50, found.latency.p95) == (1.0, 1.0)
     assert found.latency.p99 == 10.0
@@ -38,7 +39,7 @@ def test_closed_loop_asks_every_request_once_and_counts_errors() -> None:
             raise OSError("gone")
 
     answers, seconds = closed(search, 3, 0.1)
-    found = level("closed", 3, answers, seconds)
+    found = level_of("closed", 3, answers, seconds)
     assert len(set(asked)) == len(asked)
     assert found.errors == {"OSError": sum(request % 3 == 0 for request in asked)}
     assert found.answered == len(asked) - found.errors["OSError"]
@@ -56,8 +57,8 @@ def test_clients_really_ask_at_the_same_time() -> None:
         time.sleep(0.001)
 
     answers, _ = closed(search, 4, 0.05)
-    assert not any(each.errors for each in answers)
-    assert all(each.samples_ns for each in answers)
+    assert not any(level.errors for level in answers)
+    assert all(level.samples_ns for level in answers)
 
 
 def test_open_loop_counts_from_the_intended_start() -> None:
@@ -91,36 +92,36 @@ def test_the_knee_by_hand() -> None:
     assert best is not None
     assert best.clients == 2
     assert sentences(levels) == [
-        "The knee is at 2 clients: 198 a second, p95 1.10 ms; the most was 260 a second, with 4 clients."
+        "The knee is at 2 clients: 198 per second, p95 1.10 ms; the most was 260 per second, with 4 clients."
     ]
 
 
-def test_what_must_be_said_is_said() -> None:
-    told = " ".join(
+def test_limits_delays_and_errors_are_reported() -> None:
+    text = " ".join(
         sentences([_level(1, 90, 1.0, limited=True, client_limit=100.0, errors={"X": 2}, late=3, dropped=4, rate=50.0)])
     )
-    assert "50 a second: the client's own limit was reached (100 a second" in told
-    assert "3 requests began late and 4 were dropped" in told
-    assert "errors: 2 × X" in told
+    assert "50 per second: the client's own limit was reached (100 per second" in text
+    assert "3 requests began late and 4 were dropped" in text
+    assert "errors: 2 × X" in text
 
 
 def test_a_store_that_does_nothing_reaches_the_clients_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LIMIT", 0.1)  # the same loop twice on a busy machine: not equal, but of one kind
     sample = synthetic(200, 8, 20)
-    found = loadtest(NullStore(dimensions=8, folder=Path()), sample, clients=(1,), seconds=0.3)
-    assert found.levels[0].limited
+    result = loadtest(NullStore(dimensions=8, folder=Path()), sample, clients=(1,), seconds=0.3)
+    assert result.levels[0].limited
 
 
 def test_load_on_a_real_store() -> None:
     sample = synthetic(2000, 16, 50)
-    found = loadtest_store("faiss", {"index": "HNSW16"}, sample, clients=(1, 2), rates=(50.0,), seconds=0.3)
-    assert [(each.kind, each.clients) for each in found.levels] == [("closed", 1), ("closed", 2), ("open", 2)]
-    assert [len(samples) for samples in found.samples_ns] == [each.answered for each in found.levels]
-    assert not any(each.errors for each in found.levels)
-    assert found.knee in (1, 2)
-    assert "| open | 2 | 50 |" in markdown(loadtest_sheet(found))
+    result = loadtest_store("faiss", {"index": "HNSW16"}, sample, clients=(1, 2), rates=(50.0,), seconds=0.3)
+    assert [(level.kind, level.clients) for level in result.levels] == [("closed", 1), ("closed", 2), ("open", 2)]
+    assert [len(samples) for samples in result.samples_ns] == [level.answered for level in result.levels]
+    assert not any(level.errors for level in result.levels)
+    assert result.knee in (1, 2)
+    assert "| open | 2 | 50 |" in markdown(loadtest_sheet(result))
 
 
-def test_a_misspelt_store_is_told() -> None:
+def test_a_misspelt_store_is_refused() -> None:
     with pytest.raises(InputError, match="unknown store"):
         loadtest_store("fais", {}, synthetic(100, 4, 5))

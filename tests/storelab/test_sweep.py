@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from bakeoff.core.clock import Percentiles
 from bakeoff.storelab import pareto
-from bakeoff.storelab.sweep import Point, Walk, mark_fronts, parse_values, sentences, sweep
+from bakeoff.storelab.points import Point, mark_fronts, sentences
+from bakeoff.storelab.sweep import Walk, parse_values, sweep
 from bakeoff.storelab.tables import markdown, sweep_sheet
 from bakeoff.storelab.vector_sample import VectorSample, synthetic
 from bakeoff_providers.errors import InputError
@@ -20,7 +21,7 @@ def sample() -> VectorSample:
 
 def _point(recall: float, p50: float | None, size: int | None, ef: int = 1, store: str = "s") -> Point:
     return Point(
-        store=store, build={"index": "G"}, query={"ef": ef}, exact=False, recall=recall,
+        store=store, label=f"{store} G", build={"index": "G"}, query={"ef": ef}, exact=False, recall=recall,
         latency=Percentiles(100, p50), build_seconds=1, index_bytes=size, theory_bytes=1,
     )  # fmt: skip
 
@@ -34,12 +35,12 @@ def test_fronts_by_hand() -> None:
         _point(0.9, 2.5, 50),  # as small as the third, and slower
         _point(0.7, None, None),  # not known, so on no front
     ]
-    mark_fronts(points)
+    points = mark_fronts(points)
     assert [point.fastest for point in points] == [True, True, False, False, False, False]
     assert [point.smallest for point in points] == [True, False, True, False, False, False]
 
 
-def test_words_by_hand() -> None:
+def test_sentences_by_hand() -> None:
     points = [_point(0.95, 1.0, 7, 16), _point(0.992, 2.0, 7, 64), _point(0.999, 1.5, 7, 128)]
     points += [_point(0.5, 0.1, 3, 16, "lossy")]
     assert sentences(points, 0.99, 10) == [

@@ -1,4 +1,4 @@
-"""What a store takes: time to build, time until it can be searched, disk, memory, and how that grows.
+"""What a store costs: time to build, time until it can be searched, disk, memory, and how that grows.
 
 Each store is built in a process of its own, at two sizes: the memory of one is not mistaken for another's, and two
 sizes make a line.
@@ -15,6 +15,8 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,7 @@ SIZES = (1_000_000, 100_000_000)
 
 
 class Measured(msgspec.Struct, kw_only=True):
-    """One store with so many documents. What a server does not tell is absent."""
+    """One store over one number of documents. What a server does not say is absent."""
 
     documents: int
     add_seconds: float
@@ -58,10 +60,11 @@ class Projection(msgspec.Struct, kw_only=True):
     theory_bytes: float
 
 
-class Footprint(msgspec.Struct, kw_only=True):
+class Footprint(msgspec.Struct, kw_only=True, frozen=True):
     """One store: what was measured, and the lines through it."""
 
     store: str
+    label: str
     options: dict[str, Any]
     measured: list[Measured] = []
     projections: list[Projection] = []
@@ -84,27 +87,35 @@ def footprints(
 ) -> Footprints:
     """Every store at half and at full size."""
     machine = this_machine()
-    found = []
+    measured: list[Footprint] = []
     folder = Path(tempfile.mkdtemp(prefix="bakeoff-footprint-"))
     try:
         np.save(folder / "vectors.npy", sample.documents)
         np.save(folder / "query.npy", sample.queries[0])
         with progress("footprint", 2 * len(stores)) as advance:
             for store, options in stores:
-                made = Footprint(store=store, options=dict(options))
-                try:
-                    for documents in (len(sample.documents) // 2, len(sample.documents)):
-                        made.measured.append(_in_a_process(store, dict(options), folder, documents))
-                        advance(1)
-                    project(made)
-                except BakeoffError as error:
-                    made.not_run = str(error)
-                found.append(made)
+                measured.append(_footprint(store, dict(options), folder, len(sample.documents)))
+                advance(2)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     machine = after_work(machine)
     return Footprints(
-        sample=sample.name, dimensions=sample.dimensions, stores=found, warnings=sample.warnings(), machine=machine
+        sample=sample.name, dimensions=sample.dimensions, stores=measured, warnings=sample.warnings(), machine=machine
+    )
+
+
+def _footprint(store: str, options: dict[str, Any], folder: Path, documents: int) -> Footprint:
+    label = STORES.get(store).label(options)
+    sizes: list[Measured] = []
+    try:
+        for size in (documents // 2, documents):
+            sizes.append(_in_a_process(store, options, folder, size))
+    except BakeoffError as error:
+        return Footprint(store=store, label=label, options=options, measured=sizes, not_run=str(error))
+    small, large = sizes
+    formulas, projections = project(small, large)
+    return Footprint(
+        store=store, label=label, options=options, measured=sizes, projections=projections, formulas=formulas
     )
 
 
@@ -113,14 +124,17 @@ def _in_a_process(store: str, options: dict[str, Any], folder: Path, documents: 
         raise Unavailable(reason)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
-        problem, measured = pool.submit(_measure, store, options, str(folder), documents).result()
+        try:
+            problem, measured = pool.submit(_measure, store, options, str(folder), documents).result()
+        except BrokenProcessPool:
+            raise Unavailable(f"its process ended while it held {documents} documents") from None
     if measured is None:
         raise Unavailable(problem)
     return msgspec.convert(measured, Measured)
 
 
 def _measure(store: str, options: dict[str, Any], folder: str, documents: int) -> tuple[str, dict[str, Any] | None]:
-    """In the other process; errors go back as words, since not every exception can travel."""
+    """In the other process; errors go back as text, since not every exception can be pickled."""
     place = Path(tempfile.mkdtemp(prefix="store-", dir=folder))
     place.chmod(0o755)  # a server may run as another user
     Path(folder).chmod(0o755)
@@ -132,30 +146,30 @@ def _measure(store: str, options: dict[str, Any], folder: str, documents: int) -
 
 
 def measure(store: str, options: dict[str, Any], vectors: Any, query: Any, folder: Path) -> Measured:
-    """Builds one store in this process and weighs what it added to it."""
-    made = STORES.create(store, dimensions=int(vectors.shape[1]), folder=folder, **options)
+    """Builds one store in this process and measures what that added."""
+    built = STORES.create(store, dimensions=int(vectors.shape[1]), folder=folder, **options)
     ids = [str(row) for row in range(len(vectors))]
     before = resident()
-    _, added = timed(lambda: made.add(ids, vectors))
-    _, built = timed(made.build)
-    _, first = timed(lambda: made.search(query, 10))
-    made.persist()
+    _, add_ns = timed(lambda: built.add(ids, vectors))
+    _, build_ns = timed(built.build)
+    _, first_ns = timed(lambda: built.search(query, 10))
+    built.persist()
     after = resident()
-    theory = made.size_model()
-    found = Measured(
+    model = built.size_model()
+    measured = Measured(
         documents=len(vectors),
-        add_seconds=added / 1e9,
-        build_seconds=built / 1e9,
-        searchable_seconds=(added + built + first) / 1e9,
-        disk_bytes=made.size_bytes(),
+        add_seconds=add_ns / 1e9,
+        build_seconds=build_ns / 1e9,
+        searchable_seconds=(add_ns + build_ns + first_ns) / 1e9,
+        disk_bytes=built.size_bytes(),
         resident_bytes=max(0, after - before),
-        server_bytes=_server(made),
-        theory_bytes=theory.bytes(len(vectors)),
-        formula=theory.formula,
-        exact=made.capabilities.exact,
+        server_bytes=_server(built),
+        theory_bytes=model.bytes(len(vectors)),
+        formula=model.formula,
+        exact=built.capabilities.exact,
     )
-    made.discard()
-    return found
+    built.discard()
+    return measured
 
 
 def resident() -> int:
@@ -183,47 +197,55 @@ def _server(store: Store) -> int | None:
     return total or None
 
 
-def project(made: Footprint, sizes: Sequence[int] = SIZES) -> None:
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Bytes that are always there, and bytes per document."""
+
+    fixed: float
+    slope: float
+
+    @classmethod
+    def through(cls, n1: int, bytes1: float, n2: int, bytes2: float) -> Line:
+        """The line through two sizes; where it would fall below zero, in proportion to the larger."""
+        slope = (bytes2 - bytes1) / (n2 - n1)
+        fixed = bytes2 - slope * n2
+        return cls(fixed, slope) if slope > 0 and fixed >= 0 else cls(0.0, bytes2 / n2)
+
+    def at(self, documents: int) -> float:
+        """Bytes for this many documents."""
+        return self.fixed + self.slope * documents
+
+    def __str__(self) -> str:
+        return f"{self.fixed / 1e6:.1f} MB + {self.slope:.0f} bytes · n"
+
+
+def project(small: Measured, large: Measured, sizes: Sequence[int] = SIZES) -> tuple[dict[str, str], list[Projection]]:
     """Bytes grow along the line through the two sizes; a graph's time by n · log n, an exact store's by n."""
-    small, large = made.measured
-    disk = _line(small.documents, small.disk_bytes, large.documents, large.disk_bytes)
-    memory = _line(small.documents, _memory(small), large.documents, _memory(large))
-    theory = _line(small.documents, small.theory_bytes, large.documents, large.theory_bytes)
-    assert memory is not None
-    assert theory is not None
-    seconds = large.add_seconds + large.build_seconds
+    disk = None
+    if small.disk_bytes is not None and large.disk_bytes is not None:
+        disk = Line.through(small.documents, small.disk_bytes, large.documents, large.disk_bytes)
+    memory = Line.through(small.documents, _memory(small), large.documents, _memory(large))
+    theory = Line.through(small.documents, small.theory_bytes, large.documents, large.theory_bytes)
     growth = (lambda n: float(n)) if large.exact else (lambda n: n * math.log2(max(n, 2)))
-    each = seconds / growth(large.documents)
-    made.formulas = {
-        "build": f"{each:.3g} s · n" + ("" if large.exact else " · log2 n"),
-        "disk": _words(disk),
-        "memory": _words(memory),
+    rate = (large.add_seconds + large.build_seconds) / growth(large.documents)
+    formulas = {
+        "build": f"{rate:.3g} s · n" + ("" if large.exact else " · log2 n"),
+        "disk": "not known" if disk is None else str(disk),
+        "memory": str(memory),
         "theory": large.formula,
     }
-    made.projections = [
+    projections = [
         Projection(
             documents=documents,
-            build_seconds=each * growth(documents),
-            disk_bytes=None if disk is None else disk[0] + disk[1] * documents,
-            resident_bytes=memory[0] + memory[1] * documents,
-            theory_bytes=theory[0] + theory[1] * documents,
+            build_seconds=rate * growth(documents),
+            disk_bytes=None if disk is None else disk.at(documents),
+            resident_bytes=memory.at(documents),
+            theory_bytes=theory.at(documents),
         )
         for documents in sizes
     ]
+    return formulas, projections
 
 
 def _memory(measured: Measured) -> int:
     return measured.resident_bytes + (measured.server_bytes or 0)
-
-
-def _line(n1: int, bytes1: float | None, n2: int, bytes2: float | None) -> tuple[float, float] | None:
-    """Fixed bytes and bytes a document; where the line would fall below zero, in proportion."""
-    if bytes1 is None or bytes2 is None:
-        return None
-    slope = (bytes2 - bytes1) / (n2 - n1)
-    fixed = bytes2 - slope * n2
-    return (fixed, slope) if slope > 0 and fixed >= 0 else (0.0, bytes2 / n2)
-
-
-def _words(line: tuple[float, float] | None) -> str:
-    return "not known" if line is None else f"{line[0] / 1e6:.1f} MB + {line[1]:.0f} bytes · n"

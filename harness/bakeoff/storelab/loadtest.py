@@ -5,22 +5,16 @@ Every percentile comes from all raw samples of all clients together.
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import tempfile
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 from bakeoff_providers.errors import Unavailable
 
-from bakeoff.core import clock
 from bakeoff.core.clock import Percentiles, percentiles
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
@@ -28,15 +22,15 @@ from bakeoff.run.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.null import NullStore
+from bakeoff.storelab.client_loops import DROP_AFTER, Answers, Search, closed, open_
 from bakeoff.storelab.vector_sample import VectorSample
 
-LATE_NS = 1_000_000  # begun more than a millisecond after its time
 LIMIT = 0.8  # of what the client manages with a store that does nothing
-DROP_AFTER = 1.0  # seconds behind its time at which a request is given up
+LATE_SHARE = 0.05  # late requests to a store that does nothing, beyond which the client is the limit
 
 
-class Level(msgspec.Struct, kw_only=True):
-    """One load. `limited` says that the client, not the store, was measured."""
+class Level(msgspec.Struct, kw_only=True, frozen=True):
+    """One number of clients or one rate. `limited` says that the client, not the store, was measured."""
 
     kind: str
     clients: int
@@ -56,6 +50,7 @@ class LoadTest(msgspec.Struct, kw_only=True):
     """`loadtest.json`."""
 
     store: str
+    label: str
     options: dict[str, Any]
     sample: str
     documents: int
@@ -69,100 +64,40 @@ class LoadTest(msgspec.Struct, kw_only=True):
     samples_ns: list[list[int]] = []
 
 
-@dataclass(slots=True)
-class Answers:
-    """What one client saw."""
-
-    samples_ns: list[int] = field(default_factory=list)
-    errors: Counter[str] = field(default_factory=Counter)
-    late: int = 0
-    dropped: int = 0
+def _samples(answers: Sequence[Answers]) -> list[int]:
+    return [nanoseconds for client in answers for nanoseconds in client.samples_ns]
 
 
-Search = Callable[[int], None]  # the number of the request
+def _throughput(answers: Sequence[Answers], seconds: float) -> float:
+    return len(_samples(answers)) / seconds
 
 
-def closed(search: Search, clients: int, seconds: float) -> tuple[list[Answers], float]:
-    """Each client asks again as soon as it has its answer. Returns what they saw and how long it took."""
-    end = threading.Event()
-
-    def client(number: int, answers: Answers) -> None:
-        for request in itertools.count(number, clients):
-            if end.is_set():
-                return
-            start = clock.now()
-            _sent(search, request, start, answers)
-
-    def meanwhile() -> None:
-        time.sleep(seconds)
-        end.set()
-
-    return _together(client, clients, meanwhile)
-
-
-def open_(
-    search: Search, rate: float, clients: int, seconds: float, *, seed: int = 42, drop_after: float = DROP_AFTER
-) -> tuple[list[Answers], float]:
-    """Requests fall due at random times of the given rate; time counts from then, also when all clients are busy."""
-    gaps = np.random.default_rng(seed).exponential(1 / rate, size=int(rate * seconds * 2) + 10)
-    due = np.cumsum(gaps)
-    due = due[due < seconds]
-    next_one = itertools.count()
-    begin = clock.now() + 50_000_000
-
-    def client(number: int, answers: Answers) -> None:  # noqa: ARG001 - any client takes the next request
-        while (request := next(next_one)) < len(due):
-            intended = begin + int(due[request] * 1e9)
-            wait = (intended - clock.now()) / 1e9
-            if wait > 0:
-                time.sleep(wait)
-            behind = clock.now() - intended
-            if behind > drop_after * 1e9:
-                answers.dropped += 1
-                continue
-            answers.late += behind > LATE_NS
-            _sent(search, request, intended, answers)
-
-    return _together(client, clients, lambda: None)
-
-
-def _sent(search: Search, request: int, since: int, answers: Answers) -> None:
-    try:
-        search(request)
-        answers.samples_ns.append(clock.now() - since)
-    except Exception as error:  # whatever goes wrong under load is a finding
-        answers.errors[type(error).__name__] += 1
-
-
-def _together(
-    client: Callable[[int, Answers], None], clients: int, meanwhile: Callable[[], None]
-) -> tuple[list[Answers], float]:
-    answers = [Answers() for _ in range(clients)]
-    threads = [threading.Thread(target=client, args=(number, each), daemon=True) for number, each in enumerate(answers)]
-    start = clock.now()
-    for thread in threads:
-        thread.start()
-    meanwhile()
-    for thread in threads:
-        thread.join()
-    return answers, (clock.now() - start) / 1e9
-
-
-def level(kind: str, clients: int, answers: Sequence[Answers], seconds: float, rate: float | None = None) -> Level:
-    """All clients' samples in one heap."""
-    samples = [taken for client in answers for taken in client.samples_ns]
-    errors: Counter[str] = sum((each.errors for each in answers), Counter())
+def level_of(
+    kind: str,
+    clients: int,
+    answers: Sequence[Answers],
+    seconds: float,
+    rate: float | None = None,
+    *,
+    client_limit: float = 0.0,
+    limited: bool = False,
+) -> Level:
+    """All clients' samples together: a mean of percentiles would be no percentile."""
+    samples = _samples(answers)
+    errors: Counter[str] = sum((client.errors for client in answers), Counter())
     return Level(
         kind=kind,
         clients=clients,
         seconds=seconds,
         answered=len(samples),
-        throughput=len(samples) / seconds,
+        throughput=_throughput(answers, seconds),
         latency=percentiles(samples),
         rate=rate,
-        late=sum(each.late for each in answers),
-        dropped=sum(each.dropped for each in answers),
+        late=sum(client.late for client in answers),
+        dropped=sum(client.dropped for client in answers),
         errors=dict(errors),
+        client_limit=client_limit,
+        limited=limited,
     )
 
 
@@ -181,33 +116,32 @@ def loadtest(
     """Closed loops with more and more clients, then open loops at the given rates, each beside a null store."""
     machine = this_machine()
     null = NullStore(dimensions=sample.dimensions, folder=Path())
-    asked, nothing = _searching(store, sample, k), _searching(null, sample, k)
+    search, nothing = _searching(store, sample, k), _searching(null, sample, k)
     for request in range(10):
-        asked(request)
+        search(request)
     levels: list[Level] = []
     raw: list[list[int]] = []
     with progress(f"load test of {store.name}", len(clients) + len(rates)) as advance:
         for count in clients:
-            answers, took = closed(asked, count, seconds)
-            found = level("closed", count, answers, took)
-            found.client_limit = level("closed", count, *closed(nothing, count, min(seconds, 1.0))).throughput
-            found.limited = found.throughput >= LIMIT * found.client_limit
-            levels.append(found)
-            raw.append([taken for client in answers for taken in client.samples_ns])
+            answers, took = closed(search, count, seconds)
+            idle, idle_took = closed(nothing, count, min(seconds, 1.0))
+            limit = _throughput(idle, idle_took)
+            limited = _throughput(answers, took) >= LIMIT * limit
+            levels.append(level_of("closed", count, answers, took, client_limit=limit, limited=limited))
+            raw.append(_samples(answers))
             advance(1)
         for rate in rates:
-            answers, took = open_(asked, rate, max(clients), seconds, seed=seed)
-            found = level("open", max(clients), answers, took, rate)
-            idle, spent = open_(nothing, rate, max(clients), min(seconds, 2.0), seed=seed)
-            found.client_limit = level("open", max(clients), idle, spent, rate).throughput
-            late = sum(each.late for each in idle)
-            found.limited = late > 0.05 * max(1, sum(len(each.samples_ns) for each in idle))
-            levels.append(found)
-            raw.append([taken for client in answers for taken in client.samples_ns])
+            answers, took = open_(search, rate, max(clients), seconds, seed=seed)
+            idle, idle_took = open_(nothing, rate, max(clients), min(seconds, 2.0), seed=seed)
+            limit = _throughput(idle, idle_took)
+            limited = sum(client.late for client in idle) > LATE_SHARE * max(1, len(_samples(idle)))
+            levels.append(level_of("open", max(clients), answers, took, rate, client_limit=limit, limited=limited))
+            raw.append(_samples(answers))
             advance(1)
     best = knee(levels)
     return LoadTest(
         store=store.name,
+        label=store.label(options or {}),
         options=options or {},
         sample=sample.name,
         documents=len(sample.documents),
@@ -251,36 +185,36 @@ def _searching(store: Store, sample: VectorSample, k: int) -> Search:
 
 def knee(levels: Sequence[Level]) -> Level | None:
     """Where throughput divided by p95 is highest: beyond it, waiting grows faster than what gets done."""
-    curve = [each for each in levels if each.kind == "closed" and each.latency.p95]
-    return max(curve, key=lambda each: each.throughput / (each.latency.p95 or 1.0), default=None)
+    curve = [level for level in levels if level.kind == "closed" and level.latency.p95]
+    return max(curve, key=lambda level: level.throughput / (level.latency.p95 or 1.0), default=None)
 
 
 def sentences(levels: Sequence[Level]) -> list[str]:
     """The knee, what came too late, what failed, and whether the store was measured at all."""
-    found = []
+    lines = []
     if best := knee(levels):
-        most = max((each for each in levels if each.kind == "closed"), key=lambda each: each.throughput)
-        found.append(
-            f"The knee is at {_clients(best)}: {best.throughput:.0f} a second, p95 {best.latency.p95:.2f} ms; "
-            f"the most was {most.throughput:.0f} a second, with {_clients(most)}."
+        most = max((level for level in levels if level.kind == "closed"), key=lambda level: level.throughput)
+        lines.append(
+            f"The knee is at {_clients(best)}: {best.throughput:.0f} per second, p95 {best.latency.p95:.2f} ms; "
+            f"the most was {most.throughput:.0f} per second, with {_clients(most)}."
         )
-    for each in levels:
-        name = _clients(each) if each.rate is None else f"{each.rate:g} a second"
-        if each.limited:
-            found.append(
-                f"{name}: the client's own limit was reached ({each.client_limit:.0f} a second with a store that does "
-                "nothing): this says little about the store."
+    for level in levels:
+        name = _clients(level) if level.rate is None else f"{level.rate:g} per second"
+        if level.limited:
+            lines.append(
+                f"{name}: the client's own limit was reached ({level.client_limit:.0f} per second with a store that "
+                "does nothing): this says little about the store."
             )
-        if each.late or each.dropped:
-            found.append(
-                f"{name}: {each.late} requests began late and {each.dropped} were dropped after {DROP_AFTER:g} s; "
+        if level.late or level.dropped:
+            lines.append(
+                f"{name}: {level.late} requests began late and {level.dropped} were dropped after {DROP_AFTER:g} s; "
                 "times count from when they were due."
             )
-        if each.errors:
-            counted = ", ".join(f"{count} × {kind}" for kind, count in sorted(each.errors.items()))
-            found.append(f"{name}: errors: {counted}.")
-    return found
+        if level.errors:
+            counted = ", ".join(f"{count} × {kind}" for kind, count in sorted(level.errors.items()))
+            lines.append(f"{name}: errors: {counted}.")
+    return lines
 
 
-def _clients(each: Level) -> str:
-    return "1 client" if each.clients == 1 else f"{each.clients} clients"
+def _clients(level: Level) -> str:
+    return "1 client" if level.clients == 1 else f"{level.clients} clients"

@@ -11,12 +11,12 @@ from bakeoff.storelab.sweep import Sweep
 
 
 def missing() -> str | None:
-    """Which install would make pictures possible."""
+    """Which install would make pictures possible; None when they are."""
     return missing_modules(("altair", "vl_convert"), "charts")
 
 
 def draw(sweep: Sweep, folder: Path) -> list[str]:
-    """Writes both curves and tells their names; none where nothing is installed to draw with."""
+    """Writes both curves and returns their file names; none where the libraries are missing."""
     if missing():
         return []
     curves = {

@@ -1,4 +1,4 @@
-"""Sweep, load and footprint as tables: the same cells in the terminal and in Markdown."""
+"""Sweep, load test and footprint as tables: the same cells in the terminal and in Markdown."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bakeoff.core.machine import Machine
+from bakeoff.core.markdown import markdown_table
 from bakeoff.storelab.footprint import Footprints
-from bakeoff.storelab.loadtest import LoadTest
+from bakeoff.storelab.loadtest import Level, LoadTest
 from bakeoff.storelab.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -18,12 +19,20 @@ if TYPE_CHECKING:
 YES = "●"
 
 
-class Sheet(msgspec.Struct, kw_only=True):
-    """A heading, sentences, tables, remarks."""
+class Table(msgspec.Struct, frozen=True):
+    """Heads and rows; the columns with these numbers hold figures and are set to the right."""
+
+    heads: list[str]
+    rows: list[list[str]]
+    figures: range
+
+
+class Sheet(msgspec.Struct, kw_only=True, frozen=True):
+    """What one command found, ready to be shown."""
 
     title: str
     sentences: list[str] = []
-    tables: list[tuple[list[str], list[list[str]]]] = []
+    tables: list[Table] = []
     remarks: list[str] = []
 
 
@@ -31,7 +40,7 @@ def sweep_sheet(sweep: Sweep) -> Sheet:
     """The points on a front; the others are in the JSON."""
     kept = [point for point in sweep.points if point.fastest or point.smallest]
     kept.sort(key=lambda point: (-point.recall, point.latency.p50 or 0.0))
-    heads = ["store", "setting", f">recall@{sweep.k}", ">p50 ms", ">p95 ms", ">build s", ">MB", "fastest", "smallest"]
+    heads = ["store", "setting", f"recall@{sweep.k}", "p50 ms", "p95 ms", "build s", "MB", "fastest", "smallest"]
     rows = [
         [
             point.label,
@@ -50,22 +59,22 @@ def sweep_sheet(sweep: Sweep) -> Sheet:
     return Sheet(
         title=f"Sweep: {sweep.sample}, {sweep.queries} queries × {sweep.rounds}, top {sweep.k}",
         sentences=sweep.sentences,
-        tables=[(heads, rows)],
+        tables=[Table(heads, rows, range(2, 7))],
         remarks=[
             f"{YES} on the front: nothing else has as much recall for less time (fastest) or fewer bytes (smallest).",
             f"{beaten} settings are dominated and not shown; {sweep.pruned} were not tried, since a cheaper setting of "
             "the same index had missed nothing.",
             *(f"not run: {label}: {reason}" for label, reason in sweep.not_run.items()),
             *sweep.warnings,
-            _made(sweep.machine),
+            _machine_line(sweep.machine),
         ],
     )
 
 
 def loadtest_sheet(load: LoadTest) -> Sheet:
-    """One row a load."""
-    heads = ["loop", ">clients", ">asked for/s", ">answered/s", ">p50 ms", ">p95 ms", ">p99 ms", ">n", ">late",
-             ">dropped", ">errors", ">client's limit/s", ""]  # fmt: skip
+    """A row for each number of clients and each rate."""
+    heads = ["loop", "clients", "asked for/s", "answered/s", "p50 ms", "p95 ms", "p99 ms", "n", "late",
+             "dropped", "errors", "client's limit/s", ""]  # fmt: skip
     rows = [
         [
             level.kind,
@@ -80,35 +89,30 @@ def loadtest_sheet(load: LoadTest) -> Sheet:
             str(level.dropped),
             str(sum(level.errors.values())),
             f"{level.client_limit:.0f}",
-            "client limit"
-            if level.limited
-            else "knee"
-            if level.kind == "closed" and level.clients == load.knee
-            else "",
+            _remark(level, load.knee),
         ]
         for level in load.levels
     ]
-    options = "".join(f" {name}={value}" for name, value in load.options.items())
     return Sheet(
-        title=f"Load on {load.store}{options}: {load.sample}, top {load.k}",
+        title=f"Load test of {load.label}: {load.sample}, top {load.k}",
         sentences=load.sentences,
-        tables=[(heads, rows)],
+        tables=[Table(heads, rows, range(1, 12))],
         remarks=[
             "Closed: each client asks again when it has its answer. Open: requests fall due at random times of the "
             "rate, and time counts from then.",
             *load.warnings,
-            _made(load.machine),
+            _machine_line(load.machine),
         ],
     )
 
 
-def footprint_sheet(found: Footprints) -> Sheet:
+def footprint_sheet(footprints: Footprints) -> Sheet:
     """What was measured, then what follows for sizes that were not tried."""
-    heads = ["store", ">documents", ">add s", ">build s", ">searchable s", ">disk MB", ">memory MB", ">server MB",
-             ">theory MB"]  # fmt: skip
+    heads = ["store", "documents", "add s", "build s", "searchable s", "disk MB", "memory MB", "server MB",
+             "theory MB"]  # fmt: skip
     rows = [
         [
-            _label(each.store, each.options),
+            footprint.label,
             f"{measured.documents:,}",
             f"{measured.add_seconds:.2f}",
             f"{measured.build_seconds:.2f}",
@@ -118,70 +122,73 @@ def footprint_sheet(found: Footprints) -> Sheet:
             _megabytes(measured.server_bytes),
             _megabytes(measured.theory_bytes),
         ]
-        for each in found.stores
-        for measured in each.measured
+        for footprint in footprints.stores
+        for measured in footprint.measured
     ]
-    ahead = [
+    projected_heads = [
         "store",
-        ">documents",
-        ">build h",
-        ">disk GB",
-        ">memory GB",
-        ">theory GB",
+        "documents",
+        "build h",
+        "disk GB",
+        "memory GB",
+        "theory GB",
         "disk",
         "memory",
         "theory",
         "build",
     ]
-    further = [
+    projected_rows = [
         [
-            _label(each.store, each.options),
+            footprint.label,
             f"{projection.documents:,}",
             f"{projection.build_seconds / 3600:.2f}",
             "–" if projection.disk_bytes is None else f"{projection.disk_bytes / 1e9:.2f}",
             f"{projection.resident_bytes / 1e9:.2f}",
             f"{projection.theory_bytes / 1e9:.2f}",
-            *(each.formulas[name] for name in ("disk", "memory", "theory", "build")),
+            *(footprint.formulas[name] for name in ("disk", "memory", "theory", "build")),
         ]
-        for each in found.stores
-        for projection in each.projections
+        for footprint in footprints.stores
+        for projection in footprint.projections
     ]
     return Sheet(
-        title=f"Footprint: {found.sample}",
-        tables=[(heads, rows), (ahead, further)],
+        title=f"Footprint: {footprints.sample}",
+        tables=[Table(heads, rows, range(1, 9)), Table(projected_heads, projected_rows, range(1, 6))],
         remarks=[
             "Memory is what this process grew by; server is all of a server's processes. The second table extends the "
-            f"line through both sizes, with n documents of d = {found.dimensions} dimensions: nobody measured it.",
-            *(f"not run: {_label(each.store, each.options)}: {each.not_run}" for each in found.stores if each.not_run),
-            *found.warnings,
-            _made(found.machine),
+            f"line through both sizes, with n documents of d = {footprints.dimensions} dimensions: an estimate.",
+            *(
+                f"not run: {footprint.label}: {footprint.not_run}"
+                for footprint in footprints.stores
+                if footprint.not_run
+            ),
+            *footprints.warnings,
+            _machine_line(footprints.machine),
         ],
     )
 
 
 def markdown(sheet: Sheet, pictures: Sequence[str] = ()) -> str:
-    """For a file."""
+    """The sheet as a file's text, with the pictures that lie beside it."""
     lines = [f"# {sheet.title}", "", *(f"- {sentence}" for sentence in sheet.sentences)]
-    for heads, rows in sheet.tables:
-        rule = ["--:" if head.startswith(">") else "---" for head in heads]
-        lines += ["", _row([head.lstrip(">") for head in heads]), _row(rule), *(_row(row) for row in rows)]
-    lines += ["", *(f"![{_stem(name)}]({name})" for name in pictures), "", *(f"- {each}" for each in sheet.remarks)]
+    for table in sheet.tables:
+        lines += ["", *markdown_table(table.heads, table.rows, figures=table.figures)]
+    lines += ["", *(f"![{_stem(name)}]({name})" for name in pictures), "", *(f"- {remark}" for remark in sheet.remarks)]
     return "\n".join(lines) + "\n"
 
 
 def terminal(sheet: Sheet) -> RenderableType:
-    """For a terminal."""
+    """The sheet for rich's console."""
     from rich.console import Group
     from rich.text import Text
 
     from bakeoff.report.console import grid
 
     parts: list[RenderableType] = [Text(sheet.title, style="bold")]
-    for heads, rows in sheet.tables:
-        table = grid(*heads)
-        for row in rows:
-            table.add_row(*row)
-        parts.append(table)
+    for table in sheet.tables:
+        rendered = grid(*(f">{head}" if column in table.figures else head for column, head in enumerate(table.heads)))
+        for row in table.rows:
+            rendered.add_row(*row)
+        parts.append(rendered)
     parts += [Text(sentence) for sentence in sheet.sentences]
     parts += [Text(remark, style="dim") for remark in sheet.remarks]
     return Group(*parts)
@@ -191,12 +198,10 @@ def _stem(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _label(store: str, options: dict[str, object]) -> str:
-    return " ".join([store, *(f"{name}={value}" for name, value in options.items())])
+def _remark(level: Level, knee: int | None) -> str:
+    if level.limited:
+        return "client limit"
+    return "knee" if level.kind == "closed" and level.clients == knee else ""
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -207,7 +212,7 @@ def _megabytes(size: float | None) -> str:
     return "–" if size is None else f"{size / 1e6:.1f}"
 
 
-def _made(machine: Machine) -> str:
+def _machine_line(machine: Machine) -> str:
     return (
         f"On {machine.cpu}, {machine.cores} cores, load {machine.load_before} before and {machine.load_after} after, "
         f"Python {machine.python}."

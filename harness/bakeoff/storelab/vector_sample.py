@@ -1,4 +1,4 @@
-"""Vectors to try a store with: from a line-up's own task, from files, or drawn in clusters, as texts lie."""
+"""Vectors to try a store with: from a line-up's own task, from files, or drawn in clusters like those of texts."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class VectorSample:
 
     @property
     def ids(self) -> list[str]:
-        """A number for each document."""
+        """A number for each document, as stores take only texts."""
         return [str(row) for row in range(len(self.documents))]
 
     @property
     def dimensions(self) -> int:
-        """Of every vector."""
+        """How long every vector is."""
         return int(self.documents.shape[1])
 
     def first(self, documents: int) -> VectorSample:
-        """The same with fewer documents."""
+        """The same queries over fewer documents."""
         return VectorSample(self.name, self.documents[:documents], self.queries)
 
     def warnings(self) -> list[str]:
@@ -49,7 +49,7 @@ class VectorSample:
 
 
 def synthetic(documents: int, dimensions: int, queries: int = HELD_OUT, seed: int = 42) -> VectorSample:
-    """Unit vectors around √n centres: isotropic ones lie in no order that any index could use."""
+    """Unit vectors around √n centres: isotropic ones have no structure that an index could use."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((max(2, round(documents**0.5)), dimensions), dtype=np.float32)
     name = f"{documents} × {dimensions} clustered, seed {seed}"
@@ -57,15 +57,15 @@ def synthetic(documents: int, dimensions: int, queries: int = HELD_OUT, seed: in
 
 
 def clustered(rows: int, centres: Vectors, rng: np.random.Generator) -> Vectors:
-    """Rows near centres that are drawn for them; made block by block, so that a large set fits."""
-    made = np.empty((rows, centres.shape[1]), dtype=np.float32)
+    """Unit vectors near centres that are drawn for them; block by block, so that a large set fits into memory."""
+    vectors = np.empty((rows, centres.shape[1]), dtype=np.float32)
     for start in range(0, rows, 65_536):
-        block = made[start : start + 65_536]
+        block = vectors[start : start + 65_536]
         rng.standard_normal(block.shape, dtype=np.float32, out=block)
         block *= SPREAD
         block += centres[rng.integers(len(centres), size=len(block))]
         block /= np.linalg.norm(block, axis=1, keepdims=True)
-    return made
+    return vectors
 
 
 def from_files(vectors: Path, queries: Path | None) -> VectorSample:
@@ -87,7 +87,7 @@ def from_lineup(lineup: Lineup, settings: Settings) -> VectorSample:
     from bakeoff.run.prepare import Embeddings
     from bakeoff.tasks.kinds import load_kind
 
-    contender = next((each for each in lineup.contenders if each.provider), None)
+    contender = next((contender for contender in lineup.contenders if contender.provider), None)
     if contender is None:
         raise InputError("no contender has vectors", remedy="name a provider, or use --synthetic")
     task = load_kind(lineup.task, lineup.folder, lineup.overrides).task()

@@ -51,10 +51,8 @@ class BM25(Ranker):
         places, scores = self._index.retrieve(
             self._tokens([text]), k=min(k, len(self._ids)), show_progress=False, n_threads=0
         )
-        found = [
-            (self._ids[place], float(score)) for place, score in zip(places[0], scores[0], strict=True) if score > 0
-        ]
-        return Hits([item for item, _ in found], [score for _, score in found])
+        kept = scores[0] > 0
+        return Hits([self._ids[place] for place in places[0][kept]], scores[0][kept].tolist())
 
     def _tokens(self, texts: Sequence[str]) -> list[list[str]]:
         tokens: list[list[str]] = self._bm25s.tokenize(

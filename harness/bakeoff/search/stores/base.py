@@ -23,12 +23,14 @@ from bakeoff.search.hits import Hits
 
 UNIT = 1e-5  # how far a squared length may be from 1 before the vector is scaled
 
-Grid = Mapping[str, Sequence[Any]]  # a parameter → the values that a sweep walks, the cheapest first
+Grid = Mapping[str, Sequence[Any]]  # a parameter → the values that a sweep tries, the cheapest first
+LINKS = (8, 16, 32)  # per document: the values of a graph's M that are worth a sweep
+CANDIDATES = (16, 32, 64, 128, 256, 512)  # lengths of a graph's candidate list that are worth a sweep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What the engine itself does. Where it does not filter or update, the adapter does it, at a price."""
+    """What the engine itself does. Where it can't filter or update, the adapter does it, at a cost in time."""
 
     exact: bool  # nothing nearer can have been missed
     filters: bool  # the engine skips what a filter excludes while it searches
@@ -46,7 +48,7 @@ class SizeModel:
     formula: str
 
     def bytes(self, documents: int) -> float:
-        """For so many documents."""
+        """The whole index over this many documents."""
         return self.fixed + self.per_document * documents
 
 
@@ -58,7 +60,10 @@ class Store(ABC):
     modules: ClassVar[tuple[str, ...]] = ()
     distributions: ClassVar[tuple[str, ...]] = ()  # packages whose versions a result records
     threads: ClassVar[int | None] = None  # how many it is held to, where the adapter sets that
-    query: ClassVar[tuple[str, ...]] = ()  # options that `tune` takes; all others are build parameters
+    query_options: ClassVar[tuple[str, ...]] = ()  # options that `tune` takes; all others are build parameters
+    named_by_value: ClassVar[tuple[str, ...]] = ()  # options whose value alone says enough in a label
+    build_grid: ClassVar[Grid] = {}
+    query_grid: ClassVar[Grid] = {}
     failures: tuple[type[Exception], ...] = ()  # what a server's client raises when it is gone or refuses
 
     def __init__(self, *, dimensions: int, folder: Path) -> None:
@@ -68,6 +73,12 @@ class Store(ABC):
     def missing(cls, **options: Any) -> str | None:  # noqa: ARG003 - some need to know what the line-up says
         """Which install would make this store work; None when it does."""
         return missing_modules(cls.modules, cls.extra)
+
+    @classmethod
+    def label(cls, options: Mapping[str, Any]) -> str:
+        """The store with its options, as every table shows it."""
+        shown = (str(value) if name in cls.named_by_value else f"{name}={value}" for name, value in options.items())
+        return " ".join([cls.name, *shown])
 
     @property
     @abstractmethod
@@ -82,15 +93,15 @@ class Store(ABC):
             return
         self._check_dimensions(vectors.shape[1])
         if len(set(ids)) < len(ids):
-            raise InputError(f"{self.name}: an id stands twice in one call")
-        kept = [filterable(each) for each in metadata] if metadata is not None else [{} for _ in ids]
-        with self._told():
-            self._add(ids, _unit(np.ascontiguousarray(vectors, dtype=np.float32), ids), kept)
+            raise InputError(f"{self.name}: there are duplicate ids in one call")
+        fields = [filterable(document) for document in metadata] if metadata is not None else [{} for _ in ids]
+        with self._failures_as_unavailable():
+            self._add(ids, _unit(np.ascontiguousarray(vectors, dtype=np.float32), ids), fields)
 
     def delete(self, ids: Sequence[str]) -> None:
         """Forgets documents; an id that is not there is no error."""
         if len(ids):
-            with self._told():
+            with self._failures_as_unavailable():
                 self._delete(list(ids))
 
     def search(self, vector: Vectors, k: int, where: Where | None = None) -> Hits:
@@ -102,7 +113,7 @@ class Store(ABC):
         self._check_dimensions(vector.shape[-1])
         square = float(vector.dot(vector))
         if not 0 < square < np.inf:
-            raise InputError(f"{self.name} was asked with a vector of zeros, NaN or infinity")
+            raise InputError(f"{self.name} was searched with a vector of zeros, NaN or infinity")
         if abs(square - 1) > UNIT:
             vector = np.asarray(vector / np.sqrt(square), dtype=np.float32)
         try:
@@ -127,32 +138,33 @@ class Store(ABC):
 
     @classmethod
     def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003 - most do not depend on them
-        """Build parameters that are worth a sweep for so many documents."""
-        return {}
+        """Build parameters that are worth a sweep over this many documents."""
+        return cls.build_grid
 
     def tunings(self) -> Grid:
-        """Query parameters that have an effect here, with the values that are worth a sweep."""
-        return {}
+        """Query parameters that have an effect on this index, with the values that are worth a sweep."""
+        return self.query_grid
 
     def tune(self, **parameters: Any) -> None:
         """Changes query parameters; nothing is built again."""
         for parameter, value in parameters.items():
-            if parameter not in self.query:
+            if parameter not in self.query_options:
                 raise InputError(
-                    f"{self.name} has no query parameter {parameter!r}", remedy=nearest(parameter, list(self.query))
+                    f"{self.name} has no query parameter {parameter!r}",
+                    remedy=nearest(parameter, list(self.query_options)),
                 )
             setattr(self, parameter, value)
-        self._tuned()
+        self._apply_tuning()
 
-    def _tuned(self) -> None:  # noqa: B027 - most read the parameter when they search
+    def _apply_tuning(self) -> None:  # noqa: B027 - most read the parameter when they search
         """Hands changed query parameters to the engine."""
 
     def persist(self) -> None:  # noqa: B027 - most write as they add
         """Puts on disk what is not there yet."""
 
     def size_bytes(self) -> int | None:
-        """What the index takes, on disk where it lives there; None where a server does not tell."""
-        return sum(_taken(file) for file in self.folder.rglob("*") if file.is_file())
+        """Bytes of the index, on disk where it is kept there; None where a server does not say."""
+        return sum(_bytes_on_disk(file) for file in self.folder.rglob("*") if file.is_file())
 
     @abstractmethod
     def size_model(self) -> SizeModel:
@@ -163,37 +175,37 @@ class Store(ABC):
         return []
 
     def close(self) -> None:  # noqa: B027 - most stores hold nothing
-        """Lets go of files and connections."""
+        """Releases files and connections."""
 
     def discard(self) -> None:
         """Closes, and removes what the store keeps outside of its folder."""
         self.close()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _failures_as_unavailable(self) -> Iterator[None]:
         """A server's failure costs its row, not the run."""
         try:
             yield
         except self.failures as error:
             raise Unavailable(f"{self.name}: {error}") from error
 
-    def _check_dimensions(self, found: int) -> None:
-        if found != self.dimensions:
-            raise InputError(f"{self.name} holds vectors of {self.dimensions} dimensions, not of {found}")
+    def _check_dimensions(self, given: int) -> None:
+        if given != self.dimensions:
+            raise InputError(f"{self.name} holds vectors of {self.dimensions} dimensions, not of {given}")
 
 
-def _taken(file: Path) -> int:
-    """Bytes on the disk: some stores reserve room in files that are mostly holes."""
+def _bytes_on_disk(file: Path) -> int:
+    """What is really written: some stores reserve room in files that are mostly holes."""
     status = file.stat()
     return min(status.st_size, status.st_blocks * 512) if hasattr(status, "st_blocks") else status.st_size
 
 
 def _unit(vectors: Vectors, ids: Sequence[str]) -> Vectors:
-    """Length one, so that inner product is cosine; zeros and NaN, which every store takes otherwise, are refused."""
+    """Length one, so that inner product is cosine; zeros and NaN, which each store treats differently, are refused."""
     squares = np.einsum("ij,ij->i", vectors, vectors)
-    wrong = ~((squares > 0) & (squares < np.inf))
-    if wrong.any():
-        raise InputError(f"the vector of {ids[int(np.flatnonzero(wrong)[0])]!r} is zero, NaN or infinite")
+    bad = ~((squares > 0) & (squares < np.inf))
+    if bad.any():
+        raise InputError(f"the vector of {ids[int(np.flatnonzero(bad)[0])]!r} is zero, NaN or infinite")
     if np.abs(squares - 1).max() > UNIT:
         return np.asarray(vectors / np.sqrt(squares)[:, None], dtype=np.float32)
     return vectors

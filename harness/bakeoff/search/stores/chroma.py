@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from bakeoff_providers.base import Vectors
@@ -15,7 +14,7 @@ from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
-from bakeoff.search.stores.servers import collection_name, listeners, refuse_password
+from bakeoff.search.stores.servers import collection_name, listeners, server_url
 
 URL = "CHROMA_URL"
 
@@ -29,7 +28,8 @@ class Chroma(Store):
     name = "chroma"
     modules = ("chromadb",)
     distributions = ("chromadb",)
-    query = ("ef_search",)
+    query_options = ("ef_search",)
+    build_grid: ClassVar[Grid] = {"max_neighbors": (16, 32)}
 
     def __init__(
         self,
@@ -43,16 +43,15 @@ class Chroma(Store):
         max_neighbors: int = 16,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
-        refuse_password(url, URL)
+        self._url = server_url(url, URL)
         self.mode, self.max_neighbors, self.ef_search = ("server" if url else mode), max_neighbors, ef_search
-        self._url = url or os.environ.get(URL, "")
         self._name = f"bakeoff_{uuid.uuid4().hex}" if mode == "ephemeral" else collection_name(folder)
         if self.mode == "server":
             import httpx
             from chromadb.errors import ChromaError
 
             self.failures = (httpx.HTTPError, ChromaError)
-        self._client = self._connected()
+        self._client = self._connect()
         self._collection = self._client.get_or_create_collection(
             self._name,
             embedding_function=None,  # the default one would download a model
@@ -66,7 +65,7 @@ class Chroma(Store):
             },
         )
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         import chromadb
         from chromadb.config import Settings
 
@@ -102,16 +101,11 @@ class Chroma(Store):
             in_process=self.mode != "server",
         )
 
-    @classmethod
-    def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003
-        """The number of links."""
-        return {"max_neighbors": (16, 32)}
-
     def tunings(self) -> Grid:
         """The length of the candidate list, where it can be changed after building."""
         return {"ef_search": (16, 32, 64, 128, 256)} if self.mode == "persistent" else {}
 
-    def _tuned(self) -> None:
+    def _apply_tuning(self) -> None:
         """An index in memory keeps the length that it was made with, whatever the collection says: open it again."""
         if self.mode != "persistent":
             raise InputError(
@@ -119,18 +113,18 @@ class Chroma(Store):
             )
         self._collection.modify(configuration={"hnsw": {"ef_search": self.ef_search}})
         self._client.close()
-        self._client = self._connected()
+        self._client = self._connect()
         self._collection = self._client.get_collection(self._name, embedding_function=None)
 
     def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
-        """In batches that Chroma takes. What is known goes first: add would ignore it, and upsert merges fields."""
+        """In batches that Chroma takes. Known ids are deleted first: add ignores them, and upsert merges fields."""
         step = self._client.get_max_batch_size()
         for start in range(0, len(ids), step):
             batch = list(ids[start : start + step])
             known = self._collection.get(ids=batch, include=[])["ids"]
             if known:
                 self._collection.delete(ids=known)
-            fields = [dict(each) or None for each in metadata[start : start + step]]
+            fields = [dict(document) or None for document in metadata[start : start + step]]
             self._collection.upsert(
                 ids=batch, embeddings=vectors[start : start + step], metadatas=fields if any(fields) else None
             )
@@ -148,7 +142,7 @@ class Chroma(Store):
         return Hits(answer["ids"][0], [1.0 - distance for distance in answer["distances"][0]])
 
     def size_bytes(self) -> int | None:
-        """Files where it has them; neither memory nor a server tells."""
+        """Only files can be measured: neither memory nor a server says."""
         return super().size_bytes() if self.mode == "persistent" else None
 
     def size_model(self) -> SizeModel:

@@ -6,27 +6,31 @@ import importlib.util
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
+from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, Store, graph_bytes
 
 
 class DuckdbVss(Store):
     """The index serves searches without a filter; with one, DuckDB compares with what passes.
 
-    Its index would answer short lists under a filter, and after deletes, without a word.
+    Its index would answer short lists under a filter, and after deletes, and raise no error.
     """
 
     name = "duckdb_vss"
     extra = "duckdb"
     modules = ("duckdb", "duckdb_extension_vss", "pyarrow")
     distributions = ("duckdb",)
-    query = ("ef",)
+    query_options = ("ef",)
+    build_grid: ClassVar[Grid] = {"m": LINKS}
+    query_grid: ClassVar[Grid] = {"ef": CANDIDATES}
+    # A deleted vector stays in the graph until the index is compacted, which `build` does.
+    capabilities = Capabilities(exact=False, filters=True, persistent=True, updates=True, in_process=True)
 
     def __init__(
         self, *, dimensions: int, folder: Path, m: int = 16, ef_construction: int = 128, ef: int = 64, threads: int = 1
@@ -47,23 +51,9 @@ class DuckdbVss(Store):
             "create table if not exists store.documents"
             f" (id varchar, tokens varchar[], embedding float[{int(dimensions)}])"
         )
-        self._tuned()
+        self._apply_tuning()
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """A deleted vector stays in the graph until the index is compacted, which `build` does."""
-        return Capabilities(exact=False, filters=True, persistent=True, updates=True, in_process=True)
-
-    @classmethod
-    def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003
-        """The number of links."""
-        return {"m": (8, 16, 32)}
-
-    def tunings(self) -> Grid:
-        """The length of the candidate list."""
-        return {"ef": (16, 32, 64, 128, 256, 512)}
-
-    def _tuned(self) -> None:
+    def _apply_tuning(self) -> None:
         self._execute(f"set global hnsw_ef_search = {int(self.ef)}")
 
     def _execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
@@ -81,7 +71,7 @@ class DuckdbVss(Store):
         rows = pyarrow.table(
             {
                 "id": pyarrow.array(list(ids), pyarrow.string()),
-                "tokens": pyarrow.array([tokens(each) for each in metadata], pyarrow.list_(pyarrow.string())),
+                "tokens": pyarrow.array([tokens(document) for document in metadata], pyarrow.list_(pyarrow.string())),
                 "embedding": pyarrow.FixedSizeListArray.from_arrays(flat, self.dimensions),
             }
         )

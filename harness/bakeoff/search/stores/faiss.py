@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from bakeoff_providers.base import Vectors
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import InputError, StoreError
 
 from bakeoff.core.filters import Condition
-from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, graph_bytes
+from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.id_map import Labels
-from bakeoff.search.stores.numbered import SCAN_BELOW, Found, NumberedStore
+from bakeoff.search.stores.numbered import SCAN_BELOW, Neighbours, NumberedStore
 
 
 class Faiss(NumberedStore):
@@ -27,7 +27,8 @@ class Faiss(NumberedStore):
     modules = ("faiss",)
     distributions = ("faiss-cpu",)
     threads = 1
-    query = ("ef", "nprobe", "k_factor")
+    query_options = ("ef", "nprobe", "k_factor")
+    named_by_value = ("index",)
 
     def __init__(
         self,
@@ -50,14 +51,14 @@ class Faiss(NumberedStore):
         if self._index_file.is_file():
             self._index = faiss.read_index(str(self._index_file))
         else:
-            self._index = self._made(ef_construction)
+            self._index = self._new_index(ef_construction)
         self._parts = _Parts(faiss, self._index)
         self._quiet_training()
-        self._tuned()
+        self._apply_tuning()
 
     @property
     def capabilities(self) -> Capabilities:
-        """By the kind of the index."""
+        """Only a flat index compares with everything."""
         exact = isinstance(self._parts.outer, self._faiss.IndexFlat)
         return Capabilities(exact=exact, filters=self._parts.selects, persistent=True, updates=False, in_process=True)
 
@@ -71,26 +72,26 @@ class Faiss(NumberedStore):
 
     def tunings(self) -> Grid:
         """Only what this index reads."""
-        found: dict[str, Sequence[Any]] = {}
+        grid: dict[str, Sequence[Any]] = {}
         if self._parts.graph is not None:
-            found["ef"] = (16, 32, 64, 128, 256, 512)
+            grid["ef"] = CANDIDATES
         if self._parts.lists is not None:
             lists = int(self._parts.lists.nlist)
-            found["nprobe"] = [probes for probes in (1, 2, 4, 8, 16, 32, 64, 128, 256) if probes < lists] + [lists]
+            grid["nprobe"] = [probes for probes in (1, 2, 4, 8, 16, 32, 64, 128, 256) if probes < lists] + [lists]
         if self._parts.refine is not None:
-            found["k_factor"] = (1, 2, 5, 10, 20)
-        return found
+            grid["k_factor"] = (1, 2, 5, 10, 20)
+        return grid
 
-    def _made(self, ef_construction: int) -> Any:
+    def _new_index(self, ef_construction: int) -> Any:
         try:
-            made = self._faiss.index_factory(self.dimensions, self.index, self._faiss.METRIC_INNER_PRODUCT)
+            index = self._faiss.index_factory(self.dimensions, self.index, self._faiss.METRIC_INNER_PRODUCT)
         except RuntimeError as error:
             reason = str(error).splitlines()[0]
             raise InputError(f"faiss does not know the index {self.index!r} ({reason})", remedy="try 'Flat'") from None
-        graph = _Parts(self._faiss, made).graph
+        graph = _Parts(self._faiss, index).graph
         if graph is not None:
             graph.hnsw.efConstruction = ef_construction
-        return made
+        return index
 
     def _quiet_training(self) -> None:
         """FAISS warns of few documents once for each codebook, and spends half a minute on codes that we never use."""
@@ -101,7 +102,7 @@ class Faiss(NumberedStore):
                 if holder is not None and hasattr(holder, "cp"):
                     holder.cp.min_points_per_centroid = 1
 
-    def _tuned(self) -> None:
+    def _apply_tuning(self) -> None:
         if self._parts.graph is not None:
             self._parts.graph.hnsw.efSearch = self.ef
         if self._parts.lists is not None:
@@ -123,27 +124,29 @@ class Faiss(NumberedStore):
                 self._index.train(vectors)
             except RuntimeError as error:
                 reason = str(error).splitlines()[0].rpartition("Error: ")[2]
-                self._catalogue.drop(list(self._catalogue.labels))
-                raise InputError(
-                    f"{len(vectors)} documents do not train the index {self.index!r} ({reason})",
-                    remedy="add more at once, or take an index with fewer lists or codes",
+                self._ids.drop(list(self._ids.labels))
+                raise StoreError(
+                    f"{len(vectors)} documents do not train the index {self.index!r} ({reason}): "
+                    "add more at once, or take an index with fewer lists or codes"
                 ) from None
         self._index.add(vectors)
 
     def _remove(self, labels: Labels) -> None:
-        """Nothing: the catalogue's mask hides them."""
+        """Nothing: the id map's mask hides them."""
 
-    def _nearest(self, vector: Vectors, k: int) -> Found:
+    def _nearest(self, vector: Vectors, k: int) -> Neighbours:
         """Lists that were not probed and islands of a graph make it short: that is its loss, unless all are wanted."""
-        if self._catalogue.dead:
+        if self._ids.dead:
             return self._filtered(vector, k, ())
-        k = min(k, self._catalogue.numbers)
-        found = self._asked(self._index, vector, k, None)
-        return found if len(found[0]) == k or k < self._catalogue.numbers else self._filtered(vector, k, ())
+        k = min(k, self._ids.numbers)
+        labels, scores = self._query(self._index, vector, k, None)
+        if len(labels) < k == self._ids.numbers:
+            return self._filtered(vector, k, ())
+        return labels, scores
 
-    def _filtered(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Found:
+    def _filtered(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Neighbours:
         """Few are scanned; for many, the index looks as much further as the filter takes away."""
-        mask = self._catalogue.mask(filters)
+        mask = self._ids.mask(filters)
         passing = int(np.count_nonzero(mask))
         k = min(k, passing)
         if not k:
@@ -152,30 +155,30 @@ class Faiss(NumberedStore):
             return self._sifted(vector, k, mask)
         selector = self._faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
         if passing > SCAN_BELOW:
-            found = self._asked(self._index, vector, k, self._parts.parameters(selector, len(mask) / passing))
-            if len(found[0]) == k:
-                return found
+            labels, scores = self._query(self._index, vector, k, self._parts.parameters(selector, len(mask) / passing))
+            if len(labels) == k:
+                return labels, scores
         index, parameters = self._parts.exhaustive(selector)
-        return self._asked(index, vector, k, parameters)
+        return self._query(index, vector, k, parameters)
 
-    def _sifted(self, vector: Vectors, k: int, mask: Any) -> Found:
+    def _sifted(self, vector: Vectors, k: int, mask: Any) -> Neighbours:
         """For the few kinds that can't skip while they search: ask for all, keep what passes."""
-        labels, scores = self._asked(self._index, vector, len(mask), None)
+        labels, scores = self._query(self._index, vector, len(mask), None)
         keep = mask[labels]
         return labels[keep][:k], scores[keep][:k]
 
-    def _asked(self, index: Any, vector: Vectors, k: int, parameters: Any) -> Found:
+    def _query(self, index: Any, vector: Vectors, k: int, parameters: Any) -> Neighbours:
         """FAISS pads with −1 where it finds fewer than k."""
         self._one_thread()
         scores, labels = index.search(vector[None], k, params=parameters)
         if labels[0, -1] < 0:
-            found = labels[0] >= 0
-            return labels[0][found], scores[0][found]
+            kept = labels[0] >= 0
+            return labels[0][kept], scores[0][kept]
         return labels[0], scores[0]
 
     def _vectors(self, labels: Labels) -> Vectors:
-        found: Vectors = self._index.reconstruct_batch(labels)
-        return found
+        vectors: Vectors = self._index.reconstruct_batch(labels)
+        return vectors
 
     def _save(self, file: Path) -> None:
         self._faiss.write_index(self._index, str(file))

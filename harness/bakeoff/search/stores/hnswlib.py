@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from bakeoff_providers.base import Vectors
 
-from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, graph_bytes
+from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.id_map import Labels
-from bakeoff.search.stores.numbered import Found, NumberedStore
+from bakeoff.search.stores.numbered import Neighbours, NumberedStore
 
 
 class Hnswlib(NumberedStore):
@@ -19,7 +20,11 @@ class Hnswlib(NumberedStore):
     extra = "hnswlib"
     modules = ("hnswlib",)
     distributions = ("hnswlib",)
-    query = ("ef",)
+    query_options = ("ef",)
+    build_grid: ClassVar[Grid] = {"m": LINKS}
+    query_grid: ClassVar[Grid] = {"ef": CANDIDATES}
+    # A deleted vector's place goes to the next one that is added.
+    capabilities = Capabilities(exact=False, filters=False, persistent=True, updates=True, in_process=True)
 
     def __init__(
         self, *, dimensions: int, folder: Path, m: int = 16, ef_construction: int = 200, seed: int = 42, ef: int = 64
@@ -35,23 +40,9 @@ class Hnswlib(NumberedStore):
             self._index.init_index(
                 max_elements=1024, M=m, ef_construction=ef_construction, random_seed=seed, allow_replace_deleted=True
             )
-        self._tuned()
+        self._apply_tuning()
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """A deleted vector's place goes to the next one that is added."""
-        return Capabilities(exact=False, filters=False, persistent=True, updates=True, in_process=True)
-
-    @classmethod
-    def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003
-        """The number of links."""
-        return {"m": (8, 16, 32)}
-
-    def tunings(self) -> Grid:
-        """The length of the candidate list."""
-        return {"ef": (16, 32, 64, 128, 256, 512)}
-
-    def _tuned(self) -> None:
+    def _apply_tuning(self) -> None:
         """It is not kept with the index."""
         self._index.set_ef(self.ef)
 
@@ -66,13 +57,13 @@ class Hnswlib(NumberedStore):
         for label in labels.tolist():
             self._index.mark_deleted(label)
 
-    def _nearest(self, vector: Vectors, k: int) -> Found:
+    def _nearest(self, vector: Vectors, k: int) -> Neighbours:
         """It raises where its graph reaches fewer than k; then all are compared."""
-        k = min(k, len(self._catalogue))
+        k = min(k, len(self._ids))
         try:
             labels, distances = self._index.knn_query(vector, k, num_threads=1)
         except RuntimeError:
-            return self._scan(vector, k, np.flatnonzero(self._catalogue.mask(())))
+            return self._scan(vector, k, np.flatnonzero(self._ids.mask(())))
         return labels[0].astype(np.int64), 1 - distances[0]
 
     def _vectors(self, labels: Labels) -> Vectors:

@@ -17,15 +17,15 @@ Mask = NDArray[np.bool_]
 
 
 class Saved(msgspec.Struct, array_like=True):
-    """The catalogue on disk."""
+    """The file's layout."""
 
     ids: list[str]
     alive: bytes
     metadata: list[list[str]]
 
 
-class Catalogue:
-    """Numbers that are never given twice: a replaced document gets a new one, and its old one is dead."""
+class IdMap:
+    """Numbers that are never reused: a replaced document gets a new one, and its old one is dead."""
 
     def __init__(self) -> None:
         self.labels: dict[str, int] = {}
@@ -41,7 +41,7 @@ class Catalogue:
 
     @property
     def numbers(self) -> int:
-        """How many numbers were given, to the living and the dead."""
+        """How many numbers were ever given, also to documents that are gone."""
         return len(self._ids)
 
     @property
@@ -50,54 +50,54 @@ class Catalogue:
         return len(self.labels) < len(self._ids)
 
     def put(self, ids: Sequence[str], metadata: Sequence[Metadata]) -> tuple[Labels, Labels]:
-        """New numbers for these documents, and the numbers that died of it."""
-        died = self.drop(ids)
+        """New numbers for these documents, and the old numbers of those that are replaced."""
+        replaced = self.drop(ids)
         first = len(self._ids)
-        self._append(list(ids), [tokens(each) for each in metadata])
+        self._append(list(ids), [tokens(document) for document in metadata])
         self._alive = np.concatenate((self._alive, np.ones(len(ids), dtype=bool)))
         self.labels.update(zip(ids, range(first, len(self._ids)), strict=True))
-        return np.arange(first, len(self._ids), dtype=np.int64), died
+        return np.arange(first, len(self._ids), dtype=np.int64), replaced
 
     def drop(self, ids: Sequence[str]) -> Labels:
-        """The numbers of those that were here; they are dead now."""
-        died = np.array([self.labels.pop(item) for item in ids if item in self.labels], dtype=np.int64)
-        self._alive[died] = False
-        return died
+        """Marks documents as gone and returns their numbers; unknown ids have none."""
+        dropped = np.array([self.labels.pop(item) for item in ids if item in self.labels], dtype=np.int64)
+        self._alive[dropped] = False
+        return dropped
 
-    def names(self, labels: NDArray[np.integer]) -> list[str]:
+    def ids_of(self, labels: NDArray[np.integer]) -> list[str]:
         """The ids of these numbers."""
-        found: list[str] = self._names[labels].tolist()
-        return found
+        ids: list[str] = self._names[labels].tolist()
+        return ids
 
     def mask(self, filters: Sequence[Condition]) -> Mask:
-        """Which numbers are alive and pass."""
+        """Which numbers belong to a document that is here and passes."""
         kept = self._alive.copy()
         for condition in filters:
             allowed = np.zeros(len(kept), dtype=bool)
-            for each in condition.tokens():
-                allowed[self._posting(each)] = True
+            for token in condition.tokens():
+                allowed[self._posting(token)] = True
             kept &= allowed
         return kept
 
     def save(self, path: Path) -> None:
-        """Writes the catalogue, whole or not at all."""
+        """Writes the id map, whole or not at all."""
         write_atomic(path, msgspec.msgpack.encode(Saved(self._ids, np.packbits(self._alive).tobytes(), self._tokens)))
 
     @classmethod
-    def load(cls, path: Path) -> Catalogue:
+    def load(cls, path: Path) -> IdMap:
         """Reads what `save` wrote."""
         saved = msgspec.msgpack.decode(read_bytes(path), type=Saved)
-        made = cls()
-        made._append(saved.ids, saved.metadata)
+        id_map = cls()
+        id_map._append(saved.ids, saved.metadata)
         bits = np.unpackbits(np.frombuffer(saved.alive, dtype=np.uint8), count=len(saved.ids))
-        made._alive = bits.astype(bool)
-        made.labels = {saved.ids[label]: int(label) for label in np.flatnonzero(made._alive)}
-        return made
+        id_map._alive = bits.astype(bool)
+        id_map.labels = {saved.ids[label]: int(label) for label in np.flatnonzero(id_map._alive)}
+        return id_map
 
     def _append(self, ids: list[str], metadata: list[list[str]]) -> None:
-        for label, found in enumerate(metadata, start=len(self._ids)):
-            for each in found:
-                self._postings.setdefault(each, []).append(label)
+        for label, document in enumerate(metadata, start=len(self._ids)):
+            for token in document:
+                self._postings.setdefault(token, []).append(label)
         if any(metadata):
             self._packed.clear()
         self._ids += ids
@@ -106,7 +106,7 @@ class Catalogue:
         new[:] = ids
         self._names = np.concatenate((self._names, new))
 
-    def _posting(self, each: str) -> Labels:
-        if each not in self._packed:
-            self._packed[each] = np.array(self._postings.get(each, []), dtype=np.int64)
-        return self._packed[each]
+    def _posting(self, token: str) -> Labels:
+        if token not in self._packed:
+            self._packed[token] = np.array(self._postings.get(token, []), dtype=np.int64)
+        return self._packed[token]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
@@ -15,8 +15,14 @@ from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
 
 TRAINABLE = 256  # fewer rows than this train no quantiser, and need no index
-KINDS = {"IVF_FLAT": "IvfFlat", "IVF_SQ": "IvfSq", "IVF_PQ": "IvfPq", "IVF_HNSW_SQ": "HnswSq", "IVF_HNSW_PQ": "HnswPq"}
-BYTES = {"IVF_FLAT": 4.0, "IVF_SQ": 1.0, "IVF_PQ": 1 / 16, "IVF_HNSW_SQ": 1.0, "IVF_HNSW_PQ": 1 / 16}  # a component
+# An index's name → its configuration class, and its bytes per component of a vector.
+INDEXES = {
+    "IVF_FLAT": ("IvfFlat", 4.0),
+    "IVF_SQ": ("IvfSq", 1.0),
+    "IVF_PQ": ("IvfPq", 1 / 16),
+    "IVF_HNSW_SQ": ("HnswSq", 1.0),
+    "IVF_HNSW_PQ": ("HnswPq", 1 / 16),
+}
 
 
 class LanceDB(Store):
@@ -26,7 +32,9 @@ class LanceDB(Store):
     extra = "lancedb"
     modules = ("lancedb", "pyarrow")
     distributions = ("lancedb",)
-    query = ("nprobes", "ef", "refine_factor")
+    query_options = ("nprobes", "ef", "refine_factor")
+    named_by_value = ("index",)
+    build_grid: ClassVar[Grid] = {"index": ("none", "IVF_HNSW_SQ", "IVF_SQ", "IVF_PQ")}
 
     def __init__(
         self,
@@ -45,8 +53,8 @@ class LanceDB(Store):
         import lancedb
         import pyarrow
 
-        if index != "none" and index not in KINDS:
-            raise InputError(f"lancedb has no index {index!r}", remedy=nearest(index, ["none", *KINDS]))
+        if index != "none" and index not in INDEXES:
+            raise InputError(f"lancedb has no index {index!r}", remedy=nearest(index, ["none", *INDEXES]))
         self.index, self.m, self.ef_construction, self.partitions = index, m, ef_construction, partitions
         self.nprobes, self.ef, self.refine_factor = nprobes, ef, refine_factor
         self._schema = pyarrow.schema(
@@ -63,11 +71,6 @@ class LanceDB(Store):
         """Exact as long as no index is built."""
         return Capabilities(exact=self.index == "none", filters=True, persistent=True, updates=True, in_process=True)
 
-    @classmethod
-    def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003
-        """Every kind of index."""
-        return {"index": ("none", "IVF_HNSW_SQ", "IVF_SQ", "IVF_PQ")}
-
     def tunings(self) -> Grid:
         """Lists, candidates, and how many times k is compared again with the originals."""
         if self.index == "none":
@@ -82,7 +85,7 @@ class LanceDB(Store):
         rows = pyarrow.table(
             {
                 "id": pyarrow.array(list(ids), pyarrow.string()),
-                "tokens": pyarrow.array([tokens(each) for each in metadata], pyarrow.list_(pyarrow.string())),
+                "tokens": pyarrow.array([tokens(document) for document in metadata], pyarrow.list_(pyarrow.string())),
                 "vector": pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(vectors.reshape(-1)), self.dimensions),
             },
             schema=self._schema,
@@ -101,41 +104,42 @@ class LanceDB(Store):
         from lancedb import index
 
         graph = {"m": self.m, "ef_construction": self.ef_construction} if "HNSW" in self.index else {}
-        kind = getattr(index, KINDS[self.index])
-        self._table.create_index("vector", config=kind(distance_type="cosine", num_partitions=self.partitions, **graph))
+        config = getattr(index, INDEXES[self.index][0])
+        self._table.create_index(
+            "vector", config=config(distance_type="cosine", num_partitions=self.partitions, **graph)
+        )
         self._table.create_index("tokens", config=index.LabelList())
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
-        """A list that is shorter than asked for is made again without the index."""
-        asked = self._asked(vector, k, filters)
+        """Where the index answers fewer than asked for, the search is repeated without it."""
         ef = max(self.ef, k * self.refine_factor)  # it refuses a shorter list than it is asked for
-        asked = asked.nprobes(self.nprobes).ef(ef).refine_factor(self.refine_factor)
-        hits = _hits(asked)
+        search = self._query(vector, k, filters).nprobes(self.nprobes).ef(ef).refine_factor(self.refine_factor)
+        hits = _hits(search)
         if len(hits.ids) < k and self._table.list_indices():
-            return _hits(self._asked(vector, k, filters).bypass_vector_index())
+            return _hits(self._query(vector, k, filters).bypass_vector_index())
         return hits
 
-    def _asked(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Any:
-        asked = self._table.search(vector, vector_column_name="vector", query_type="vector").distance_type("cosine")
+    def _query(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Any:
+        query = self._table.search(vector, vector_column_name="vector", query_type="vector").distance_type("cosine")
         clauses = [f"array_has_any(tokens, [{', '.join(map(_quoted, condition.tokens()))}])" for condition in filters]
         if clauses:
-            asked = asked.where(" and ".join(clauses), prefilter=True)
-        return asked.limit(k).select(["id", "_distance"])
+            query = query.where(" and ".join(clauses), prefilter=True)
+        return query.limit(k).select(["id", "_distance"])
 
     def size_model(self) -> SizeModel:
         """The columns, and the index's own copy of the vectors in fewer bits."""
         if self.index == "none":
             return SizeModel(4 * self.dimensions, 0, "n · 4d")
-        code = BYTES[self.index] * self.dimensions
+        code = INDEXES[self.index][1] * self.dimensions
         if "HNSW" in self.index:
             graph = graph_bytes(self.dimensions, self.m, vector_bytes=code)
             return SizeModel(4 * self.dimensions + graph.per_document, 0, f"n · 4d + {graph.formula}")
         return SizeModel(4 * self.dimensions + code + 8, 0, f"n · (4d + {code:g} + 8)")
 
 
-def _hits(asked: Any) -> Hits:
-    found = asked.to_arrow()
-    return Hits(found["id"].to_pylist(), [1.0 - distance for distance in found["_distance"].to_pylist()])
+def _hits(query: Any) -> Hits:
+    rows = query.to_arrow()
+    return Hits(rows["id"].to_pylist(), [1.0 - distance for distance in rows["_distance"].to_pylist()])
 
 
 def _quoted(text: str) -> str:

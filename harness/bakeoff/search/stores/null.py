@@ -15,11 +15,7 @@ class NullStore(Store):
     """Answers at once and with nothing: whatever time is measured with it is the client's own."""
 
     name = "null"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """None that matter."""
-        return Capabilities(exact=True, filters=True, persistent=False, updates=True, in_process=True)
+    capabilities = Capabilities(exact=True, filters=True, persistent=False, updates=True, in_process=True)
 
     def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
         """Keeps nothing."""

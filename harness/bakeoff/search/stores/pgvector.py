@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
@@ -16,8 +16,8 @@ from bakeoff_providers.registry import missing_modules
 
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
-from bakeoff.search.stores.servers import collection_name, family, refuse_password
+from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, Store, graph_bytes
+from bakeoff.search.stores.servers import collection_name, family, server_url
 
 URL = "PGVECTOR_URL"
 FULL, HALF = 2000, 4000  # dimensions that an index takes as 32-bit and as 16-bit numbers
@@ -34,7 +34,9 @@ class PgVector(Store):
     extra = "pgvector"
     modules = ("psycopg", "pgvector")
     distributions = ("pgvector", "psycopg")
-    query = ("ef_search", "probes")
+    query_options = ("ef_search", "probes")
+    named_by_value = ("index",)
+    build_grid: ClassVar[Grid] = {"index": ("none", "hnsw", "ivfflat")}
 
     def __init__(
         self,
@@ -50,7 +52,7 @@ class PgVector(Store):
         probes: int = 10,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
-        refuse_password(url, URL)
+        address = server_url(url, URL)
         if index not in ("hnsw", "ivfflat", "none"):
             raise InputError(f"pgvector has no index {index!r}", remedy='use "hnsw", "ivfflat" or "none"')
         if index != "none" and dimensions > HALF:
@@ -65,7 +67,7 @@ class PgVector(Store):
         import psycopg
 
         self.failures = (psycopg.Error,)
-        self.url = url or os.environ.get(URL, "") or self._own_server()
+        self.url = address or self._own_server()
         with self._connection.cursor() as cursor:
             cursor.execute(
                 f"create table if not exists {self._table} (id text primary key,"
@@ -124,20 +126,15 @@ class PgVector(Store):
         """Exact without an index."""
         return Capabilities(exact=self.index == "none", filters=True, persistent=True, updates=True, in_process=False)
 
-    @classmethod
-    def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003
-        """Both kinds of index."""
-        return {"index": ("none", "hnsw", "ivfflat")}
-
     def tunings(self) -> Grid:
-        """By the kind of the index."""
+        """Each index reads one parameter of its own."""
         return {
-            "hnsw": {"ef_search": (16, 32, 64, 128, 256, 512)},
+            "hnsw": {"ef_search": CANDIDATES},
             "ivfflat": {"probes": (1, 2, 4, 8, 16, 32)},
             "none": {},
         }[self.index]
 
-    def _tuned(self) -> None:
+    def _apply_tuning(self) -> None:
         """Every connection notices when it is used next."""
         self._tuning += 1
 
@@ -182,15 +179,15 @@ class PgVector(Store):
         self._connection.execute(f"vacuum analyze {self._table}")
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
-        """A list that is shorter than what passes is made again without the index."""
-        rows = self._asked(vector, k, filters)
+        """Where the index answers fewer than asked for, the search is repeated without it."""
+        rows = self._rows(vector, k, filters)
         if len(rows) < k and self.index != "none":
             with self._connection.transaction():
                 self._connection.execute("set local enable_indexscan = off")
-                rows = self._asked(vector, k, filters)
+                rows = self._rows(vector, k, filters)
         return Hits([row[0] for row in rows], [1.0 - row[1] for row in rows])
 
-    def _asked(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> list[tuple[str, float]]:
+    def _rows(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> list[tuple[str, float]]:
         expression, operators = self._vector
         kind = "halfvec" if operators.startswith("half") else "vector"
         clauses, values = [], []
@@ -199,11 +196,11 @@ class PgVector(Store):
             values += [json.dumps({condition.field: value}) for value in condition.values]
         where = f" where {' and '.join(clauses)}" if clauses else ""
         distance = f"{expression} <=> %s::{kind}"
-        found: list[tuple[str, float]] = self._connection.execute(
+        rows: list[tuple[str, float]] = self._connection.execute(
             f"select id, {distance} as distance from {self._table}{where} order by {distance} limit {int(k)}",
             (vector, *values, vector),
         ).fetchall()
-        return found
+        return rows
 
     def size_bytes(self) -> int:
         """The table with its indexes."""
@@ -233,7 +230,7 @@ class PgVector(Store):
         return []
 
     def close(self) -> None:
-        """All threads' connections, and a server of our own."""
+        """All threads' connections, and the server if this store started it."""
         for connection in self._open:
             connection.close()
         self._open.clear()

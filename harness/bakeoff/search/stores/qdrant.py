@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
@@ -15,8 +15,8 @@ from bakeoff_providers.registry import missing_modules
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
-from bakeoff.search.stores.servers import collection_name, listeners, refuse_password
+from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, Store, graph_bytes
+from bakeoff.search.stores.servers import collection_name, listeners, server_url
 
 URL = "QDRANT_URL"
 STEP = 1000
@@ -25,7 +25,7 @@ MEMORY = ":memory:"
 
 
 class Engine(Protocol):
-    """The few things that both interfaces can do, in one shape."""
+    """What both interfaces can do, with the same signatures."""
 
     def upsert(self, rows: list[tuple[str, list[float], dict[str, Any]]]) -> None:
         """Point, vector, payload."""
@@ -40,7 +40,7 @@ class Engine(Protocol):
         """Returns when the graph is there."""
 
     def close(self) -> None:
-        """Lets go."""
+        """Releases files and connections."""
 
 
 class Qdrant(Store):
@@ -54,15 +54,15 @@ class Qdrant(Store):
     extra = "qdrant"
     modules = ("qdrant_edge",)
     distributions = ("qdrant-edge-py", "qdrant-client")
-    query = ("ef",)
+    query_options = ("ef",)
+    build_grid: ClassVar[Grid] = {"m": LINKS}
 
     def __init__(
         self, *, dimensions: int, folder: Path, url: str = "", m: int = 16, ef_construction: int = 100, ef: int = 64
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
-        refuse_password(url, URL)
+        self._url = server_url(url, URL)
         self.m, self.ef = m, ef
-        self._url = url or os.environ.get(URL, "")
         self._engine: Engine
         if self._url:
             from qdrant_client.http.exceptions import ApiException, ResponseHandlingException
@@ -86,14 +86,9 @@ class Qdrant(Store):
             exact=memory, filters=True, persistent=not memory, updates=True, in_process=memory or not self._url
         )
 
-    @classmethod
-    def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003
-        """The number of links."""
-        return {"m": (8, 16, 32)}
-
     def tunings(self) -> Grid:
         """The length of the candidate list."""
-        return {} if self._url == MEMORY else {"ef": (16, 32, 64, 128, 256, 512)}
+        return {} if self._url == MEMORY else {"ef": CANDIDATES}
 
     def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
         for start in range(0, len(ids), STEP):
@@ -124,12 +119,12 @@ class Qdrant(Store):
         return listeners(self._url) if self._url and self._url != MEMORY else []
 
     def persist(self) -> None:
-        """The engine in this process writes when told to."""
+        """The engine in this process writes only on request."""
         if isinstance(self._engine, Edge):
             self._engine.shard.flush()
 
     def close(self) -> None:
-        """Only one may have the folder open."""
+        """Needed before another can open the folder: only one may."""
         self._engine.close()
 
     def discard(self) -> None:
@@ -169,7 +164,7 @@ class Edge:
         """Ids from the payload, similarities."""
         q = self._q
         must = [q.FieldCondition("tokens", match=q.MatchAny(condition.tokens())) for condition in filters]
-        found = self.shard.search(
+        points = self.shard.search(
             q.SearchRequest(
                 q.Query.Nearest(vector.tolist()),
                 k,
@@ -178,14 +173,14 @@ class Edge:
                 with_payload=q.PayloadSelector.Include(["id"]),
             )
         )
-        return Hits([point.payload["id"] for point in found], [point.score for point in found])
+        return _hits(points)
 
     def build(self) -> None:
         """Runs the optimisers until there is nothing left to do."""
         self.shard.optimize()
 
     def close(self) -> None:
-        """Writes, and lets go of the lock."""
+        """Writes, and releases the lock."""
         self.shard.close()
 
 
@@ -231,7 +226,7 @@ class Server:
         must = [
             models.FieldCondition(key="tokens", match=models.MatchAny(any=condition.tokens())) for condition in filters
         ]
-        found = self._client.query_points(
+        points = self._client.query_points(
             self._name,
             query=vector.tolist(),
             limit=k,
@@ -239,7 +234,7 @@ class Server:
             search_params=None if self._memory else models.SearchParams(hnsw_ef=ef),
             with_payload=["id"],
         ).points
-        return Hits([point.payload["id"] for point in found], [point.score for point in found])
+        return _hits(points)
 
     def build(self) -> None:
         """Waits until the server has optimised its segments."""
@@ -253,6 +248,10 @@ class Server:
     def close(self) -> None:
         """Ends the connection."""
         self._client.close()
+
+
+def _hits(points: Sequence[Any]) -> Hits:
+    return Hits([point.payload["id"] for point in points], [point.score for point in points])
 
 
 def _point(item: str) -> str:

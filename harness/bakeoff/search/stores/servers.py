@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import os
 import socket
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,10 +17,11 @@ def collection_name(folder: Path) -> str:
     return "bakeoff_" + hashlib.blake2b(str(folder.resolve()).encode(), digest_size=8).hexdigest()
 
 
-def refuse_password(url: str, variable: str) -> None:
-    """The line-up is copied into every result, so a secret in it would be too."""
+def server_url(url: str, variable: str) -> str:
+    """The address from the line-up or the environment. The line-up is copied into results: no password in it."""
     if urlsplit(url).password:
         raise InputError("the URL of a store holds a password", remedy=f"put it into the environment as {variable}")
+    return url or os.environ.get(variable, "")
 
 
 def listeners(url: str) -> list[int]:
@@ -29,12 +31,12 @@ def listeners(url: str) -> list[int]:
     parts = urlsplit(url)
     if not parts.port or not _local(parts.hostname or ""):
         return []
-    found = [
+    pids = [
         connection.pid
         for connection in psutil.net_connections("tcp")
         if connection.status == psutil.CONN_LISTEN and connection.laddr.port == parts.port and connection.pid
     ]
-    return family(found[0]) if found else []
+    return family(pids[0]) if pids else []
 
 
 def family(pid: int) -> list[int]:

@@ -23,6 +23,7 @@ class SqliteVec(Store):
     extra = "sqlite-vec"
     modules = ("sqlite_vec", "apsw")
     distributions = ("sqlite-vec",)
+    capabilities = Capabilities(exact=True, filters=True, persistent=True, updates=True, in_process=True)
 
     def __init__(self, *, dimensions: int, folder: Path) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
@@ -37,11 +38,6 @@ class SqliteVec(Store):
                 "create virtual table if not exists vectors using vec0"
                 f"(embedding float[{int(dimensions)}] distance_metric=cosine)"
             )
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Brute force, by design."""
-        return Capabilities(exact=True, filters=True, persistent=True, updates=True, in_process=True)
 
     @property
     def _connection(self) -> Any:
@@ -72,7 +68,7 @@ class SqliteVec(Store):
             )
             connection.executemany(
                 "insert into tokens values (?, ?)",
-                ((token, number) for number, each in zip(numbers, metadata, strict=True) for token in tokens(each)),
+                ((token, number) for number, fields in zip(numbers, metadata, strict=True) for token in tokens(fields)),
             )
 
     def _delete(self, ids: list[str]) -> None:
@@ -127,5 +123,5 @@ class SqliteVec(Store):
 def _passing(filters: Sequence[Condition]) -> tuple[str, list[str]]:
     """The rows that meet all conditions, as SQL with its values."""
     wanted = [condition.tokens() for condition in filters]
-    parts = [f"select number from tokens where token in ({', '.join('?' * len(each))})" for each in wanted]
-    return " intersect ".join(parts), [token for each in wanted for token in each]
+    parts = [f"select number from tokens where token in ({', '.join('?' * len(allowed))})" for allowed in wanted]
+    return " intersect ".join(parts), [token for allowed in wanted for token in allowed]

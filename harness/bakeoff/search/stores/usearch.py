@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from bakeoff_providers.base import Vectors
 
-from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, graph_bytes
+from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.id_map import Labels
-from bakeoff.search.stores.numbered import Found, NumberedStore
+from bakeoff.search.stores.numbered import Neighbours, NumberedStore
 
 BYTES = {"f32": 4, "f16": 2, "bf16": 2, "i8": 1}
 
@@ -21,7 +22,11 @@ class USearch(NumberedStore):
     extra = "usearch"
     modules = ("usearch",)
     distributions = ("usearch",)
-    query = ("ef",)
+    query_options = ("ef",)
+    build_grid: ClassVar[Grid] = {"connectivity": LINKS, "dtype": ("f32", "i8")}
+    query_grid: ClassVar[Grid] = {"ef": CANDIDATES}
+    # The engine has no filter in its Python interface.
+    capabilities = Capabilities(exact=False, filters=False, persistent=True, updates=True, in_process=True)
 
     def __init__(
         self,
@@ -47,23 +52,9 @@ class USearch(NumberedStore):
         )
         if self._index_file.is_file():
             self._index.load(str(self._index_file))
-            self._tuned()
+            self._apply_tuning()
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """Its Python interface has no filter."""
-        return Capabilities(exact=False, filters=False, persistent=True, updates=True, in_process=True)
-
-    @classmethod
-    def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003
-        """Links, and bits of a component."""
-        return {"connectivity": (8, 16, 32), "dtype": ("f32", "i8")}
-
-    def tunings(self) -> Grid:
-        """The length of the candidate list."""
-        return {"ef": (16, 32, 64, 128, 256, 512)}
-
-    def _tuned(self) -> None:
+    def _apply_tuning(self) -> None:
         self._index.expansion_search = self.ef
 
     def _insert(self, labels: Labels, vectors: Vectors) -> None:
@@ -73,13 +64,13 @@ class USearch(NumberedStore):
         if len(labels):
             self._index.remove(labels.astype(np.uint64), threads=1)
 
-    def _nearest(self, vector: Vectors, k: int) -> Found:
+    def _nearest(self, vector: Vectors, k: int) -> Neighbours:
         """A graph with holes may find fewer than there are; then all are compared."""
-        k = min(k, len(self._catalogue))
-        found = self._index.search(vector, k, threads=1)
-        if len(found.keys) < k:
-            return self._scan(vector, k, np.flatnonzero(self._catalogue.mask(())))
-        return found.keys.astype(np.int64), 1 - found.distances
+        k = min(k, len(self._ids))
+        matches = self._index.search(vector, k, threads=1)
+        if len(matches.keys) < k:
+            return self._scan(vector, k, np.flatnonzero(self._ids.mask(())))
+        return matches.keys.astype(np.int64), 1 - matches.distances
 
     def _vectors(self, labels: Labels) -> Vectors:
         return np.asarray(self._index.get(labels.astype(np.uint64), dtype="f32"), dtype=np.float32)

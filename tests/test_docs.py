@@ -2,24 +2,62 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 from pathlib import Path
+from typing import Any
 
+import pytest
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.run.runner import run
 from bakeoff.tasks.load import load_task
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+_NAMED_FILE = re.compile(r"^`([\w.]+)`:\n\n```\w*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+_PYTHON = re.compile(r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", flags=re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+
+
+def _write_named_files(text: str, folder: Path) -> list[str]:
+    """The files that a page shows, each after its name and a colon."""
+    files = _NAMED_FILE.findall(text)
+    for name, content in files:
+        (folder / name).write_text(content, encoding="utf-8")
+    return [name for name, _ in files]
 
 
 def test_the_example_of_an_own_task_works(tmp_path: Path) -> None:
     text = (DOCS / "tasks.md").read_text(encoding="utf-8")
-    files = re.findall(r"^`([\w.]+)`:\n\n```\w*\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
-    assert [name for name, _ in files] == ["documents.csv", "queries.jsonl", "judgments.csv", "shop.toml"]
-    for name, content in files:
-        (tmp_path / name).write_text(content, encoding="utf-8")
+    names = _write_named_files(text, tmp_path)
+    assert names == ["documents.csv", "queries.jsonl", "judgments.csv", "shop.toml"]
     lineup = Lineup.read(tmp_path / "shop.toml")
     assert f"fingerprint {load_task(lineup.task, tmp_path).fingerprint()}\n" in text
     outcome = run(lineup)
     assert outcome.task.judgments == {"q1": {"17": 3, "18": 1, "19": 0}, "q2": {"19": 3, "17": 1}}
     assert outcome.scores["bm25"]["p@1"] == [1.0, 0.0]  # "reading" is in one document, "write letters" in none
+
+
+@pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
+def test_python_examples_print_what_the_page_shows(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All blocks of a page in one session, in a folder with the files that the page names."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    _write_named_files(text, tmp_path)
+    if not (tmp_path / "bakeoff.toml").exists():
+        (tmp_path / "bakeoff.toml").write_bytes((ROOT / "bakeoff.toml").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    blocks = _PYTHON.findall(text)
+    assert blocks
+    session: dict[str, Any] = {"__name__": "__main__"}
+    for code, shown in blocks:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, page, "exec"), session)
+        assert printed.getvalue() == shown
+
+
+@pytest.mark.parametrize("page", sorted([*DOCS.glob("*.md"), *ROOT.glob("*.md")]), ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = _LINK.findall(page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []

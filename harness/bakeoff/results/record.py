@@ -11,11 +11,11 @@ from bakeoff.run.runner import Outcome
 from bakeoff.tasks.formats.trec import qrels_text, run_text
 
 
-def record(outcome: Outcome, out: Path, *, command: str = "", pictures: bool = False) -> Path:
+def record(outcome: Outcome, out: Path | str, *, command: str = "", pictures: bool = False) -> Path:
     """Writes the result and tells where it is; pictures of the charts take seconds, so they are asked for."""
     summary, detailed = summarise(outcome), detail(outcome)
     summary.command = command
-    folder = out / f"{outcome.started:%Y%m%d-%H%M%S}-{outcome.lineup.name}"
+    folder = Path(out) / f"{outcome.started:%Y%m%d-%H%M%S}-{outcome.lineup.name}"
     files = report_files(summary, detailed, pictures=pictures)
     for entrant in outcome.ran:
         if entrant.rounds and entrant.rounds[0]:

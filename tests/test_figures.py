@@ -1,0 +1,44 @@
+"""Refactoring changes no figure: rows that are the same on every machine score as they did in the old layout.
+
+`figures_before.json` was written from results of revision 38aa2a5. `bench/same_figures.py` compares every row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import bakeoff
+import numpy as np
+import pytest
+from bakeoff.core.paths import default_lineup, root
+
+BEFORE: dict[str, Any] = json.loads((Path(__file__).parent / "figures_before.json").read_bytes())
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_figures_are_those_of_before(name: str, tmp_path: Path) -> None:
+    before = BEFORE[name]
+    file = default_lineup() if name == "wikipedia" else root() / "lineups" / f"{name}.toml"
+    lineup = dataclasses.replace(bakeoff.Lineup.read(file).narrowed(before["only"]), rounds=1)
+    folder = bakeoff.save(bakeoff.run(lineup), tmp_path)
+    result = bakeoff.load(folder)
+    assert result.summary.task.fingerprint == before["fingerprint"]
+    assert _digest(folder / "judgments.qrels") == before["qrels_sha256"]
+    assert set(result.labels) == set(before["rows"])
+    for label, row in before["rows"].items():
+        for measure, values in row["values"].items():
+            np.testing.assert_array_equal(np.round(result.values(label, measure), 12), values, f"{label} {measure}")
+        assert _digest(folder / "runs" / f"{label}.trec") == row["trec_sha256"], label
+    pairs = {(pair.a, pair.b): pair for pair in result.summary.verdict.pairs}
+    for a, b, *figures in before["pairs"]:
+        pair = pairs[a, b]
+        now = [pair.difference, pair.low, pair.high, pair.p, pair.t_p, pair.wilcoxon_p]
+        np.testing.assert_array_equal(np.round(now, 12), figures, f"{a} against {b}")
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run run-stores test test-browser test-torch calibrate clean
+.PHONY: run run-stores format test test-browser test-torch calibrate clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -18,6 +18,10 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto -m 'not browser'
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 # The page in a real Chromium, with axe-core's rules for contrast and names.
 test-browser: $(VENV)/.test $(VENV)/node_modules/axe-core

@@ -9,7 +9,8 @@ import pytest
 from bakeoff.core.files import read_json
 from bakeoff.core.paths import root
 from bakeoff.tasks.formats.native import Article, ArticleFile
-from bakeoff.testsets.select import allocate, content_type, draw, infer_content_type, read_pool, select
+from bakeoff.testsets.content_types import content_type, infer_content_type
+from bakeoff.testsets.select import allocate, draw, read_pool, select
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st

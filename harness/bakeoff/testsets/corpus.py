@@ -17,12 +17,10 @@ from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import Chunking
 from bakeoff.tasks.formats.native import Article, ArticleFile
 from bakeoff.tasks.formats.rows import Row
-from bakeoff.testsets import mediawiki, source_tables, text_files
-from bakeoff.testsets.select import read_database
+from bakeoff.testsets import mediawiki, source_tables, text_files, wikipedia_database
 from bakeoff.testsets.text_similarity import normalised
 
 IDS = 10**10  # short enough to read, rarely the same for two names
-WIKIPEDIA = ("page_summaries", "articles")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +95,8 @@ def _reader(source: Path, options: Options) -> Callable[[Path, Options], SourceD
         return _from_folder
     if not source.exists():
         raise InputError("no such file or folder", file=source, remedy="check the path")
-    with source.open("rb") as file:
-        if file.read(16) == b"SQLite format 3\x00":
-            return _from_database
+    if wikipedia_database.is_sqlite(source):
+        return _from_database
     suffix = source.suffix.lower()
     if suffix == ".json":
         return _from_json
@@ -145,8 +142,8 @@ def _from_rows(path: Path, options: Options) -> SourceDocuments:
 def _from_database(path: Path, options: Options) -> SourceDocuments:
     """A database of the `wikipedia.db` shape is joined as `select` joins it; of any other, one table is read."""
     tables = source_tables.tables_of(path)
-    if options.table is None and set(WIKIPEDIA) <= set(tables):
-        articles = read_database(path, options.columns, WIKIPEDIA)
+    if options.table is None and set(wikipedia_database.TABLES) <= set(tables):
+        articles = wikipedia_database.read_database(path, options.columns, wikipedia_database.TABLES)
         return SourceDocuments([(f"{article.page_id} {article.title}", article) for article in articles])
     return _from_table(path, source_tables.read_table(path, options.table), options)
 

@@ -15,7 +15,7 @@ from bakeoff_providers.failures import failure
 from bakeoff.core.progress import Progress, silent
 from bakeoff.embedding.retry import RateLimit, RetryPolicy, call
 from bakeoff.tasks.formats.native import Article
-from bakeoff.testsets.select import typed
+from bakeoff.testsets.content_types import with_content_type
 
 TITLES = 20  # the most extracts that one request may ask for, and only introductions come in numbers
 AGENT = "bakeoff (retrieval evaluation; one request at a time)"
@@ -106,7 +106,7 @@ def _article(page: dict[str, Any]) -> Article:
         page_id=int(page["pageid"]),
         title=str(page["title"]),
         summary=str(page.get("extract") or "").strip(),
-        categories=typed(page["title"], page["categories"]),
+        categories=with_content_type(page["title"], page["categories"]),
     )
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from bakeoff_providers.errors import InputError
 
 from bakeoff.tasks.formats import tables
 from bakeoff.tasks.formats.rows import Row
-from bakeoff.testsets.select import tags
 
 # What a field is commonly called; the first that a table has is taken unless --column names another.
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -98,8 +100,16 @@ def _quoted(name: str) -> str:
 
 
 def listed(value: Any) -> Iterator[str]:
-    """A list that is one, or is written as JSON, or with separators."""
+    """The parts of a value that is a list, a JSON array in a text, or a text with separators."""
     if isinstance(value, (list, tuple)):
         yield from (str(item).strip() for item in value if str(item).strip())
     elif value is not None:
-        yield from tags(str(value))
+        yield from split_categories(str(value))
+
+
+def split_categories(categories: str) -> list[str]:
+    """A text of categories, as a JSON array or with separators; databases have both."""
+    if categories.lstrip().startswith("["):
+        with contextlib.suppress(msgspec.DecodeError):
+            return msgspec.json.decode(categories, type=list[str])
+    return [part.strip() for part in re.split(r"[;|,\n]", categories) if part.strip()]

@@ -9,8 +9,8 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.sampling import order_key
 from bakeoff.tasks.formats.native import Article
+from bakeoff.testsets.content_types import content_type
 from bakeoff.testsets.generate import Draft, GenerationRequest
-from bakeoff.testsets.select import content_type
 
 GAPS = ("title", "city", "county", "state", "kind", "topic")
 TEMPLATES: Mapping[str, Mapping[str, tuple[str, ...]]] = {

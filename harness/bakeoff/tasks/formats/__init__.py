@@ -1,10 +1,12 @@
-"""Tasks from files. A new format is one module here and one line below (third parties: `bakeoff.formats`)."""
+"""Tasks from files. A new format is one module here and one line below (third parties: `bakeoff.formats`).
+
+Its function gets the task's name, the folder that paths are relative to, and its own options as keyword arguments.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
 from bakeoff_providers.errors import InputError
@@ -12,13 +14,6 @@ from bakeoff_providers.registry import Registry
 
 if TYPE_CHECKING:
     from bakeoff.core.task import Task
-
-
-class Format(Protocol):
-    """Reads a task; each format's own options are its keyword arguments, paths relative to `base`."""
-
-    def __call__(self, name: str, base: Path, **options: Any) -> Task:
-        """The task in these files."""
 
 
 FORMATS: Registry[Task] = Registry(

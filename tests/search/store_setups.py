@@ -8,19 +8,16 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from bakeoff.search.stores import STORES
-from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.conformance import OpenStore
+from bakeoff.search.stores.conformance_data import DIMENSIONS
 from bakeoff.search.stores.pgvector import PgVector
-from bakeoff_providers.base import Vectors
-
-DIMENSIONS = 16
 
 
 @dataclass(frozen=True)
@@ -61,13 +58,11 @@ SETUPS = [
     Setup("duckdb_vss"),
 ]
 
-Open = Callable[[Path], Store]
 
-
-def opener(setup: Setup, servers: dict[str, str], dimensions: int = DIMENSIONS) -> Open:
+def opener(setup: Setup, servers: dict[str, str]) -> OpenStore:
     """How to open this setup in a folder, and to open it again."""
     options = dict(setup.options) | ({"url": servers[setup.server]} if setup.server else {})
-    return lambda folder: STORES.create(setup.store, dimensions=dimensions, folder=folder, **options)
+    return lambda folder, dimensions: STORES.create(setup.store, dimensions=dimensions, folder=folder, **options)
 
 
 @contextmanager
@@ -106,11 +101,3 @@ def _answers(url: str) -> bool:
             return True
     except (urllib.error.URLError, OSError):
         return False
-
-
-def clustered(rows: int, dimensions: int = DIMENSIONS, seed: int = 0, clusters: int = 40) -> Vectors:
-    """Unit vectors around a few centres, as texts are; isotropic ones would be unfair to every index."""
-    rng = np.random.default_rng(seed)
-    centres = np.random.default_rng(1234).normal(size=(clusters, dimensions))
-    vectors = centres[rng.integers(clusters, size=rows)] + 0.4 * rng.normal(size=(rows, dimensions))
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)

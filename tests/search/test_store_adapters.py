@@ -10,6 +10,7 @@ from bakeoff.core.filters import conditions, passes, token
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import graph_bytes
 from bakeoff.search.stores.chroma import Chroma
+from bakeoff.search.stores.conformance_data import DIMENSIONS, clustered
 from bakeoff.search.stores.duckdb_vss import DuckdbVss
 from bakeoff.search.stores.faiss import Faiss
 from bakeoff.search.stores.id_map import IdMap
@@ -20,7 +21,7 @@ from bakeoff_providers.errors import InputError, StoreError, Unavailable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.search.store_setups import DIMENSIONS, chroma_server, clustered
+from tests.search.store_setups import chroma_server
 
 SCALARS = st.one_of(st.text(max_size=3), st.integers(-3, 3), st.booleans())
 FIELDS = st.sampled_from(["a", "b", "ü"])

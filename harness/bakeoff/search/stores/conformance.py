@@ -1,0 +1,289 @@
+"""What every store must do, as tests that any adapter can run: ours do, and so can a third party's. Needs pytest.
+
+class TestMyStore(StoreConformance):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def open_store(cls) -> OpenStore:
+        return lambda folder, dimensions: MyStore(dimensions=dimensions, folder=folder)
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bakeoff_providers.errors import InputError
+
+from bakeoff.embedding.chunking import Chunk
+from bakeoff.search.searchers import Index
+from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.conformance_data import (
+    DIMENSIONS,
+    IDS,
+    METADATA,
+    QUERIES,
+    ROWS,
+    VECTORS,
+    clustered,
+    recall,
+    similarities,
+)
+
+OpenStore = Callable[[Path, int], Store]  # a folder, which may hold a store already, and the dimensions
+
+
+class StoreConformance:
+    """Subclass it and say how the store is opened; `loss` is how far a score may be off, where it keeps fewer bits."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def open_store(cls) -> OpenStore:
+        """How to open the store in a folder, and to open it again."""
+        raise NotImplementedError
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def loss(cls) -> float:
+        """Allowed error of a similarity."""
+        return 1e-5
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def filled(cls, open_store: OpenStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+        """All documents, the index built; only read from."""
+        store = open_store(tmp_path_factory.mktemp("filled"), DIMENSIONS)
+        store.add(IDS, VECTORS, METADATA)
+        store.build()
+        yield store
+        store.discard()
+
+    @pytest.fixture
+    def fresh(self, open_store: OpenStore, tmp_path: Path) -> Iterator[Store]:
+        """Three hundred documents, enough to train any of the indexes; free to be changed."""
+        store = open_store(tmp_path, DIMENSIONS)
+        store.add(IDS[:300], VECTORS[:300], METADATA[:300])
+        store.build()
+        yield store
+        store.discard()
+
+    def test_the_nearest_are_found(self, filled: Store) -> None:
+        share = recall(filled, 10)
+        assert share == 1 if filled.capabilities.exact else share >= 0.9
+
+    def test_scores_are_cosinesimilarities(self, filled: Store, loss: float) -> None:
+        for query in QUERIES:
+            hits = filled.search(query, 10)
+            truth = similarities(query)
+            for item, score in zip(hits.ids, hits.scores, strict=True):
+                assert score == pytest.approx(truth[int(item[1:])], abs=loss)
+
+    def test_length_does_not_matter(self, filled: Store) -> None:
+        for query in QUERIES[:5]:
+            long, unit = filled.search(7 * query, 5), filled.search(query, 5)
+            assert sorted(long.ids) == sorted(unit.ids)
+            assert sorted(long.scores) == pytest.approx(sorted(unit.scores), abs=1e-5)
+
+    @pytest.mark.parametrize(
+        "where",
+        [
+            {"rare": True},
+            {"language": "de"},
+            {"language": ["de", "fr"], "even": False},
+            {"digit": [1, 2, 3], "language": "en"},
+            {"digit": 7, "even": False, "language": ["de", "en"]},
+        ],
+    )
+    def test_a_filtered_search_answers_the_k_nearest_that_pass(self, filled: Store, where: dict[str, Any]) -> None:
+        wanted = {field: value if isinstance(value, list) else [value] for field, value in where.items()}
+        keep = [all(document[field] in values for field, values in wanted.items()) for document in METADATA]
+        share = recall(filled, 10, keep, where)
+        assert share == 1 if filled.capabilities.exact else share >= 0.9
+
+    def test_a_rare_filter_answers_all_that_pass(self, filled: Store) -> None:
+        hits = filled.search(QUERIES[0], 50, {"rare": True})
+        assert sorted(hits.ids) == sorted(f"d{number}" for number in range(0, ROWS, 100))
+
+    @pytest.mark.parametrize(
+        "where",
+        [
+            {"digit": "7"},
+            {"number": 7},
+            {"even": 1},
+            {"digit": True},
+            {"none": "x"},
+            {"language": "it"},
+            {"tags": "are"},
+        ],
+    )
+    def test_kinds_of_values_are_kept_apart(self, filled: Store, where: dict[str, Any]) -> None:
+        assert list(filled.search(QUERIES[0], 5, where).ids) == []
+
+    @pytest.mark.parametrize("where", [{"digit": 1.5}, {"digit": []}, {"digit": [1, "1"]}, {"": 1}, {"digit": None}])
+    def test_a_filter_that_makes_no_sense_is_refused(self, filled: Store, where: dict[str, Any]) -> None:
+        with pytest.raises(InputError, match="filter"):
+            filled.search(QUERIES[0], 5, where)
+
+    def test_k_beyond_the_size_answers_all(self, filled: Store) -> None:
+        assert sorted(filled.search(QUERIES[0], 3 * ROWS).ids) == sorted(IDS)
+
+    def test_another_dimension_is_refused(self, filled: Store) -> None:
+        with pytest.raises(InputError, match="16 dimensions, not of 8"):
+            filled.search(QUERIES[0][:8], 5)
+        with pytest.raises(InputError, match="16 dimensions, not of 8"):
+            filled.add(["x"], VECTORS[:1, :8])
+
+    @pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
+    def test_zeros_and_nan_are_refused(self, filled: Store, value: float) -> None:
+        wrong = np.full(DIMENSIONS, value, dtype=np.float32)
+        with pytest.raises(InputError, match="zero"):
+            filled.search(wrong, 5)
+        with pytest.raises(InputError, match="the vector of 'x' is zero, NaN or infinite"):
+            filled.add(["x"], wrong[None])
+
+    def test_duplicate_ids_in_one_call_are_refused(self, filled: Store) -> None:
+        with pytest.raises(InputError, match="duplicate ids"):
+            filled.add(["x", "x"], VECTORS[:2])
+
+    def test_readers_at_the_same_time_get_the_same(self, filled: Store) -> None:
+        def ask(place: int) -> list[str]:
+            where = {"language": "de"} if place % 2 else None
+            return sorted(filled.search(QUERIES[place % len(QUERIES)], 10, where).ids)
+
+        alone = [ask(place) for place in range(50)]
+        with ThreadPoolExecutor(8) as pool:
+            together = list(pool.map(ask, range(50)))
+        assert together == alone
+
+    def test_an_empty_store_answers_nothing(self, open_store: OpenStore, tmp_path: Path) -> None:
+        store = open_store(tmp_path, DIMENSIONS)
+        assert list(store.search(QUERIES[0], 5).ids) == []
+        assert list(store.search(QUERIES[0], 5, {"language": "de"}).ids) == []
+        store.delete(["nobody"])
+        store.discard()
+
+    def test_equal_vectors_are_ranked_by_id_wherever_the_cut_is(self, open_store: OpenStore, tmp_path: Path) -> None:
+        store = open_store(tmp_path, DIMENSIONS)
+        vectors = VECTORS[:300].copy()
+        vectors[100:140] = vectors[100]
+        store.add(IDS[:300], vectors)
+        store.build()
+        index = Index([Chunk(item, item, "") for item in IDS[:300]], depth=10)
+        ranking = index.ranking(store.search(vectors[100], index.reach), lambda k: store.search(vectors[100], k))
+        assert ranking.ids == tuple(sorted(IDS[100:140])[:10])
+        assert len(set(ranking.scores)) == 1
+        store.discard()
+
+    def test_the_ranking_is_the_one_that_exact_scores_give(self, filled: Store, loss: float) -> None:
+        """Document by document where the store is exact; what an approximate one found is in that order too."""
+        index = Index([Chunk(item, item, "") for item in IDS], depth=20)
+        for query in QUERIES[:5]:
+            truth = dict(zip(IDS, similarities(query).tolist(), strict=True))
+            ranking = index.ranking(filled.search(query, index.reach), partial(filled.search, query))
+            found = [truth[item] for item in ranking.ids]
+            assert len(found) == 20
+            assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
+            assert found == pytest.approx(sorted(found, reverse=True), abs=2 * loss)
+            if filled.capabilities.exact:
+                assert found == pytest.approx(sorted(truth.values(), reverse=True)[:20], abs=1e-5)
+
+    def test_ids_of_every_kind(self, fresh: Store) -> None:
+        """Letters of all scripts, quotes, spaces, a million and its neighbours, and numbers that a float can't hold."""
+        ids = ["ß", "日本", "a b", "é#1", "o'neil \"x\"; --", "\\", "%_", "1000000", "999999", "1000001",
+               "9007199254740992", "9007199254740993", "x" * 500]  # fmt: skip
+        vectors = clustered(len(ids), seed=3)
+        fresh.add(ids, vectors, [{"who's": item} for item in ids])
+        for item, vector in zip(ids, vectors, strict=True):
+            assert item in fresh.search(vector, 20).ids
+            assert list(fresh.search(vector, 20, {"who's": item}).ids) == [item]
+        fresh.delete(ids)
+        assert not set(ids) & set(fresh.search(vectors[0], 400).ids)
+
+    def test_adding_again_replaces_vector_and_metadata(self, fresh: Store) -> None:
+        fresh.add(["d5", "new"], VECTORS[[7, 8]], [{"language": "it"}, {"language": "it"}])
+        assert sorted(fresh.search(VECTORS[5], 400).ids) == sorted([*IDS[:300], "new"])
+        assert {"d5", "d7"} <= set(fresh.search(VECTORS[7], 5).ids)
+        assert sorted(fresh.search(VECTORS[7], 10, {"language": "it"}).ids) == ["d5", "new"]
+        assert "d5" not in fresh.search(VECTORS[5], 400, {"language": METADATA[5]["language"]}).ids
+        assert list(fresh.search(VECTORS[5], 10, {"language": "it", "digit": 5}).ids) == []
+
+    def test_deleted_documents_are_gone_and_k_is_still_k(self, fresh: Store) -> None:
+        gone = IDS[:280]
+        fresh.delete([*gone, "nobody"])
+        assert sorted(fresh.search(VECTORS[0], 20).ids) == sorted(IDS[280:300])
+        assert sorted(fresh.search(VECTORS[0], 400).ids) == sorted(IDS[280:300])
+        fresh.add(["d0"], VECTORS[:1], METADATA[:1])
+        assert fresh.search(VECTORS[0], 1).ids[0] == "d0"
+
+    def test_what_was_persisted_is_there_again(self, fresh: Store, open_store: OpenStore, tmp_path: Path) -> None:
+        fresh.delete(["d1"])
+        fresh.add(["d2"], VECTORS[3:4], [{"language": "it"}])
+        if not fresh.capabilities.persistent:  # it lives in memory, says so, and a second one knows nothing of it
+            other = open_store(tmp_path, DIMENSIONS)
+            assert list(other.search(QUERIES[0], 10).ids) == []
+            other.discard()
+            return
+        expected = sorted(fresh.search(QUERIES[0], 10).ids)
+        fresh.persist()
+        fresh.close()
+        again = open_store(tmp_path, DIMENSIONS)
+        assert sorted(again.search(QUERIES[0], 10).ids) == expected
+        assert sorted(again.search(QUERIES[0], 400).ids) == sorted(set(IDS[:300]) - {"d1"})
+        assert list(again.search(VECTORS[3], 5, {"language": "it"}).ids) == ["d2"]
+        again.add(["later"], VECTORS[400:401])
+        assert "later" in again.search(VECTORS[400], 5).ids
+        again.close()
+
+    def test_query_parameters_change_without_building_again(self, filled: Store) -> None:
+        for parameter, values in filled.tunings().items():
+            before = getattr(filled, parameter)
+            for value in (values[0], values[-1]):
+                filled.tune(**{parameter: value})
+                assert len(filled.search(QUERIES[0], 10).ids) == 10
+            filled.tune(**{parameter: before})
+        with pytest.raises(InputError, match="no query parameter 'speed'"):
+            filled.tune(speed=2)
+
+    def test_query_parameters_do_what_they_say(self, open_store: OpenStore, tmp_path: Path) -> None:
+        """On vectors in no order at all, where every index is weak: more work must find more, and less again less."""
+        rng = np.random.default_rng(5)
+        vectors, queries = (np.asarray(rng.normal(size=(rows, 256)), dtype=np.float32) for rows in (1200, 40))
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        store = open_store(tmp_path, 256)
+        for parameter, values in store.tunings().items():
+            if not store.search(queries[0], 1).ids:
+                store.add([str(row) for row in range(1200)], vectors)
+                store.build()
+            truth = np.argsort(-(queries @ vectors.T), axis=1)[:, :10]
+
+            def hits_with(value: Any, name: str = parameter, truth: Any = truth) -> int:
+                store.tune(**{name: value})
+                return sum(
+                    len(set(store.search(query, 10).ids) & set(map(str, best)))
+                    for query, best in zip(queries, truth, strict=True)
+                )
+
+            assert hits_with(values[0]) < hits_with(values[-1])
+            assert hits_with(values[0]) < hits_with(values[-1])
+        store.discard()
+
+    def test_the_size_is_at_least_that_of_its_construction(self, filled: Store) -> None:
+        model = filled.size_model()
+        assert model.bytes(2 * ROWS) - model.bytes(ROWS) == pytest.approx(ROWS * model.per_document)
+        size = filled.size_bytes()
+        assert size is None or size >= 0.8 * model.bytes(ROWS)
+        assert all(pid > 0 for pid in filled.processes())
+        assert bool(filled.processes()) == (not filled.capabilities.in_process)
+
+    def test_grids_and_query_options_name_parameters_that_the_store_takes(self, filled: Store) -> None:
+        """A sweep builds from the one, tunes by the other, and must not take one for the other."""
+        build, parameters = filled.grid(ROWS, DIMENSIONS), inspect.signature(type(filled)).parameters
+        assert {*build, *filled.tunings(), *filled.query_options, *filled.named_by_value} <= set(parameters)
+        assert not set(build) & set(filled.query_options)
+        assert set(filled.tunings()) <= set(filled.query_options)
+        assert filled.label({}) == filled.name

@@ -22,9 +22,9 @@ def test_the_listed_order_counts_unless_there_are_scores(tmp_path: Path) -> None
     file.write_text(
         '{"query": "q1", "ranked": ["c", "a"]}\n\n{"query": "q2", "ranked": ["a", "c", "b"], "scores": [1, 0.1, 0.5]}\n'
     )
-    found = read_rankings(file, TASK)
-    assert found["q1"].ids == ("c", "a")
-    assert found["q2"].ids == ("b", "c")  # by score, and an item does not find itself
+    rankings = read_rankings(file, TASK)
+    assert rankings["q1"].ids == ("c", "a")
+    assert rankings["q2"].ids == ("b", "c")  # by score, and an item does not find itself
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,6 @@ def test_files_that_are_no_snapshot(tmp_path: Path) -> None:
 def test_the_shipped_snapshot_is_its_source(tmp_path: Path) -> None:
     folder = root() / "corpora" / "scholarships"
     keys = KEYS | {"id_key": "scholarship_id"}
-    made = write_snapshot(folder / "scholarships.json", tmp_path, datetime.date(2026, 11, 16), **keys)
-    assert pq.read_table(made).to_pylist() == pq.read_table(newest(folder)).to_pylist()
+    written = write_snapshot(folder / "scholarships.json", tmp_path, datetime.date(2026, 11, 16), **keys)
+    assert pq.read_table(written).to_pylist() == pq.read_table(newest(folder)).to_pylist()
     assert len(read_snapshot(newest(folder), **keys)) == 60

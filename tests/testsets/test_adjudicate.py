@@ -21,16 +21,16 @@ def path(tmp_path: Path) -> Path:
 
 def test_the_widest_apart_are_asked_first_and_each_decision_is_kept_at_once(path: Path, tmp_path: Path) -> None:
     work = Adjudication(open_task(tmp_path))
-    assert [(it.query, it.document) for it in work.open()] == [("q1", "2"), ("q1", "3"), ("q2", "2")]
+    assert [(pair.query, pair.document) for pair in work.open()] == [("q1", "2"), ("q1", "3"), ("q2", "2")]
     work.decide("q1", "2", 1, "barely")
     kept = json.loads((path.parent / "annotations" / "adjudication.json").read_text())
     assert kept == [{"query_id": "q1", "page_id": 2, "grades": {"ada": 0, "bob": 2}, "grade": 1, "why": "barely"}]
     again = Adjudication(open_task(tmp_path))
-    assert [(it.query, it.document) for it in again.open()] == [("q1", "3"), ("q2", "2")]
+    assert [(pair.query, pair.document) for pair in again.open()] == [("q1", "3"), ("q2", "2")]
 
 
 def test_the_truth_takes_the_decisions(path: Path, tmp_path: Path) -> None:
-    decided = Adjudication(open_task(tmp_path)).ask(lambda it: (1, "so") if it.query == "q1" else None)
+    decided = Adjudication(open_task(tmp_path)).ask(lambda pair: (1, "so") if pair.query == "q1" else None)
     assert decided == 2
     truth = open_task(tmp_path).write_truth()
     assert truth.open == [("q2", "2")]
@@ -40,12 +40,12 @@ def test_the_truth_takes_the_decisions(path: Path, tmp_path: Path) -> None:
 def test_a_changed_grade_opens_a_pair_again(path: Path, tmp_path: Path) -> None:
     Adjudication(open_task(tmp_path)).decide("q1", "2", 1)
     annotate(tmp_path, "ada", {"q1": {"2": 3}})
-    assert ("q1", "2") in {(it.query, it.document) for it in Adjudication(open_task(tmp_path)).open()}
+    assert ("q1", "2") in {(pair.query, pair.document) for pair in Adjudication(open_task(tmp_path)).open()}
 
 
 def test_a_model_that_differs_from_people_is_no_disagreement(path: Path, tmp_path: Path) -> None:
     annotate(tmp_path, "judge", {"q1": {"1": 0}}, kind="model")
-    assert ("q1", "1") not in {(it.query, it.document) for it in Adjudication(open_task(tmp_path)).open()}
+    assert ("q1", "1") not in {(pair.query, pair.document) for pair in Adjudication(open_task(tmp_path)).open()}
 
 
 @pytest.mark.parametrize(

@@ -76,21 +76,21 @@ def test_fleiss_by_hand() -> None:
 
 class TestTheShippedAnnotators:
     def test_every_value_is_the_libraries(self) -> None:
-        given = {name: it.pairs() for name, it in TaskFolder.open("wikipedia").annotators().items()}
-        found = agreement(given, resamples=500)
+        given = {name: annotation.pairs() for name, annotation in TaskFolder.open("wikipedia").annotators().items()}
+        result = agreement(given, resamples=500)
         a, b = (list(grades.values()) for grades in given.values())
-        (two,) = found.two
-        assert found.pairs == two.pairs == found.fleiss_pairs == 500
+        (two,) = result.two
+        assert result.pairs == two.pairs == result.fleiss_pairs == 500
         for name, weights in WEIGHTS.items():
             estimate = getattr(two, name)
             assert estimate.value == pytest.approx(cohen_kappa_score(a, b, weights=weights), abs=1e-12)
             assert estimate.low < estimate.value < estimate.high
         assert two.quadratic.value == pytest.approx(0.9892, abs=5e-5)
         expected = krippendorff.alpha(reliability_data=[a, b], level_of_measurement="ordinal", value_domain=SCALE)
-        assert found.alpha.value == pytest.approx(expected, abs=1e-12)
+        assert result.alpha.value == pytest.approx(expected, abs=1e-12)
         assert np.array(two.confusion).sum() == 500
         assert np.trace(np.array(two.confusion)) == 488
-        assert len(found.worst) == 12
+        assert len(result.worst) == 12
 
 
 def pairs_of(*columns: list[int | None], queries: int = 4) -> dict[str, dict[tuple[str, str], int]]:
@@ -102,27 +102,27 @@ def pairs_of(*columns: list[int | None], queries: int = 4) -> dict[str, dict[tup
 
 
 def test_pairs_that_one_lacks_are_left_out_of_kappa_but_not_of_alpha() -> None:
-    found = agreement(pairs_of([0, 1, 2, 3, None], [0, 1, 2, 3, 1], [0, 1, 2, 2, 1]), resamples=100)
-    sizes = {(two.a, two.b): two.pairs for two in found.two}
+    result = agreement(pairs_of([0, 1, 2, 3, None], [0, 1, 2, 3, 1], [0, 1, 2, 2, 1]), resamples=100)
+    sizes = {(two.a, two.b): two.pairs for two in result.two}
     assert sizes == {("a", "b"): 4, ("a", "c"): 4, ("b", "c"): 5}
-    assert found.fleiss_pairs == 4
+    assert result.fleiss_pairs == 4
     data = [[0, 1, 2, 3, math.nan], [0, 1, 2, 3, 1], [0, 1, 2, 2, 1]]
     expected = krippendorff.alpha(reliability_data=data, level_of_measurement="ordinal", value_domain=SCALE)
-    assert found.alpha.value == pytest.approx(expected)
+    assert result.alpha.value == pytest.approx(expected)
 
 
 def test_where_nothing_varies_nothing_is_claimed() -> None:
-    found = agreement(pairs_of([0, 0, 0, 0], [0, 0, 0, 0]), resamples=100)
-    assert found.two[0].plain.value is None
-    assert found.alpha.value is None
-    assert found.two[0].equal == 1
+    result = agreement(pairs_of([0, 0, 0, 0], [0, 0, 0, 0]), resamples=100)
+    assert result.two[0].plain.value is None
+    assert result.alpha.value is None
+    assert result.two[0].equal == 1
 
 
 def test_annotators_without_a_common_pair() -> None:
-    found = agreement(pairs_of([0, 1, None, None], [None, None, 1, 2]), resamples=100)
-    assert found.two[0].pairs == 0
-    assert found.two[0].quadratic.value is None
-    assert found.alpha.value is None
+    result = agreement(pairs_of([0, 1, None, None], [None, None, 1, 2]), resamples=100)
+    assert result.two[0].pairs == 0
+    assert result.two[0].quadratic.value is None
+    assert result.alpha.value is None
 
 
 def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
@@ -150,5 +150,5 @@ def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
 
 def test_the_widest_disagreement_comes_first() -> None:
     worst = disagreements(pairs_of([0, 1, 2, 3], [3, 1, 1, 3], [1, 1, 2, 2]))
-    assert [(it.document, it.spread) for it in worst] == [("0", 3), ("2", 1), ("3", 1)]
+    assert [(pair.document, pair.spread) for pair in worst] == [("0", 3), ("2", 1), ("3", 1)]
     assert worst[0].grades == {"a": 0, "b": 3, "c": 1}

@@ -23,20 +23,20 @@ JUDGED = {(q, d): int((n < 6) == (d == "a")) * 3 for n, q in enumerate(QUERIES) 
 
 def test_a_judge_who_never_erred_turns_nothing() -> None:
     people = {pair: grade for pair, grade in JUDGED.items() if pair[0] in QUERIES[3:9]}
-    found = audit("judge", JUDGED, people, RANKINGS, P1, 2, samples=200)
-    assert found.winner == "A"
-    assert found.means == {"A": pytest.approx(0.6), "B": pytest.approx(0.4)}
-    assert found.agreement.quadratic.value == pytest.approx(1)
-    assert (found.another, found.winners) == (0, {"A": 200})
+    audited = audit("judge", JUDGED, people, RANKINGS, P1, 2, samples=200)
+    assert audited.winner == "A"
+    assert audited.means == {"A": pytest.approx(0.6), "B": pytest.approx(0.4)}
+    assert audited.agreement.quadratic.value == pytest.approx(1)
+    assert (audited.another, audited.winners) == (0, {"A": 200})
 
 
 def test_where_people_graded_their_grade_counts() -> None:
     # People graded everything, and the other way round: every sample crowns B.
     people = {pair: 3 - grade for pair, grade in JUDGED.items()}
-    found = audit("judge", JUDGED, people, RANKINGS, P1, 2, samples=50)
-    assert found.winner == "A"
-    assert found.winners == {"B": 50}
-    assert found.another == 50
+    audited = audit("judge", JUDGED, people, RANKINGS, P1, 2, samples=50)
+    assert audited.winner == "A"
+    assert audited.winners == {"B": 50}
+    assert audited.another == 50
 
 
 def test_a_judge_who_guesses_leaves_the_winner_open() -> None:
@@ -45,12 +45,12 @@ def test_a_judge_who_guesses_leaves_the_winner_open() -> None:
     extra = {(f"x{n}", "a"): 3 * (n % 2) for n in range(40)}
     people = {(f"x{n}", "a"): 3 * (n // 2 % 2) for n in range(40)}
     rankings = {name: run | {f"x{n}": ranking("z") for n in range(40)} for name, run in RANKINGS.items()}
-    found = audit("judge", JUDGED | extra, people, rankings, P1, 2, samples=400)
-    assert found.agreement.pairs == 40
-    assert found.agreement.plain.value == pytest.approx(0, abs=1e-9)
+    audited = audit("judge", JUDGED | extra, people, rankings, P1, 2, samples=400)
+    assert audited.agreement.pairs == 40
+    assert audited.agreement.plain.value == pytest.approx(0, abs=1e-9)
     # The difference of 20 fair coins (10 for A's firsts, 10 for B's): P(B ahead) = (1 − C(20,10)/2^20) / 2 = 0.412;
     # the one count for agreeing pulls a little towards the judge.
-    assert 0.30 <= found.another / found.samples <= 0.46
+    assert 0.30 <= audited.another / audited.samples <= 0.46
 
 
 def test_the_same_seed_gives_the_same_audit() -> None:

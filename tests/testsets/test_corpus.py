@@ -48,17 +48,17 @@ def docs(tmp_path: Path) -> Path:
 
 class TestAFolder:
     def test_documents_titles_and_categories(self, docs: Path) -> None:
-        found = import_corpus(docs, Options())
-        by_title = {article.title: article for article in found.file.articles}
+        imported = import_corpus(docs, Options())
+        by_title = {article.title: article for article in imported.file.articles}
         assert set(by_title) == {"About us", "Old Town", "copy"}
         assert by_title["About us"].summary == "We sell & repair\nbicycles."
         assert by_title["Old Town"].summary == "Where trams turn round."
 
     def test_duplicates_and_empty_ones_are_named(self, docs: Path) -> None:
-        found = import_corpus(docs, Options())
-        assert found.empty == ["empty.md"]
-        assert found.duplicates == [("billing/refunds.md", "billing/copy.txt")]  # the same words, other signs
-        assert found.file.metadata | {"imported": ""} == {
+        imported = import_corpus(docs, Options())
+        assert imported.empty == ["empty.md"]
+        assert imported.duplicates == [("billing/refunds.md", "billing/copy.txt")]  # the same words, other signs
+        assert imported.file.metadata | {"imported": ""} == {
             "source": "docs", "imported": "", "documents": 3, "empty": 1, "duplicates": 1, "missing": 0,
         }  # fmt: skip
 
@@ -230,10 +230,10 @@ class TestADatabase:
             connection.executemany(
                 "INSERT INTO articles VALUES (?,?,?)", [(n, "", "Towns in Utah") for n in range(464)]
             )
-        found = import_corpus(tmp_path / "wikipedia.db", Options())
-        assert len(found.file.articles) == 463
-        assert found.empty == ["5 Empty, Utah"]
-        assert found.file.articles[0].categories == ["city", "Towns in Utah"]
+        imported = import_corpus(tmp_path / "wikipedia.db", Options())
+        assert len(imported.file.articles) == 463
+        assert imported.empty == ["5 Empty, Utah"]
+        assert imported.file.articles[0].categories == ["city", "Towns in Utah"]
 
 
 class TestAWiki:
@@ -246,13 +246,13 @@ class TestAWiki:
     def test_introductions_redirects_categories_and_what_is_missing(self, tmp_path: Path) -> None:
         (tmp_path / "titles.txt").write_text("# towns\nLoa, Utah\nbear_Lake\nLoa\n\nNowhere\nStub\n")
         with Wiki(self.PAGES, {"Loa": "Loa, Utah"}) as wiki:
-            found = import_corpus(tmp_path / "titles.txt", Options(api=wiki.api))
-        loa, bear = found.file.articles
+            imported = import_corpus(tmp_path / "titles.txt", Options(api=wiki.api))
+        loa, bear = imported.file.articles
         assert (loa.page_id, loa.title, loa.summary) == (11, "Loa, Utah", "Loa is a town.")
         assert loa.categories == ["city", "Towns in Utah", "B", "C", "D", "E"]  # five, over two answers
         assert (bear.page_id, bear.categories) == (12, ["natural feature", "Lakes of Utah"])
-        assert found.missing == ["Nowhere"]
-        assert found.empty == ["Stub"]
+        assert imported.missing == ["Nowhere"]
+        assert imported.empty == ["Stub"]
         assert len(wiki.requests) == 2
         assert "bakeoff" in wiki.agents[0]
 

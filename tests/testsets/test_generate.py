@@ -66,24 +66,24 @@ class TestTheFilter:
         drafts = [
             Draft(text, "x", (1,)) for text in ("the copper mines of a town", "riches from the ground", "copper riches")
         ]
-        found = generate(ARTICLES, Scripted(*drafts), request(3), most_overlap=0.4)
-        assert [draft.text for draft in found.queries] == ["riches from the ground"]
-        assert found.overlaps == [0]
-        assert [it.why for it in found.dropped] == [
+        generated = generate(ARTICLES, Scripted(*drafts), request(3), most_overlap=0.4)
+        assert [draft.text for draft in generated.queries] == ["riches from the ground"]
+        assert generated.overlaps == [0]
+        assert [draft.why for draft in generated.dropped] == [
             "100% of its words occur in its source (limit 40%)",
             "50% of its words occur in its source (limit 40%)",
         ]
-        assert found.short == {"x": 1}
+        assert generated.short == {"x": 1}
 
     def test_near_duplicates_also_of_queries_that_are_there(self) -> None:
         drafts = [
             Draft(text, "x", (1,))
             for text in ("riches below ground", "Riches, below ground!", "old roads", "deep riches")
         ]
-        found = generate(ARTICLES, Scripted(*drafts), request(4), existing=["old roads?"])
-        assert [draft.text for draft in found.queries] == ["riches below ground", "deep riches"]
-        assert "100% like “riches below ground”" in found.dropped[0].why
-        assert "100% like “old roads?”" in found.dropped[1].why
+        generated = generate(ARTICLES, Scripted(*drafts), request(4), existing=["old roads?"])
+        assert [draft.text for draft in generated.queries] == ["riches below ground", "deep riches"]
+        assert "100% like “riches below ground”" in generated.dropped[0].why
+        assert "100% like “old roads?”" in generated.dropped[1].why
 
     def test_no_more_is_asked_of_a_maker_than_is_needed(self) -> None:
         asked = []
@@ -103,14 +103,16 @@ class TestTemplates:
 
     def test_four_for_each_category_and_the_same_every_time(self) -> None:
         asked = GenerationRequest(DEFAULT_CATEGORIES, 4)
-        found = generate(self.POOL, TemplateMaker(), asked)
-        assert [draft.category for draft in found.queries] == [name for name in DEFAULT_CATEGORIES for _ in range(4)]
-        assert max(found.overlaps) <= 0.5
+        generated = generate(self.POOL, TemplateMaker(), asked)
+        assert [draft.category for draft in generated.queries] == [
+            name for name in DEFAULT_CATEGORIES for _ in range(4)
+        ]
+        assert max(generated.overlaps) <= 0.5
         assert generate(self.POOL[::-1], TemplateMaker(), asked).queries == [
-            Draft(it.text, it.category, it.sources[::-1]) for it in found.queries
+            Draft(draft.text, draft.category, draft.sources[::-1]) for draft in generated.queries
         ]
         other = generate(self.POOL, TemplateMaker(), GenerationRequest(DEFAULT_CATEGORIES, 4, seed=1))
-        assert other.queries != found.queries
+        assert other.queries != generated.queries
 
     def test_gaps_are_filled_with_what_is_true_of_the_sources(self) -> None:
         own = GenerationRequest(
@@ -123,8 +125,8 @@ class TestTemplates:
 
     def test_a_category_may_be_about_some_documents_only(self) -> None:
         own = GenerationRequest({"x": Category(templates=("near {state}: {topic}",), of=("boating", "sailing"))}, 5)
-        found = generate(ARTICLES, TemplateMaker(), own, most_overlap=1)
-        assert [draft.sources for draft in found.queries] == [(2,)]
+        generated = generate(ARTICLES, TemplateMaker(), own, most_overlap=1)
+        assert [draft.sources for draft in generated.queries] == [(2,)]
         nothing = GenerationRequest({"x": Category(templates=("near {state}",), of=("skiing",))}, 5)
         assert generate(ARTICLES, TemplateMaker(), nothing).short == {"x": 0}
 
@@ -139,7 +141,7 @@ class TestTemplates:
     @pytest.mark.parametrize(
         ("category", "said"),
         [
-            (Category("only told"), "has no templates"),
+            (Category("only described"), "has no templates"),
             (Category(templates=("{colour} things",)), "unknown gap"),
             (Category(templates=("{city things",)), "template"),
         ],
@@ -155,8 +157,8 @@ def test_a_line_up_brings_its_own_categories(tmp_path: Path) -> None:
         '[categories.travel]\nabout = "going places"\ntemplates = ["a trip to {city}"]\n'
         '[[contender]]\nranker = "bm25"\n'
     )
-    found = check_categories(Lineup.read(tmp_path / "own.toml").categories)
-    assert found == {
+    categories = check_categories(Lineup.read(tmp_path / "own.toml").categories)
+    assert categories == {
         "billing": Category("prices and refunds"),
         "travel": Category("going places", ("a trip to {city}",)),
     }
@@ -164,8 +166,8 @@ def test_a_line_up_brings_its_own_categories(tmp_path: Path) -> None:
 
 
 def test_ids_go_on_and_nothing_that_was_there_changes() -> None:
-    found = generate(ARTICLES, Scripted(Draft("one", "x", (1,)), Draft("two", "x", (2, 1))), request(2))
-    first = query_file(found, request(2), "templates")
+    generated = generate(ARTICLES, Scripted(Draft("one", "x", (1,)), Draft("two", "x", (2, 1))), request(2))
+    first = query_file(generated, request(2), "templates")
     assert [entry.query_id for entry in first.queries] == ["x_001", "x_002"]
     assert first.metadata["sources"] == {"x_001": [1], "x_002": [2, 1]}
     more = generate(ARTICLES, Scripted(Draft("three", "x", (1,))), request(1))
@@ -197,8 +199,8 @@ class TestComposer:
             ]
         }
         wire.answer = lambda model, prompt: json.dumps(said)
-        found = generate(ARTICLES, self.composer(wire, tmp_path), request(2))
-        assert found.queries == [Draft("riches from below", "x", (1,)), Draft("a sunny outing", "x", (2,))]
+        generated = generate(ARTICLES, self.composer(wire, tmp_path), request(2))
+        assert generated.queries == [Draft("riches from below", "x", (1,)), Draft("a sunny outing", "x", (2,))]
         assert len(wire.chats()) == 1
         generate(ARTICLES, self.composer(wire, tmp_path), request(2))
         assert len(wire.chats()) == 1  # the answer is in the cache
@@ -213,10 +215,10 @@ class TestComposer:
 
     def test_it_asks_on_until_enough_pass_and_then_gives_up(self, wire: WireServer, tmp_path: Path) -> None:
         wire.answer = lambda model, prompt: '{"queries": [{"text": "the copper mine", "documents": [1]}]}'
-        found = generate(ARTICLES, self.composer(wire, tmp_path), request(2))
-        assert found.queries == []
-        assert found.short == {"x": 0}
-        assert {it.why for it in found.dropped} == {"100% of its words occur in its source (limit 50%)"}
+        generated = generate(ARTICLES, self.composer(wire, tmp_path), request(2))
+        assert generated.queries == []
+        assert generated.short == {"x": 0}
+        assert {draft.why for draft in generated.dropped} == {"100% of its words occur in its source (limit 50%)"}
 
     @pytest.mark.parametrize(
         "said", ["Here are some!", '{"queries": []}', '{"queries": [{"text": "x", "documents": [99]}]}']

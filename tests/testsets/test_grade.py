@@ -87,12 +87,12 @@ def test_one_pair_without_a_grade_loses_no_other(tmp_path: Path, wire: WireServe
     ungraded_task(tmp_path)
     wire.answer = lambda model, prompt: "I think so." if "Boats" in prompt else by_truth(model, prompt)
     one = judge(tmp_path, wire)
-    told: list[Any] = []
+    reported: list[Any] = []
     with pytest.raises(BakeoffError, match="2 pairs got no usable grade"):
-        grade_all([one], one.folder.all_pairs(), told.append)
-    assert set(told[0].failed) == {("q1", "2"), ("q2", "2")}
+        grade_all([one], one.folder.all_pairs(), reported.append)
+    assert set(reported[0].failed) == {("q1", "2"), ("q2", "2")}
     assert set(open_task(tmp_path).annotators()["openai-m"].pairs()) == set(one.folder.all_pairs()) - set(
-        told[0].failed
+        reported[0].failed
     )
 
 
@@ -140,7 +140,7 @@ def test_repeats_are_voices_of_their_own(tmp_path: Path, wire: WireServer) -> No
     voices = [judge(tmp_path, wire, repeat=repeat, temperature=0.7) for repeat in range(3)]
     grade_all(voices, [("q1", "1")], lambda judged: None)
     assert [request.body["seed"] for request in wire.chats()] == [0, 1, 2]
-    assert {it.name for it in (path.parent / "annotations").glob("*.json")} == {
+    assert {file.name for file in (path.parent / "annotations").glob("*.json")} == {
         "openai-m.json", "openai-m.r2.json", "openai-m.r3.json",
     }  # fmt: skip
 

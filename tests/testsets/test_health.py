@@ -25,7 +25,7 @@ def examined(tmp_path: Path, queries: dict[str, str], truth: dict[str, dict[str,
 
 
 def test_everything_that_is_wrong_is_found(tmp_path: Path) -> None:
-    found = examined(
+    report = examined(
         tmp_path,
         {"q1": "copper mine", "q2": "sailing lake", "q3": "Copper mine?", "q4": "volcano"},
         {
@@ -36,39 +36,39 @@ def test_everything_that_is_wrong_is_found(tmp_path: Path) -> None:
         },
         'targets = { "p@2" = 0.9, "mrr" = 0.5 }',
     )
-    assert found.without_relevant == ["q4"]
-    assert found.too_many == {"q3": 3}
-    assert found.beyond_cut == {"q3": 3}
-    assert found.duplicates == [("q1", "q3", 1.0)]
-    assert found.judged == 10
-    assert found.judged_share == pytest.approx(10 / 16)
+    assert report.without_relevant == ["q4"]
+    assert report.too_many == {"q3": 3}
+    assert report.beyond_cut == {"q3": 3}
+    assert report.duplicates == [("q1", "q3", 1.0)]
+    assert report.judged == 10
+    assert report.judged_share == pytest.approx(10 / 16)
     # a perfect ranking has p@2 of 1/2, 1/2, 1 and 0; mrr of 1, 1, 1 and 0; and words alone find the same three
-    oracle = {it.measure: it.oracle for it in found.ceilings}
+    oracle = {row.measure: row.oracle for row in report.ceilings}
     assert oracle == {"p@2": pytest.approx(0.5), "recall@2": pytest.approx((1 + 1 + 2 / 3) / 4), "mrr": 0.75}
-    assert [it.measure for it in found.ceilings if it.out_of_reach] == ["p@2"]
-    assert found.lexical == pytest.approx(1)
-    assert found.shared_words == pytest.approx((1 + 1 + 1 / 3) / 3)  # q3 shares its words with one of its three
-    told = " ".join(found.findings())
+    assert [row.measure for row in report.ceilings if row.out_of_reach] == ["p@2"]
+    assert report.lexical == pytest.approx(1)
+    assert report.shared_words == pytest.approx((1 + 1 + 1 / 3) / 3)  # q3 shares its words with one of its three
+    findings = " ".join(report.findings())
     for words in (
         "no document is relevant for q4", "more than 50% of the corpus is relevant for q3",
         "more than 2 documents are relevant for q3", "the target p@2 ≥ 0.9 can't be met: a perfect ranking has 0.500",
         "q1 and q3 are 100% alike", "words alone answer these queries", "has no grade",
     ):  # fmt: skip
-        assert words in told
+        assert words in findings
 
 
-def test_a_sound_task_has_nothing_to_mend(tmp_path: Path) -> None:
+def test_a_sound_task_has_nothing_to_fix(tmp_path: Path) -> None:
     queries = {"q1": "ore dug from hills", "q2": "a trip by yacht", "q3": "leafy walks"}
     truth = {q: {str(n): 3 * (n == place) for n in range(1, 5)} for place, q in enumerate(queries, start=1)}
-    found = examined(tmp_path, queries, truth)
-    assert found.findings() == []
-    assert found.judged_share == found.judged_top == 1
-    assert found.lexical == 0  # no word is shared
+    report = examined(tmp_path, queries, truth)
+    assert report.findings() == []
+    assert report.judged_share == report.judged_top == 1
+    assert report.lexical == 0  # no word is shared
 
 
 def test_an_ungraded_task_says_so_and_does_not_break(tmp_path: Path) -> None:
-    found = examined(tmp_path, {"q1": "copper"}, {})
-    assert found.without_relevant == ["q1"]
-    assert found.lexical is None
-    assert found.shared_words is None
-    assert found.judged_top == 0
+    report = examined(tmp_path, {"q1": "copper"}, {})
+    assert report.without_relevant == ["q1"]
+    assert report.lexical is None
+    assert report.shared_words is None
+    assert report.judged_top == 0

@@ -22,8 +22,8 @@ def task(judgments: dict[str, dict[str, int]]) -> Task:
 def test_only_a_document_that_somebody_ranked_high_can_move_anything() -> None:
     # p@1: A has q1 right and leads by 0.5 to 0; B's first place of q2 (c) is the only one without a grade.
     rankings = {"A": {"q1": ranking("a"), "q2": ranking("d")}, "B": {"q1": ranking("b"), "q2": ranking("c")}}
-    found = next_pairs(task({"q1": {"a": 1, "b": 0}, "q2": {"d": 0}}), rankings, Measure.parse("p@1"), 5)
-    (only,) = found
+    candidates = next_pairs(task({"q1": {"a": 1, "b": 0}, "q2": {"d": 0}}), rankings, Measure.parse("p@1"), 5)
+    (only,) = candidates
     assert only.pair == ("q2", "c")
     assert only.swaps == ()
     assert only.closes == pytest.approx(1.0)  # the whole gap of 0.5
@@ -39,21 +39,26 @@ def test_a_grade_that_parts_equals_is_worth_more_than_one_that_narrows_a_gap() -
         "B": {"q1": ranking("a"), "q2": ranking("c")},
         "C": {"q1": ranking("b"), "q2": ranking("e")},
     }
-    found = next_pairs(task({"q1": {"a": 1, "b": 0}, "q2": {"d": 0}}), rankings, Measure.parse("p@1"), 5)
-    assert [(it.pair[1], it.closes) for it in found] == [("c", float("inf")), ("e", pytest.approx(1.0))]
-    assert next_pairs(task({"q1": {"a": 1, "b": 0}, "q2": {"d": 0}}), rankings, Measure.parse("p@1"), 1) == found[:1]
+    candidates = next_pairs(task({"q1": {"a": 1, "b": 0}, "q2": {"d": 0}}), rankings, Measure.parse("p@1"), 5)
+    assert [(candidate.pair[1], candidate.closes) for candidate in candidates] == [
+        ("c", float("inf")),
+        ("e", pytest.approx(1.0)),
+    ]
+    assert (
+        next_pairs(task({"q1": {"a": 1, "b": 0}, "q2": {"d": 0}}), rankings, Measure.parse("p@1"), 1) == candidates[:1]
+    )
 
 
-def test_the_grade_that_swaps_is_told() -> None:
+def test_the_grade_that_swaps_is_named() -> None:
     # ndcg@1 with linear gain: A has a 1 of an ideal 2 on q1: 0.5; B has an ungraded c. A 2 there gives B 2/2 = 1, and
     # A stays at 0.5; a 1 gives B 0.5, level; a 3 makes the ideal 3, so A falls to 1/3.
     rankings = {"A": {"q1": ranking("a")}, "B": {"q1": ranking("c")}}
     documents = [Document(id=name, text=name) for name in "abc"]
     one = Task(name="t", documents=documents, queries=[Query("q1", "x")], judgments={"q1": {"a": 1, "b": 2}})
-    (found,) = next_pairs(one, rankings, Measure.parse("ndcg@1"), 5)
-    assert found.swaps == (("B", "A"),)
-    assert found.grade == 3  # it opens the widest gap: 1 − 1/3 over 0.5 closes more than 1 − 0.5 does
-    assert found.closes == pytest.approx((0.5 + (1 - 1 / 3)) / 0.5)
+    (candidate,) = next_pairs(one, rankings, Measure.parse("ndcg@1"), 5)
+    assert candidate.swaps == (("B", "A"),)
+    assert candidate.grade == 3  # it opens the widest gap: 1 − 1/3 over 0.5 closes more than 1 − 0.5 does
+    assert candidate.closes == pytest.approx((0.5 + (1 - 1 / 3)) / 0.5)
 
 
 def test_nothing_is_named_when_all_that_matters_is_graded() -> None:
@@ -64,7 +69,7 @@ def test_nothing_is_named_when_all_that_matters_is_graded() -> None:
 
 def test_a_pool_is_the_union_of_the_tops_in_an_order_that_tells_nothing() -> None:
     rankings = {"A": {"q1": ranking("a", "b", "c")}, "B": {"q1": ranking("d", "a", "e")}}
-    found = pooled(rankings, ["q1", "q2"], 2)
-    assert {query: set(documents) for query, documents in found.items()} == {"q1": {"a", "b", "d"}, "q2": set()}
+    pool = pooled(rankings, ["q1", "q2"], 2)
+    assert {query: set(documents) for query, documents in pool.items()} == {"q1": {"a", "b", "d"}, "q2": set()}
     swapped = pooled({"B": rankings["B"], "A": rankings["A"]}, ["q1", "q2"], 2)
-    assert found == swapped
+    assert pool == swapped

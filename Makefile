@@ -23,15 +23,17 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The page in a real Chromium, with axe-core's rules for contrast and names.
-test-browser: $(VENV)/.test $(VENV)/node_modules/axe-core
+# The pages in a real Chromium, with axe-core's rules for contrast and names; their scripts and styles linted.
+test-browser: $(VENV)/.test $(VENV)/.npm
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	  { echo "no Chromium found: apt-get install chromium chromium-driver (Debian), or put one on the PATH"; exit 1; }
+	$(VENV)/node_modules/.bin/biome lint --error-on-warnings .
 	BAKEOFF_AXE=$(VENV)/node_modules/axe-core/axe.min.js BAKEOFF_BROWSER=required $(BIN)/pytest -m browser
 
-$(VENV)/node_modules/axe-core: | $(VENV)/.test
-	@command -v npm >/dev/null || { echo "no npm found, which brings axe-core: apt-get install npm (Debian)"; exit 1; }
-	npm install --silent --no-audit --no-fund --prefix $(VENV) axe-core@4
+$(VENV)/.npm: Makefile | $(VENV)/.test
+	@command -v npm >/dev/null || { echo "no npm found, which brings axe-core and biome: apt-get install npm (Debian)"; exit 1; }
+	npm install --silent --no-audit --no-fund --prefix $(VENV) axe-core@4.14.0 @biomejs/biome@2.6.6
+	touch $@
 
 # sentence-transformers brings torch, which is large: its adapter is tested apart.
 test-torch: $(VENV)/.test

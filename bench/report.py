@@ -23,10 +23,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.report import report_files
+from bakeoff.report import render
 from bakeoff.report.console import Bars
 from bakeoff.results.record import record
-from bakeoff.results.schema import read_detailed, read_summary
+from bakeoff.results.schema import read_summary
 from bakeoff.run.runner import Settings, run
 
 MEGABYTES, SECONDS = 15.0, 3.0
@@ -122,9 +122,9 @@ def main() -> int:
         folder = Path(name)
         lineup = Lineup.read(write_task(folder, options.documents, options.queries))
         result = record(run(lineup, Settings(progress=Bars())), folder / "results")
-        summary, detailed = read_summary(result), read_detailed(result)
+        summary = read_summary(result)
         start = time.perf_counter()
-        files = report_files(summary, detailed, pictures=True)
+        problems = render(result, pictures=True)
         made = time.perf_counter() - start
         page = result / "evaluation_report.html"
         size = page.stat().st_size / 1e6
@@ -137,8 +137,10 @@ def main() -> int:
     ran = len(summary.ran)
     print(
         f"{options.documents} documents × {options.queries} queries × {ran} contenders; "
-        f"{len(files)} files in {made:.1f} s"
+        f"page, exports and pictures in {made:.1f} s"
     )
+    for problem in problems:
+        print(problem)
     targets = (
         ("size, MB", size, MEGABYTES),
         ("loaded and usable, s", loaded, SECONDS),

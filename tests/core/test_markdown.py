@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 
 def test_a_table_by_hand() -> None:
-    assert markdown_table(["a", "b"], [["x|y", "1"], ["<b>", "2 & 3"]], figures_from=1) == [
+    assert markdown_table(["a", "b"], [["x|y", "1"], ["<b>", "2 & 3"]], figures=[1]) == [
         "| a | b |",
         "|---|--:|",
         "| x\\|y | 1 |",

@@ -18,56 +18,49 @@ def report(
     pictures: Annotated[bool, typer.Option(help="Write the charts as PNG and SVG beside the page.")] = True,
 ) -> None:
     """Make a result's page, exports and charts again; for several results, one page over time."""
-    from bakeoff.core.files import write_atomic
-    from bakeoff.report import PAGE, charts, report_files
-    from bakeoff.results import schema as results
+    from bakeoff.report import PAGE, render
 
-    found = _found(result)
-    if len(found) == 1:
-        page = out or found[0] / PAGE
-        files = report_files(results.read_summary(found[0]), results.read_detailed(found[0]), pictures=pictures)
+    folders = _results(result)
+    if len(folders) == 1:
+        page = out or folders[0] / PAGE
+        problems = render(folders[0], pictures=pictures, page=page)
     else:
         page = out or Path("history.html")
-        files = _history(found, page, pictures=pictures)
-    content = files.pop(PAGE)
-    for name, text in files.items():
-        write_atomic(page.parent / name, text)
-    write_atomic(page, content)
-    typer.echo(f"Written to {page}" + (f", with {len(files)} files beside it" if files else ""))
-    if not charts.available():
-        typer.echo(charts.MISSING, err=True)
+        problems = _history(folders, page, pictures=pictures)
+    typer.echo(f"Written to {page}")
+    for problem in problems:
+        typer.echo(problem, err=True)
 
 
-def _found(given: list[Path]) -> list[Path]:
+def _results(given: list[Path]) -> list[Path]:
     from bakeoff.results.schema import find
 
-    found: list[Path] = []
+    folders: list[Path] = []
     for folder in given:
         inside = find(folder)
         if not inside:
             raise InputError("holds no result", file=folder, remedy="name a folder under results/")
-        found += [path for path in inside if path not in found]
-    return found
+        folders += [path for path in inside if path not in folders]
+    return folders
 
 
-def _history(found: list[Path], page: Path, *, pictures: bool) -> dict[str, str | bytes]:
+def _history(folders: list[Path], page: Path, *, pictures: bool) -> list[str]:
     import os
     from urllib.parse import quote
 
-    from bakeoff.report import PAGE, charts, history
-    from bakeoff.results import schema as results
+    from bakeoff.report import PAGE
+    from bakeoff.report.history import Entry, render
+    from bakeoff.results.schema import read_summary
 
     entries = [
-        history.Entry(
+        Entry(
             name=path.name,
             link=quote(os.path.relpath(path / PAGE, page.parent)) if (path / PAGE).is_file() else "",
-            summary=results.read_summary(path),
+            summary=read_summary(path),
         )
-        for path in found
+        for path in folders
     ]
-    made = history.charts(entries) if charts.available() else []
-    drawn: dict[str, str | bytes] = dict(charts.pictures(made)) if pictures and made else {}
-    return {PAGE: history.page(entries, made)} | drawn
+    return render(entries, page, pictures=pictures)
 
 
 def serve(

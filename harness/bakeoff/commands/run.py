@@ -107,7 +107,7 @@ def show(
 ) -> None:
     """Print the matrix and the verdict of a result, and the choice within limits where some are given."""
     from bakeoff.report.console import console
-    from bakeoff.report.matrix import terminal
+    from bakeoff.report.terminal import terminal
     from bakeoff.results.recommend import Limits, choose
     from bakeoff.results.schema import read_summary
 

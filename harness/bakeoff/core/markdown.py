@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 
 def inert(text: str) -> str:
@@ -11,15 +11,10 @@ def inert(text: str) -> str:
 
 
 def markdown_table(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    figures_from: int | None = None,
-    figures: Container[int] = (),
+    heads: Sequence[str], rows: Sequence[Sequence[str]], *, figures: Container[int] = ()
 ) -> list[str]:
-    """The lines of a table; the columns `figures`, and those from `figures_from` on, are set to the right."""
-    left = len(heads) if figures_from is None else figures_from
-    rule = ["--:" if place >= left or place in figures else "---" for place in range(len(heads))]
+    """The lines of a table; the columns with these numbers hold figures and are set to the right."""
+    rule = ["--:" if place in figures else "---" for place in range(len(heads))]
     return [_line(map(inert, heads)), f"|{'|'.join(rule)}|", *(_line(map(inert, cells)) for cells in rows)]
 
 

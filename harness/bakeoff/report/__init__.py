@@ -2,17 +2,54 @@
 
 from __future__ import annotations
 
-from bakeoff.results.schema import Detailed, Summary
+import logging
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from bakeoff.core.files import write_atomic
+from bakeoff.results.schema import Detailed, Summary, read_detailed, read_summary
 
 PAGE = "evaluation_report.html"
+log = logging.getLogger(__name__)
+
+
+def render(folder: Path, *, pictures: bool, page: Path | None = None) -> list[str]:
+    """Writes the page, the exports and, if wanted, pictures of the charts into a result's folder.
+
+    The answer is a sentence for everything that could not be made: one renderer that fails leaves the others.
+    `page` puts the page elsewhere, and the other files beside it.
+    """
+    from bakeoff.report import charts, exports, plots, result_page
+
+    summary, detailed = read_summary(folder), read_detailed(folder)
+    page = page or folder / PAGE
+    drawn = plots.charts(summary, detailed) if charts.available() else []
+    problems = [chart.failure for chart in drawn if chart.failure]
+    if not charts.available():
+        problems.append(charts.MISSING)
+    renderers: dict[str, Callable[[], str | bytes]] = {PAGE: partial(result_page.page, summary, detailed, drawn)}
+    renderers |= {name: partial(export, summary) for name, export in exports.EXPORTS.items()}
+    if pictures:
+        files, failures = charts.pictures(drawn)
+        problems += failures
+        renderers |= {name: partial(bytes, content) for name, content in files.items()}
+    for name, make in renderers.items():
+        try:
+            write_atomic(page if name == PAGE else page.parent / name, make())
+        except Exception as error:
+            log.debug("%s failed", name, exc_info=True)
+            problems.append(f"{name} could not be made: {type(error).__name__}: {error}")
+    return problems
 
 
 def report_files(summary: Summary, detailed: Detailed, *, pictures: bool = False) -> dict[str, str | bytes]:
     """The page, the exports, and the charts as pictures where they are wanted and can be drawn."""
     from bakeoff.report import charts, plots
-    from bakeoff.report.exports import exports
+    from bakeoff.report.exports import EXPORTS
     from bakeoff.report.result_page import page
 
-    made = plots.charts(summary, detailed) if charts.available() else []
-    files = {PAGE: page(summary, detailed, made)} | exports(summary)
-    return files | (charts.pictures(made) if pictures and made else {})
+    drawn = plots.charts(summary, detailed) if charts.available() else []
+    files: dict[str, str | bytes] = {PAGE: page(summary, detailed, drawn)}
+    files |= {name: export(summary) for name, export in EXPORTS.items()}
+    return files | (charts.pictures(drawn)[0] if pictures and drawn else {})

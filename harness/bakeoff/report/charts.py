@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.core.files import write_atomic
+from bakeoff.report.clean import chart_values
 from bakeoff.report.matrix import short_name
 from bakeoff.report.theme import SERIES, chart_config, resolved, var
 from bakeoff.results.schema import Summary
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     Panel = alt.Chart | alt.LayerChart | alt.FacetChart
 
+log = logging.getLogger(__name__)
 MISSING = "Charts need two more packages: pip install 'bakeoff[charts]', then bakeoff report on this result."
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 PICTURE_WIDTH, PANEL_WIDTH = 720, 340
@@ -30,9 +33,22 @@ class Chart:
     key: str
     title: str
     caption: str
-    panels: Sequence[Panel] = field(default_factory=tuple)
+    panels: Sequence[Panel] = ()
     absent: str = ""
     legend: bool = True
+    specs: Sequence[dict[str, Any]] = ()
+    failure: str = ""
+
+
+def guarded(key: str, title: str, build: Callable[[], Chart]) -> Chart:
+    """A chart with its specifications; one that fails says so in its place, and leaves the rest of the page."""
+    try:
+        chart = build()
+        return replace(chart, specs=[specification(panel) for panel in chart.panels])
+    except Exception as error:
+        log.debug("the chart %s failed", key, exc_info=True)
+        failure = f"The chart {title!r} could not be drawn: {type(error).__name__}: {error}"
+        return Chart(key, title, "", absent=failure, failure=failure)
 
 
 def available() -> bool:
@@ -45,26 +61,36 @@ def specification(chart: Panel) -> dict[str, Any]:
     return _plain(chart.properties(width="container", autosize={"type": "fit-x", "contains": "padding"}), legend=False)
 
 
-def pictures(made: Sequence[Chart]) -> dict[str, bytes]:
-    """`charts/<key>.png` and `.svg`, with the light palette and a legend."""
+def pictures(charts: Sequence[Chart]) -> tuple[dict[str, bytes], list[str]]:
+    """`charts/<key>.png` and `.svg` of every chart that has panels, and a sentence for each that failed."""
+    files: dict[str, bytes] = {}
+    problems: list[str] = []
+    for chart in charts:
+        if chart.panels:
+            try:
+                files |= _picture(chart)
+            except Exception as error:
+                log.debug("the picture %s failed", chart.key, exc_info=True)
+                problems.append(f"The picture of {chart.title!r} could not be drawn: {type(error).__name__}: {error}")
+    return files, problems
+
+
+def _picture(chart: Chart) -> dict[str, bytes]:
+    """With the light palette and a legend."""
     import altair as alt
     import vl_convert
 
-    found: dict[str, bytes] = {}
-    for chart in made:
-        if not chart.panels:
-            continue
-        whole: alt.TopLevelMixin
-        if len(chart.panels) == 1:
-            whole = chart.panels[0].properties(width=PICTURE_WIDTH, title=chart.title)
-        else:
-            sized = [panel.properties(width=PANEL_WIDTH) for panel in chart.panels]
-            whole = alt.concat(*sized, columns=2).properties(title=chart.title)
-        spec = resolved(_plain(whole, legend=chart.legend) | {"padding": 16})
-        drawn = vl_convert.vegalite_to_svg(spec)
-        found[f"charts/{chart.key}.svg"] = drawn.encode()
-        found[f"charts/{chart.key}.png"] = vl_convert.svg_to_png(drawn, scale=2)
-    return found
+    whole: alt.TopLevelMixin
+    if len(chart.panels) == 1:
+        whole = chart.panels[0].properties(width=PICTURE_WIDTH, title=chart.title)
+    else:
+        sized = [panel.properties(width=PANEL_WIDTH) for panel in chart.panels]
+        whole = alt.concat(*sized, columns=2).properties(title=chart.title)
+    drawn = vl_convert.vegalite_to_svg(resolved(_plain(whole, legend=chart.legend) | {"padding": 16}))
+    return {
+        f"charts/{chart.key}.svg": drawn.encode(),
+        f"charts/{chart.key}.png": vl_convert.svg_to_png(drawn, scale=2),
+    }
 
 
 def bundle() -> str:
@@ -82,13 +108,13 @@ def _plain(chart: alt.TopLevelMixin, *, legend: bool) -> dict[str, Any]:
     import altair as alt
 
     with alt.data_transformers.enable("default", max_rows=None):
-        spec: dict[str, Any] = chart.to_dict(validate=False)
+        spec: dict[str, Any] = chart_values(chart.to_dict(validate=False))
     config = chart_config(legend=legend)
     return spec | {"config": config, "background": config["background"]}
 
 
 def colours(summary: Summary) -> dict[str, str]:
-    """One colour a model, whatever store it stands over; the same in every chart of the page."""
+    """One colour per model, whatever its store; the same in every chart of the page."""
     names = dict.fromkeys(short_name(row) for row in summary.ran)
     return {name: f"c{place % SERIES}" for place, name in enumerate(names)}
 
@@ -103,7 +129,7 @@ def colour_of(palette: Mapping[str, str]) -> alt.Color:
 
 
 def shapes(summary: Summary) -> dict[str, str]:
-    """One shape a store."""
+    """One shape per store."""
     stores = dict.fromkeys(row.store or "none" for row in summary.ran)
     return {store: SHAPES[place % len(SHAPES)] for place, store in enumerate(stores)}
 

@@ -19,18 +19,21 @@ FEW_PAIRS = 6  # beyond these, queries are listed for the pairs of the best cont
 TEXT_WIDTH = 80
 
 
-def terminal(found: Comparison, most: int) -> RenderableType:
+def terminal(comparison: Comparison, most: int) -> RenderableType:
     """The pairs, what they come to, and the queries behind them."""
     from rich.console import Group
     from rich.text import Text
 
-    told = sum(pair.p_holm <= ALPHA for pair in found.pairs)
+    different = sum(pair.p_holm <= ALPHA for pair in comparison.pairs)
     parts: list[RenderableType] = [
-        pairs_table(found.pairs, found.measure, found.means),
-        Text(f"{told} of {len(found.pairs)} pairs differ significantly over {len(found.queries)} queries (Holm, 5%)."),
+        pairs_table(comparison.pairs, comparison.measure, comparison.means),
+        Text(
+            f"{different} of {len(comparison.pairs)} pairs differ significantly over {len(comparison.queries)} queries "
+            "(Holm, 5%)."
+        ),
     ]
-    for pair in _listed(found) if most else ():
-        changes = found.changed_most(pair, most)
+    for pair in _listed(comparison) if most else ():
+        changes = comparison.changed_most(pair, most)
         parts += [Text(""), Text(f"{pair.a} − {pair.b}: " + ("changed most" if changes else "no query differs"))]
         parts += [
             Text(
@@ -41,12 +44,12 @@ def terminal(found: Comparison, most: int) -> RenderableType:
     return Group(*parts)
 
 
-def _listed(found: Comparison) -> list[Pair]:
-    if len(found.pairs) <= FEW_PAIRS:
-        return list(found.pairs)
-    means = found.means
+def _listed(comparison: Comparison) -> list[Pair]:
+    if len(comparison.pairs) <= FEW_PAIRS:
+        return list(comparison.pairs)
+    means = comparison.means
     best = max(means, key=lambda label: means[label])
-    return [pair for pair in found.pairs if best in (pair.a, pair.b)]
+    return [pair for pair in comparison.pairs if best in (pair.a, pair.b)]
 
 
 def _short(text: str) -> str:
@@ -54,22 +57,22 @@ def _short(text: str) -> str:
     return line if len(line) <= TEXT_WIDTH else line[: TEXT_WIDTH - 1] + "…"
 
 
-def as_json(found: Comparison, most: int) -> str:
-    """Everything that was worked out."""
+def as_json(comparison: Comparison, most: int) -> str:
+    """The pairs with the queries behind them, unrounded."""
     content = {
-        "measure": str(found.measure),
-        "queries": len(found.queries),
-        "means": found.means,
+        "measure": str(comparison.measure),
+        "queries": len(comparison.queries),
+        "means": comparison.means,
         "pairs": [
-            {**msgspec.to_builtins(pair), "changed_most": [c._asdict() for c in found.changed_most(pair, most)]}
-            for pair in found.pairs
+            {**msgspec.to_builtins(pair), "changed_most": [c._asdict() for c in comparison.changed_most(pair, most)]}
+            for pair in comparison.pairs
         ],
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
 
 
 def gate_lines(gate: Gate) -> RenderableType:
-    """One line a contender, and the verdict."""
+    """A line for each contender, and the verdict."""
     from rich.console import Group
     from rich.text import Text
 

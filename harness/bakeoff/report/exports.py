@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from bakeoff.core.markdown import inert, markdown_table, section_lines
-from bakeoff.report.matrix import LEGEND, Cell, advice, headline, heads, made, notes, table
+from bakeoff.report.matrix import LEGEND, Cell, matrix
+from bakeoff.report.notes import advice, headline, notes, when_and_where
 from bakeoff.results.schema import Summary
-from bakeoff.results.tables import matrix_table, ordered_rows
+from bakeoff.results.tables import matrix_table
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -21,43 +23,37 @@ _LATEX = {
 }  # fmt: skip
 
 
-def exports(summary: Summary) -> dict[str, str | bytes]:
-    """Every export by its file name."""
-    return {
-        "matrix.md": markdown(summary),
-        "matrix.tex": latex(summary),
-        "matrix.csv": csv_text(summary),
-        "matrix.json": json_bytes(summary),
-    }
-
-
 def markdown(summary: Summary) -> str:
     """`matrix.md`."""
+    content = matrix(summary)
     lines = [f"# {inert(headline(summary))}", "", *(f"- {inert(line)}" for line in summary.verdict.sentences), ""]
-    lines += markdown_table(heads(summary), [[cell.text for cell in cells] for cells in table(summary)], figures_from=2)
+    lines += markdown_table(
+        [column.head for column in content.columns],
+        [line.texts(content.columns) for line in content.lines],
+        figures=[place for place, column in enumerate(content.columns) if not column.is_text],
+    )
     lines += ["", LEGEND, "", *(f"- {inert(line)}" for line in advice(summary))]
-    lines += ["", *(f"- {inert(note)}" for note in notes(summary)), ""]
+    lines += ["", *(f"- {inert(note.sentence)}" for note in notes(summary)), ""]
     for section in summary.sections:
         lines += section_lines(section.title, section.head, section.rows, section.notes)
-    return "\n".join([*lines, inert(made(summary))]) + "\n"
+    return "\n".join([*lines, inert(when_and_where(summary))]) + "\n"
 
 
 def latex(summary: Summary) -> str:
     """`matrix.tex`: a booktabs table to \\input; the best in bold, ties in italics."""
-    names = heads(summary)
+    content = matrix(summary)
     lines = [
         r"% needs \usepackage{booktabs,amssymb}",
-        rf"\begin{{tabular}}{{ll{'r' * (len(names) - 2)}}}",
+        rf"\begin{{tabular}}{{{''.join('l' if column.is_text else 'r' for column in content.columns)}}}",
         r"\toprule",
-        " & ".join(_tex(name) for name in names) + r" \\",
+        " & ".join(_tex(column.head) for column in content.columns) + r" \\",
         r"\midrule",
     ]
-    for row, cells in zip(ordered_rows(summary), table(summary), strict=True):
-        if row.not_run is not None:
-            reason = rf"\multicolumn{{{len(names) - 2}}}{{l}}{{{_tex(cells[2].text)}}}"
-            lines.append(f"{_tex(cells[0].text)} & {_tex(cells[1].text)} & {reason} " + r"\\")
-        else:
-            lines.append(" & ".join(map(_tex_cell, cells)) + r" \\")
+    for line in content.lines:
+        cells = [_tex_cell(line.cells[column.key]) for column in content.columns if column.key in line.cells]
+        if line.reason:
+            cells.append(rf"\multicolumn{{{len(content.columns) - len(cells)}}}{{l}}{{{_tex(line.reason)}}}")
+        lines.append(" & ".join(cells) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
@@ -67,7 +63,7 @@ def _tex_cell(cell: Cell) -> str:
 
 
 def _tex(text: str) -> str:
-    return re.sub(r"[\\&%$#_{}~^★≈✓✗–×≥<>]", lambda found: _LATEX[found[0]], " ".join(text.split()))
+    return re.sub(r"[\\&%$#_{}~^★≈✓✗–×≥<>]", lambda special: _LATEX[special[0]], " ".join(text.split()))
 
 
 def csv_text(summary: Summary) -> str:
@@ -98,3 +94,11 @@ def json_bytes(summary: Summary) -> bytes:
         "rows": matrix_table(summary),
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+
+
+EXPORTS: Mapping[str, Callable[[Summary], str | bytes]] = {
+    "matrix.md": markdown,
+    "matrix.tex": latex,
+    "matrix.csv": csv_text,
+    "matrix.json": json_bytes,
+}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from html import escape
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from bakeoff.core.files import write_atomic
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report import charts as drawing
-from bakeoff.report.charts import Chart, colour_of, inline
-from bakeoff.report.frame import document, figures
+from bakeoff.report.charts import Chart, colour_of, guarded, inline
+from bakeoff.report.frame import document
 from bakeoff.report.theme import SERIES, var
 from bakeoff.results.recommend import listed
 from bakeoff.results.schema import Row, Summary
@@ -31,10 +34,10 @@ def ordered(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def changes(before: Summary, after: Summary) -> list[str]:
-    """What is not the same as last time, where it moves the figures: the task, models, the deciding measure."""
-    found = []
+    """What differs from last time and moves the figures: the task, models, the deciding measure."""
+    differences = []
     if before.task.fingerprint != after.task.fingerprint:
-        found.append(
+        differences.append(
             f"task changed ({before.task.documents} → {after.task.documents} documents, "
             f"{before.task.queries} → {after.task.queries} queries)"
         )
@@ -43,10 +46,10 @@ def changes(before: Summary, after: Summary) -> list[str]:
     for row in after.ran:
         if row.label in then and then[row.label] != _model(row):
             models.setdefault((then[row.label], _model(row)), []).append(row.label)
-    found += [f"model of {listed(labels)} changed ({old} → {new})" for (old, new), labels in models.items()]
+    differences += [f"model of {listed(labels)} changed ({old} → {new})" for (old, new), labels in models.items()]
     if before.verdict.measure != after.verdict.measure:
-        found.append(f"{before.verdict.measure} → {after.verdict.measure} decides")
-    return found
+        differences.append(f"{before.verdict.measure} → {after.verdict.measure} decides")
+    return differences
 
 
 def _model(row: Row) -> str:
@@ -56,18 +59,18 @@ def _model(row: Row) -> str:
 def sentences(entries: Sequence[Entry]) -> list[str]:
     """What a reader must know before looking at the lines."""
     first, last = entries[0].summary, entries[-1].summary
-    told = [f"{len(entries)} results, from {first.started[:10]} to {last.started[:10]}."]
+    said = [f"{len(entries)} results, from {first.started[:10]} to {last.started[:10]}."]
     if last.verdict.best is not None:
         best = next(row for row in last.ran if row.label == last.verdict.best)
         value = best.measures[last.verdict.measure].mean
-        told.append(
+        said.append(
             f"The latest: {best.label} has the highest {Measure.parse(last.verdict.measure).label}: {value:.3f}."
         )
-        told += _moved(entries, best.label, value)
+        said += _moved(entries, best.label, value)
     tasks = len({entry.summary.task.fingerprint for entry in entries})
     if tasks > 1:
-        told.append(f"There are {tasks} different tasks among them; figures under different tasks can't be compared.")
-    return told
+        said.append(f"There are {tasks} different tasks among them; figures under different tasks can't be compared.")
+    return said
 
 
 def _moved(entries: Sequence[Entry], label: str, value: float) -> list[str]:
@@ -88,16 +91,30 @@ def page(entries: Sequence[Entry], made: Sequence[Chart] | None = None) -> str:
     entries = ordered(entries)
     if made is None:
         made = charts(entries) if drawing.available() else []
-    first, *rest = sentences(entries) if entries else ["There is no result here yet: bakeoff run makes one."]
-    prose = "".join(f"<p>{escape(sentence)}</p>" for sentence in rest)
-    body = (
-        '<main><header><div><h1>Bakeoff · history</h1></div></header><section id="verdict" aria-label="Summary">'
-        f'<p class="lead">{escape(first)}</p><div class="prose">{prose}</div></section>'
-        + (_chart_section(entries, made) if entries else "")
-        + (f'<section id="results"><h2>Results</h2>{_table(entries)}</section>' if entries else "")
-        + "</main>"
+    content = {
+        "sentences": sentences(entries) if entries else ["There is no result here yet: bakeoff run makes one."],
+        "palette": _palette(entries),
+        "measures": {name: Measure.parse(name).label for name in measures(entries)} if entries else {},
+        "results": _lines(entries),
+    }
+    return document(
+        "history.html", content, {"rows": [], "pairs": [], "queries": [], "limits": [], "contenders": []}, made
     )
-    return document("Bakeoff: history", body, {"rows": [], "pairs": [], "queries": []}, made)
+
+
+def render(entries: Sequence[Entry], target: Path, *, pictures: bool) -> list[str]:
+    """Writes the page, and the chart as a picture beside it; a sentence for everything that could not be made."""
+    made = charts(entries) if drawing.available() else []
+    problems = [chart.failure for chart in made if chart.failure]
+    if not drawing.available():
+        problems.append(drawing.MISSING)
+    if pictures:
+        files, failures = drawing.pictures(made)
+        problems += failures
+        for name, content in files.items():
+            write_atomic(target.parent / name, content)
+    write_atomic(target, page(entries, made))
+    return problems
 
 
 def measures(entries: Sequence[Entry]) -> list[str]:
@@ -110,13 +127,15 @@ def measures(entries: Sequence[Entry]) -> list[str]:
     )
 
 
-def _labels(entries: Sequence[Entry]) -> list[str]:
-    return list(dict.fromkeys(row.label for entry in reversed(entries) for row in entry.summary.ran))
+def _palette(entries: Sequence[Entry]) -> dict[str, str]:
+    """A colour for each contender, those of the latest result first."""
+    labels = dict.fromkeys(row.label for entry in reversed(entries) for row in entry.summary.ran)
+    return {label: f"c{place % SERIES}" for place, label in enumerate(labels)}
 
 
 def points(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """One record for each result, contender and measure. A line ends where the task or the model changes."""
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     segment: dict[str, int] = {}
     known: dict[str, tuple[str, str]] = {}
     for place, entry in enumerate(entries):
@@ -129,13 +148,13 @@ def points(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             for name in measures(entries):
                 if name in row.measures:
                     value = row.measures[name]
-                    found.append(
+                    records.append(
                         {"place": place, "when": _when(summary), "result": entry.name, "model": row.label,
                          "uses": _model(row), "measure": name, "mean": round(value.mean, 5), "low": value.low,
                          "high": value.high, "segment": f"{row.label} {segment[row.label]}",
                          "changed": before[1] != state[1]}
                     )  # fmt: skip
-    return found
+    return records
 
 
 def _when(summary: Summary) -> str:
@@ -148,18 +167,24 @@ def _short_dates(entries: Sequence[Entry]) -> list[str]:
     return days if len(set(days)) == len(days) else [_when(entry.summary)[5:] for entry in entries]
 
 
+TITLE = "Each measure over time"
+
+
 def charts(entries: Sequence[Entry]) -> list[Chart]:
     """The lines of every contender; the page's list chooses the measure."""
-    import altair as alt
-
     entries = ordered(entries)
     if not any(entry.summary.ran for entry in entries):
         return []
+    return [guarded("history", TITLE, lambda: _over_time(entries))]
+
+
+def _over_time(entries: Sequence[Entry]) -> Chart:
+    import altair as alt
+
     names = _short_dates(entries)
-    palette = {label: f"c{place % SERIES}" for place, label in enumerate(_labels(entries))}
-    colour = colour_of(palette)
-    x = alt.X("place:O", title=None, axis=alt.Axis(labelExpr=f"{names!r}[datum.value]", labelAngle=0, labelOverlap=True,
-                                                   grid=False))  # fmt: skip
+    colour = colour_of(_palette(entries))
+    date = f"{json.dumps(names)}[datum.value]"
+    x = alt.X("place:O", title=None, axis=alt.Axis(labelExpr=date, labelAngle=0, labelOverlap=True, grid=False))
     y = alt.Y("mean:Q", title=None, scale=alt.Scale(zero=False, nice=True, padding=12), axis=alt.Axis(tickCount=6))
     tip = ["result:N", alt.Tooltip("model:N", title="contender"), alt.Tooltip("uses:N", title="model"), "measure:N",
            alt.Tooltip("mean:Q", format=".3f"), alt.Tooltip("low:Q", format=".3f"),
@@ -197,51 +222,42 @@ def charts(entries: Sequence[Entry]) -> list[Chart]:
         "A ring is a change of model under the same name."
     )
     chart = alt.layer(*layers).add_params(chosen).properties(height=380)
-    return [Chart("history", "Each measure over time", caption, [chart])]
+    return Chart("history", TITLE, caption, [chart])
 
 
-def _chart_section(entries: Sequence[Entry], made: Sequence[Chart]) -> str:
-    options = "".join(
-        f'<option value="{escape(name)}">{escape(Measure.parse(name).label)}</option>' for name in measures(entries)
-    )
-    chooser = f'<div class="tools"><label>Measure <select id="history-measure">{options}</select></label></div>'
-    swatches = "".join(
-        f'<li><i class="dot" style="background:var(--c{place % SERIES})"></i>{escape(label)}</li>'
-        for place, label in enumerate(_labels(entries))
-    )
-    legend = f'<ul class="swatches stores">{swatches}</ul>' if made else ""
-    return f'<section id="charts"><h2>Charts</h2>{legend}{figures(made, {"history": chooser})}</section>'
+@dataclass(frozen=True, slots=True)
+class ResultLine:
+    """A result in the table of the page."""
+
+    name: str
+    link: str
+    when: str
+    task: str
+    best: str
+    measure: str
+    ties: str
+    changes: str
 
 
-def _table(entries: Sequence[Entry]) -> str:
+def _lines(entries: Sequence[Entry]) -> list[ResultLine]:
     """The newest first, with what changed since the one before."""
-    rows = []
-    for place in range(len(entries) - 1, -1, -1):
-        entry, summary = entries[place], entries[place].summary
-        best = summary.verdict.best
-        value = ""
-        if best is not None:
-            row = next(row for row in summary.ran if row.label == best)
-            value = f"{Measure.parse(summary.verdict.measure).label} {row.measures[summary.verdict.measure].mean:.3f}"
-        ties = [label for label in summary.verdict.tie_group if label != best]
-        what = "; ".join(changes(entries[place - 1].summary, summary)) if place else ""
-        cells = (
-            f"{summary.task.name}: {summary.task.documents} documents, {summary.task.queries} queries",
-            best or "none ran",
-            value,
-            listed(ties) if ties else "–",
-            what or "–",
-        )
-        name = escape(entry.name)
-        head = f'<a href="{escape(entry.link)}">{name}</a>' if entry.link else name
-        rows.append(
-            f'<tr><th scope="row">{head}<small>{escape(_when(summary))}</small></th>'
-            + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-            + "</tr>"
-        )
-    heads = ("Result", "Task", "Best", "Measure", "Can't be told from it", "Changed since the one before")
-    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
-    return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="Results"><table class="plain results">'
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    before = [None, *(entry.summary for entry in entries)]
+    return [_line(entry, previous) for entry, previous in zip(entries, before, strict=False)][::-1]
+
+
+def _line(entry: Entry, before: Summary | None) -> ResultLine:
+    summary, best, value = entry.summary, entry.summary.verdict.best, ""
+    if best is not None:
+        row = next(row for row in summary.ran if row.label == best)
+        value = f"{Measure.parse(summary.verdict.measure).label} {row.measures[summary.verdict.measure].mean:.3f}"
+    ties = [label for label in summary.verdict.tie_group if label != best]
+    return ResultLine(
+        name=entry.name,
+        link=entry.link,
+        when=_when(summary),
+        task=f"{summary.task.name}: {summary.task.documents} documents, {summary.task.queries} queries",
+        best=best or "none ran",
+        measure=value,
+        ties=listed(ties) if ties else "–",
+        changes=("; ".join(changes(before, summary)) if before else "") or "–",
     )

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from xml.etree import ElementTree
 
+from bakeoff.report.clean import xml_text
 from bakeoff.results.gate import Gate
-
-# What XML 1.0 has no way to write.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(gate: Gate) -> str:
@@ -16,7 +13,7 @@ def junit(gate: Gate) -> str:
     failures = sum(check.failed for check in gate.checks)
     suite = ElementTree.Element(
         "testsuite",
-        name=_clean(f"bakeoff gate {gate.measure}"),
+        name=xml_text(f"bakeoff gate {gate.measure}"),
         tests=str(len(gate.checks) + len(gate.refused)),
         failures=str(failures),
         errors=str(len(gate.refused)),
@@ -25,15 +22,15 @@ def junit(gate: Gate) -> str:
     for check in gate.checks:
         case = _case(suite, gate, check.contender)
         if check.failed:
-            ElementTree.SubElement(case, "failure", message=_clean(check.reason), type="drop")
+            ElementTree.SubElement(case, "failure", message=xml_text(check.reason), type="drop")
         pair = check.pair
-        ElementTree.SubElement(case, "system-out").text = _clean(
+        ElementTree.SubElement(case, "system-out").text = xml_text(
             f"{gate.measure} {check.before:.6f} -> {check.after:.6f}, difference {pair.difference:+.6f} "
             f"[{pair.low:+.6f}, {pair.high:+.6f}], p = {pair.p:.6g}, p (Holm) = {pair.p_holm:.6g}: {check.reason}"
         )
     for reason in gate.refused:
         case = _case(suite, gate, "comparable")
-        ElementTree.SubElement(case, "error", message=_clean(reason), type="not comparable")
+        ElementTree.SubElement(case, "error", message=xml_text(reason), type="not comparable")
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
@@ -42,9 +39,5 @@ def junit(gate: Gate) -> str:
 
 def _case(suite: ElementTree.Element, gate: Gate, name: str) -> ElementTree.Element:
     return ElementTree.SubElement(
-        suite, "testcase", classname=_clean(f"bakeoff.{gate.task}"), name=_clean(name), time="0"
+        suite, "testcase", classname=xml_text(f"bakeoff.{gate.task}"), name=xml_text(name), time="0"
     )
-
-
-def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("�", text)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from bakeoff.evaluation.measures import Measure
-from bakeoff.results.recommend import MEGABYTE, dollars
-from bakeoff.results.schema import Loss, Row, Section, Summary
-from bakeoff.results.tables import columns, ordered_rows
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from bakeoff.results.columns import MODEL, STORE, Column, Quantity, columns
+from bakeoff.results.recommend import dollars
+from bakeoff.results.schema import Row, Summary
+from bakeoff.results.tables import ordered_rows
 
 BEST, TIED, DOUBT, MET, MISSED = "★", "≈", "?", "✓", "✗"
-LEGEND = (
-    f"{BEST} best   {TIED} can't be told from the best (paired randomisation test, Holm, 5%)   "
-    f"{MET} {MISSED} target met, missed   {DOUBT} timing can't be trusted, see below"
+KEYS = (
+    f"{BEST} best",
+    f"{TIED} can't be told from the best (paired randomisation test, Holm, 5%)",
+    f"{MET} {MISSED} target met, missed",
+    f"{DOUBT} timing can't be trusted, see below",
 )
-STYLES = {"name": "bold", "scale": "italic", "best": "bold green", "tied": "green", "doubt": "yellow", "lost": "dim"}
+LEGEND = "   ".join(KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,39 +50,52 @@ class Cell:
         return " ".join(part for part in (self.figure, self.interval, self.marks) if part)
 
 
-def heads(summary: Summary) -> list[str]:
-    """The columns, in the order of the decision: who, how good, how fast, how dear, how large."""
-    labels = [Measure.parse(measure).label for measure in columns(summary)]
-    labels = [f"{label} [95%]" if measure == summary.verdict.measure else label
-              for label, measure in zip(labels, columns(summary), strict=True)]  # fmt: skip
-    return [
-        "Model",
-        "Store",
-        *labels,
-        "embed p50 ms",
-        "search p50 ms",
-        "total p95 ms",
-        "cost",
-        "per M docs",
-        "index MB",
-    ]
+UNKNOWN = Cell("–", "empty")
 
 
-def table(summary: Summary) -> list[list[Cell]]:
-    """One list of cells for each of the ordered rows."""
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the matrix: cells by the key of their column; one that did not run has a reason instead of figures."""
+
+    row: Row
+    cells: Mapping[str, Cell] = field(default_factory=dict)
+    reason: str = ""
+    in_tie_group: bool = False
+
+    @property
+    def type(self) -> str:
+        """`ran`, `scale` (the oracle and the random order) or `lost`."""
+        return "lost" if self.reason else "scale" if self.row.kind == "baseline" else "ran"
+
+    @property
+    def search_text(self) -> str:
+        """What the page's filter looks into."""
+        row = self.row
+        return " ".join((row.label, row.provider, row.model, row.store)).lower()
+
+    def texts(self, heads: Sequence[Column]) -> list[str]:
+        """One text for each column; a reason takes the place of the first figure."""
+        rest = iter([self.reason])
+        return [self.cells[column.key].text if column.key in self.cells else next(rest, "") for column in heads]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Columns and lines, from which every report is made."""
+
+    columns: tuple[Column, ...]
+    lines: tuple[Line, ...]
+
+
+def matrix(summary: Summary) -> Matrix:
+    """The matrix of a result."""
+    heads = columns(summary)
     best = {
-        measure: max((round(row.measures[measure].mean, 12) for row in summary.ran), default=0.0)
-        for measure in columns(summary)
+        column.key: max((round(column.value(row) or 0.0, 12) for row in summary.ran), default=0.0)
+        for column in heads
+        if column.quantity is Quantity.MEASURE
     }
-    return [
-        _lost(row, summary) if row.not_run is not None else _cells(row, summary, best) for row in ordered_rows(summary)
-    ]
-
-
-def _cells(row: Row, summary: Summary, best: dict[str, float]) -> list[Cell]:
-    name = Cell(short_name(row), "scale" if row.kind == "baseline" else "name")
-    measures = [_measure(row, measure, summary, best[measure]) for measure in columns(summary)]
-    return [name, Cell(row.store or "–"), *measures, *_latency(row), *_cost(row), _index(row)]
+    return Matrix(tuple(heads), tuple(_line(row, summary, heads, best) for row in ordered_rows(summary)))
 
 
 def short_name(row: Row) -> str:
@@ -91,7 +103,35 @@ def short_name(row: Row) -> str:
     return row.label.removesuffix(f"+{row.store}")
 
 
-def _measure(row: Row, measure: str, summary: Summary, best: float) -> Cell:
+def _line(row: Row, summary: Summary, heads: Sequence[Column], best: Mapping[str, float]) -> Line:
+    if row.not_run is not None:
+        texts = {MODEL.key: Cell(short_name(row), "lost"), STORE.key: Cell(row.store or "–", "lost")}
+        return Line(row, texts, f"not run: {row.not_run}")
+    cells = {
+        MODEL.key: Cell(short_name(row), "scale" if row.kind == "baseline" else "name"),
+        STORE.key: Cell(row.store or "–"),
+    }
+    tied = False
+    for column in heads:
+        match column.quantity:
+            case Quantity.MEASURE:
+                cell = _measure(row, column, summary, best[column.key])
+                tied |= column.decides and cell.state in ("best", "tied")
+            case Quantity.TIME:
+                cell = _time(row, column)
+            case Quantity.MONEY:
+                cell = _money(row, column)
+            case Quantity.SIZE:
+                size = column.value(row)
+                cell = UNKNOWN if size is None else Cell(f"{size:.2f}", value=size)
+            case Quantity.TEXT:
+                continue
+        cells[column.key] = cell
+    return Line(row, cells, in_tie_group=tied)
+
+
+def _measure(row: Row, column: Column, summary: Summary, best: float) -> Cell:
+    measure = column.key
     value = row.measures[measure]
     interval = ""
     if value.low is not None and value.high is not None:
@@ -103,158 +143,32 @@ def _measure(row: Row, measure: str, summary: Summary, best: float) -> Cell:
         state, marks = "tied", [TIED]
     if measure in row.targets:
         marks.append(MET if row.targets[measure] else MISSED)
-    scale = {each.label: each.measures[measure].mean for each in summary.rows if each.kind == "baseline"}
+    scale = {other.label: other.measures[measure].mean for other in summary.rows if other.kind == "baseline"}
+    floor, ceiling, target = scale.get("random"), scale.get("oracle"), summary.task.targets.get(measure)
     return Cell(
         f"{value.mean:.3f}",
         state,
-        interval if measure == summary.verdict.measure else "",
+        interval if column.decides else "",
         " ".join(marks),
         value.mean,
-        Bar(
-            value.mean,
-            value.low,
-            value.high,
-            scale.get("random"),
-            scale.get("oracle"),
-            summary.task.targets.get(measure),
-        ),
+        Bar(value.mean, value.low, value.high, floor, ceiling, target),
         interval,
     )
 
 
-def _latency(row: Row) -> list[Cell]:
-    if row.latency is None:
-        return [Cell("–")] * 3
-    mark, why = (DOUBT, "; ".join(row.latency.doubts)) if row.latency.doubts else ("", "")
-    cells = []
-    for figure, n in (
-        (row.latency.embed.p50, row.latency.embed.n),
-        (row.latency.search.p50, row.latency.search.n),
-        (row.latency.total.p95, row.latency.total.n),
-    ):
-        if figure is None:
-            cells.append(Cell("–", hint=f"{n} samples are too few" if n else ""))
-        else:
-            cells.append(Cell(f"{figure:.2f}", "doubt" if mark else "", "", mark, figure, hint=why or f"{n} samples"))
-    return cells
+def _time(row: Row, column: Column) -> Cell:
+    figure, samples = column.value(row), column.samples(row)
+    if figure is None:
+        return Cell("–", "empty", hint=f"{samples} samples are too few" if samples else "")
+    doubts = "; ".join(row.latency.doubts) if row.latency else ""
+    if doubts:
+        return Cell(f"{figure:.2f}", "doubt", marks=DOUBT, value=figure, hint=doubts)
+    return Cell(f"{figure:.2f}", value=figure, hint=f"{samples} samples")
 
 
-def _cost(row: Row) -> list[Cell]:
-    """What this run's vectors cost, and what a million documents would."""
+def _money(row: Row, column: Column) -> Cell:
     if row.cost is None:
-        return [Cell("–")] * 2
-    about = "~" if row.cost.tokens_estimated else ""
-    return [
-        Cell("unknown" if usd is None else f"{about if usd else ''}{dollars(usd)}", value=usd, hint=row.cost.price)
-        for usd in (row.cost.usd, row.cost.usd_per_million_documents)
-    ]
-
-
-def _index(row: Row) -> Cell:
-    if row.index_bytes is None:
-        return Cell("–")
-    return Cell(f"{row.index_bytes / MEGABYTE:.2f}", value=row.index_bytes / MEGABYTE)
-
-
-def _lost(row: Row, summary: Summary) -> list[Cell]:
-    reason = Cell(f"not run: {row.not_run}", "lost")
-    return [
-        Cell(short_name(row), "lost"),
-        Cell(row.store or "–", "lost"),
-        reason,
-        *[Cell("")] * (len(heads(summary)) - 3),
-    ]
-
-
-def notes(summary: Summary) -> list[str]:
-    """What must be read with the figures: warnings, doubts about timings, stability."""
-    found = list(summary.warnings)
-    reasons: dict[str, list[str]] = {}
-    lost: dict[str, list[str]] = {}
-    for row in summary.rows:
-        found += [f"{row.label}: {warning}" for warning in row.warnings]
-        for doubt in row.latency.doubts if row.latency else []:
-            reasons.setdefault(doubt, []).append(row.label)
-        if row.loss is not None:
-            lost.setdefault(_lost_to_the_index(row.loss), []).append(row.label)
-    found += [f"{', '.join(labels)}: {loss}" for loss, labels in lost.items()]
-    found += [f"{DOUBT} {_who(labels, summary)}: {doubt}" for doubt, labels in reasons.items()]
-    if any(row.stable for row in summary.rows) and not any(row.stable is False for row in summary.rows):
-        found.append(f"Stable: all {summary.lineup['rounds']} rounds ranked identically.")
-    return found
-
-
-def _lost_to_the_index(loss: Loss) -> str:
-    lost = round(loss.ndcg_lost, 3) + 0.0  # no minus before a zero
-    return (
-        f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, of which the index lost {lost:.3f}; "
-        f"recall@10 against exact search {loss.recall:.3f}"
-        + (f"; {loss.short} queries got shorter lists than there were documents for" if loss.short else "")
-    )
-
-
-def _who(labels: list[str], summary: Summary) -> str:
-    timed = [row for row in summary.rows if row.latency is not None]
-    return "all rows" if len(labels) == len(timed) > 1 else ", ".join(labels)
-
-
-def headline(summary: Summary) -> str:
-    """What was asked of whom."""
-    task = summary.task
-    return (
-        f"{summary.name}: task {task.name} ({task.documents} documents, {task.queries} queries), "
-        f"top {summary.lineup['depth']}, {summary.lineup['rounds']} rounds"
-    )
-
-
-def advice(summary: Summary) -> list[str]:
-    """The recommendations by use, a line each."""
-    return [f"{each.use}: {each.label or 'none'}. {each.why}" for each in summary.verdict.recommendations]
-
-
-def made(summary: Summary) -> str:
-    """When and where, in one sentence."""
-    machine = summary.machine
-    return (
-        f"Made {summary.started} on {machine.cpu} ({machine.cores} cores, load {machine.load_before} before and "
-        f"{machine.load_after} after), Python {machine.python}; task fingerprint {summary.task.fingerprint}."
-    )
-
-
-def terminal(summary: Summary) -> RenderableType:
-    """The verdict and the matrix for a terminal."""
-    from rich.console import Group
-    from rich.text import Text
-
-    from bakeoff.report.console import grid
-
-    matrix = grid(*(head if place < 2 else f">{head}" for place, head in enumerate(heads(summary))))
-    lost: list[RenderableType] = []  # a reason may be long: it stands below, so that it does not widen a column
-    for row, cells in zip(ordered_rows(summary), table(summary), strict=True):
-        if row.ran or row.kind == "baseline":
-            matrix.add_row(*(Text(cell.text, style=STYLES.get(cell.state, "")) for cell in cells))
-        else:
-            lost.append(Text(f"{row.label} {cells[2].text}", style=STYLES["lost"]))
-    parts: list[RenderableType] = [Text(headline(summary), style="bold"), matrix, *lost]
-    parts += [Text(LEGEND, style="dim"), Text("")]
-    parts += [Text(sentence) for sentence in summary.verdict.sentences]
-    parts += [Text(""), *(Text(line) for line in advice(summary)), Text("")]
-    parts += [Text(note, style="yellow" if note.startswith(DOUBT) else "dim") for note in notes(summary)]
-    for section in summary.sections:
-        parts += [Text(""), _section_grid(section), *(Text(note, style="dim") for note in section.notes)]
-    return Group(*parts)
-
-
-def _section_grid(section: Section) -> RenderableType:
-    from rich.console import Group
-    from rich.text import Text
-
-    from bakeoff.report.console import grid
-
-    title = Text(section.title, style="bold")
-    if not section.head:
-        return title
-    table = grid(*(head if place == 0 else f">{head}" for place, head in enumerate(section.head)))
-    for cells in section.rows:
-        table.add_row(*map(Text, cells))
-    return Group(title, table)
+        return UNKNOWN
+    usd = column.value(row)
+    about = "~" if row.cost.tokens_estimated and usd else ""
+    return Cell("unknown" if usd is None else f"{about}{dollars(usd)}", value=usd, hint=row.cost.price)

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.recommend import index_mb, p95, price
+from bakeoff.results.columns import INDEX, PER_MILLION, TOTAL, Column
 from bakeoff.results.schema import Detailed, QueryInfo, Summary
 from bakeoff.statistics.constants import ALPHA
 
 SHOWN = 10  # places of each ranking that a query shows
-MISSED = 20  # relevant documents whose places are told
+MISSED = 20  # relevant documents whose places are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A column that a reader can set a limit on, and its unit before or after the field."""
+
+    key: str
+    name: str
+    column: Column
+    before: str = ""
+    after: str = ""
+
+
+LIMITS = (
+    Limit("p95", "Latency, p95", TOTAL, after="ms"),
+    Limit("cost", "Cost, a million documents", PER_MILLION, before="$"),
+    Limit("index", "Memory, the index", INDEX, after="MB"),
+)
 
 
 def payload(summary: Summary, detailed: Detailed) -> dict[str, Any]:
@@ -24,6 +41,7 @@ def payload(summary: Summary, detailed: Detailed) -> dict[str, Any]:
         "rows": _rows(summary),
         "pairs": _pairs(summary),
         "alpha": ALPHA,
+        "limits": [limit.key for limit in LIMITS],
     } | _queries(summary, detailed, measure)
 
 
@@ -33,24 +51,31 @@ def _rows(summary: Summary) -> list[dict[str, Any]]:
         {
             "label": row.label,
             "mean": row.measures[summary.verdict.measure].mean,
-            "p95": p95(row),
-            "cost": price(row),
-            "index": index_mb(row),
+            **{limit.key: limit.column.value(row) for limit in LIMITS},
             "local": row.local,
         }
         for row in summary.ran
     ]
 
 
-def _pairs(summary: Summary) -> list[list[Any]]:
+def _pairs(summary: Summary) -> list[dict[str, Any]]:
     return [
-        [pair.a, pair.b, *(_short(value) for value in (pair.difference, pair.low, pair.high, pair.p_holm)),
-         pair.wins, pair.ties, pair.losses]
+        {
+            "a": pair.a,
+            "b": pair.b,
+            "difference": _rounded(pair.difference),
+            "low": _rounded(pair.low),
+            "high": _rounded(pair.high),
+            "p": _rounded(pair.p_holm),
+            "wins": pair.wins,
+            "ties": pair.ties,
+            "losses": pair.losses,
+        }
         for pair in summary.verdict.pairs
-    ]  # fmt: skip
+    ]
 
 
-def _short(value: float) -> float:
+def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
 
 
@@ -79,7 +104,7 @@ def _queries(summary: Summary, detailed: Detailed, measure: Measure) -> dict[str
                 "top": [[number(document) for document in answer.ids[:depth]] if answer else [] for answer in answers],
                 "grades": [answer.grades[:depth] if answer else [] for answer in answers],
                 "wanted": [
-                    [number(document), info.grades[document], [found.get(document, 0) for found in places]]
+                    [number(document), info.grades[document], [ranked.get(document, 0) for ranked in places]]
                     for document in wanted[:MISSED]
                 ],
                 "relevant": len(wanted),
@@ -98,11 +123,3 @@ def _wanted(info: QueryInfo, rel: int) -> list[str]:
     """The relevant documents, best grade first."""
     relevant = [document for document, grade in info.grades.items() if grade >= rel]
     return sorted(relevant, key=lambda document: (-info.grades[document], document))
-
-
-def embedded(content: Any) -> str:
-    """JSON that can stand inside a script element: nothing in it can end the element or begin a comment."""
-    text = msgspec.json.encode(content).decode()
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text

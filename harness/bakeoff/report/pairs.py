@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def pairs_table(pairs: Sequence[Pair], measure: Measure, means: Mapping[str, float]) -> Table:
-    """One row a pair; a difference that Holm's correction leaves significant stands out."""
+    """A row for each pair; a difference that Holm's correction leaves significant stands out."""
     from rich.text import Text
 
     from bakeoff.report.console import grid

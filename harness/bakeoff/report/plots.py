@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from bakeoff.evaluation.measures import FAMILIES, Measure
-from bakeoff.report.charts import Chart, colour_of, colours, few_ticks, inline, shape_of
+from bakeoff.report.charts import Chart, colour_of, colours, few_ticks, guarded, inline, shape_of
 from bakeoff.report.latency import latencies
 from bakeoff.report.matrix import short_name
 from bakeoff.report.theme import var
-from bakeoff.results.recommend import p95, price
+from bakeoff.results.columns import PER_MILLION, TOTAL, Column
 from bakeoff.results.schema import Detailed, Row, Summary
 
 if TYPE_CHECKING:
@@ -26,13 +27,14 @@ def charts(summary: Summary, detailed: Detailed) -> list[Chart]:
     if summary.verdict.best is None:
         return []
     palette = colours(summary)
+    by_category = f"{Measure.parse(summary.verdict.measure).label} by category"
     return [
-        _against(summary, palette, "quality-latency", "latency", p95, "p95, question to answer, in ms (log)", "log"),
-        _against(summary, palette, "quality-cost", "cost", price, "$ for a million documents", "symlog"),
-        _cuts(summary, palette),
-        _heat(summary, detailed),
-        _differences(summary, detailed),
-        latencies(summary, detailed, palette),
+        guarded("quality-latency", "Quality against latency", lambda: _against(summary, palette, LATENCY)),
+        guarded("quality-cost", "Quality against cost", lambda: _against(summary, palette, COST)),
+        guarded("measures-k", "Measures against k", lambda: _cuts(summary, palette)),
+        guarded("categories", by_category, lambda: _heat(summary, detailed)),
+        guarded("differences", "Query by query", lambda: _differences(summary, detailed)),
+        guarded("latency", "Latency", lambda: latencies(summary, detailed, palette)),
     ]
 
 
@@ -45,21 +47,30 @@ def pareto(points: Mapping[str, tuple[float, float]]) -> list[str]:
     return front
 
 
-def _against(
-    summary: Summary,
-    palette: Mapping[str, str],
-    key: str,
-    what: str,
-    figure: Callable[[Row], float | None],
-    axis: str,
-    scale: str,
-) -> Chart:
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Something that one wants less of, as the axis of a chart of quality."""
+
+    key: str
+    what: str
+    column: Column
+    axis: str
+    scale: Literal["log", "symlog"]
+    less: str
+
+
+LATENCY = Price("quality-latency", "latency", TOTAL, "p95, question to answer, in ms (log)", "log", "faster")
+COST = Price("quality-cost", "cost", PER_MILLION, "$ for a million documents", "symlog", "cheaper")
+
+
+def _against(summary: Summary, palette: Mapping[str, str], price: Price) -> Chart:
     """Quality against something that one wants less of."""
     import altair as alt
 
     measure, label = summary.verdict.measure, Measure.parse(summary.verdict.measure).label
+    key, what, axis, scale = price.key, price.what, price.axis, price.scale
     title = f"Quality against {what}"
-    figures = {row.label: figure(row) for row in summary.ran}
+    figures = {row.label: price.column.value(row) for row in summary.ran}
     means = {row.label: row.measures[measure].mean for row in summary.ran}
     known = {name: (value, means[name]) for name, value in figures.items() if value is not None}
     lacking = [name for name in figures if name not in known]
@@ -100,7 +111,7 @@ def _against(
     ]  # fmt: skip
     caption = (
         f"Up and to the left is better. The dashed line is the Pareto front: nothing is both better and "
-        f"{'faster' if what == 'latency' else 'cheaper'}. Bars are 95% intervals; the shape is the store.{rest}"
+        f"{price.less}. Bars are 95% intervals; the shape is the store.{rest}"
     )
     return Chart(key, title, caption, [alt.layer(*layers).properties(height=340)])
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from bakeoff.results.schema import Detailed, Row, Summary
+from bakeoff.results.schema import Cost, Detailed, Latency, Row, Summary
 
 Facts = list[tuple[str, str]]
 
@@ -15,24 +17,24 @@ def task_facts(summary: Summary, detailed: Detailed) -> Facts:
     task = summary.task
     grades = Counter(grade for query in detailed.queries.values() for grade in query.grades.values())
     relevant = [sum(grade >= task.rel for grade in query.grades.values()) for query in detailed.queries.values()]
-    found: Facts = [
+    facts: Facts = [
         ("Task", f"{task.name} ({task.kind}), fingerprint {task.fingerprint}"),
         ("Documents", f"{task.documents:,}" + (f", cut into {task.chunks:,}" if task.chunks != task.documents else "")),
         ("Queries", f"{task.queries:,}" + (f" in {len(task.categories)} categories" if task.categories else "")),
     ]
     if grades:
         shares = ", ".join(f"{count:,} of grade {grade}" for grade, count in sorted(grades.items(), reverse=True))
-        found.append(("Judgments", f"{sum(grades.values()):,}: {shares}; relevant from grade {task.rel} on"))
-        found.append(
+        facts.append(("Judgments", f"{sum(grades.values()):,}: {shares}; relevant from grade {task.rel} on"))
+        facts.append(
             ("Relevant per query", f"median {statistics.median(relevant):g}, {min(relevant)} to {max(relevant)}")
         )
     unjudged = {row.label: row.measures["judged@10"].mean for row in summary.ran if "judged@10" in row.measures}
     if unjudged:
         least = min(unjudged, key=lambda label: unjudged[label])
-        found.append(("Judged among the first 10", f"{unjudged[least]:.0%} or more (least: {least})"))
+        facts.append(("Judged among the first 10", f"{unjudged[least]:.0%} or more (least: {least})"))
     lost = ", ".join(task.without_relevant)
-    found.append(("Queries without a relevant document", lost or "none"))
-    return found
+    facts.append(("Queries without a relevant document", lost or "none"))
+    return facts
 
 
 def run_facts(summary: Summary) -> Facts:
@@ -50,28 +52,55 @@ def run_facts(summary: Summary) -> Facts:
     ]
 
 
-USE_HEADS = ("Contender", "Model", "Dimensions", "Build s", "Cold embed ms", "Cold search ms", "Samples", "Tokens",
-             "Requests", "Retries", "From cache", "Cut", "Price")  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a plain table's column; texts are set to the left, figures to the right."""
+
+    name: str
+    is_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Use(Head):
+    """A column of what each contender took, and how a row fills it."""
+
+    text: Callable[[Row], str] = str
+
+
+def _cost_column(name: str, figure: Callable[[Cost], int]) -> Use:
+    return Use(name, text=lambda row: _number(figure(row.cost) if row.cost else None))
+
+
+def _latency_column(name: str, figure: Callable[[Latency], float | None], form: str = ",") -> Use:
+    return Use(name, text=lambda row: _number(figure(row.latency) if row.latency else None, form))
+
+
+USE = (
+    Use("Contender", is_text=True, text=lambda row: row.label),
+    Use("Model", is_text=True, text=lambda row: row.model),
+    Use("Dimensions", text=lambda row: _number(row.dimensions)),
+    Use("Build s", text=lambda row: _number(row.build_seconds, ".3f")),
+    _latency_column("Cold embed ms", lambda latency: latency.cold_embed_ms, ".1f"),
+    _latency_column("Cold search ms", lambda latency: latency.cold_search_ms, ".1f"),
+    _latency_column("Samples", lambda latency: latency.search.n),
+    Use("Tokens", text=lambda row: _tokens(row.cost)),
+    _cost_column("Requests", lambda cost: cost.requests),
+    _cost_column("Retries", lambda cost: cost.retries),
+    _cost_column("From cache", lambda cost: cost.cached),
+    _cost_column("Cut", lambda cost: cost.truncated),
+    Use("Price", is_text=True, text=lambda row: (row.cost.price if row.cost else "") or "–"),
+)
 
 
 def use_table(summary: Summary) -> list[list[str]]:
     """For each contender what it took: build, cold calls, samples, tokens, requests, cache."""
-    return [[row.label, *_use(row)] for row in summary.ran]
+    return [[column.text(row) for column in USE] for row in summary.ran]
 
 
-def _use(row: Row) -> list[str]:
-    latency, cost = row.latency, row.cost
-    return [
-        row.model,
-        _number(row.dimensions),
-        _number(row.build_seconds, ".3f"),
-        _number(latency.cold_embed_ms if latency else None, ".1f"),
-        _number(latency.cold_search_ms if latency else None, ".1f"),
-        _number(latency.search.n if latency else None),
-        (("~" if cost.tokens_estimated else "") + f"{cost.tokens:,.0f}") if cost and cost.tokens else "–",
-        *(_number(getattr(cost, name, None)) for name in ("requests", "retries", "cached", "truncated")),
-        (cost.price if cost else "") or "–",
-    ]
+def _tokens(cost: Cost | None) -> str:
+    if cost is None or not cost.tokens:
+        return "–"
+    return ("~" if cost.tokens_estimated else "") + f"{cost.tokens:,.0f}"
 
 
 def _number(value: float | None, form: str = ",") -> str:

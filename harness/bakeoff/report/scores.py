@@ -64,7 +64,7 @@ def _per_query(scored: Scored) -> RenderableType:
 
 
 def as_csv(scored: Scored, *, per_query: bool = False) -> str:
-    """One value a line, whole digits; the mean's line has `all` for its query, as in trec_eval."""
+    """One value per line, unrounded; the mean's line has `all` for its query, as in trec_eval."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["run", "measure", "query", "value", "low", "high"])
@@ -81,7 +81,7 @@ def as_csv(scored: Scored, *, per_query: bool = False) -> str:
 
 
 def as_json(scored: Scored, *, per_query: bool = False) -> str:
-    """Everything that was worked out."""
+    """Means, intervals, pairs and notes, unrounded."""
     runs: dict[str, Any] = {}
     for run, scores in scored.runs.items():
         runs[run] = {

@@ -19,15 +19,15 @@ HOST = "127.0.0.1"
 
 def entries(folder: Path) -> list[Entry]:
     """Every result that can be read; one that is broken does not hide the others."""
-    found = []
+    readable = []
     for path in results.find(folder):
         try:
             summary = results.read_summary(path)
         except InputError:
             continue
         link = quote(f"{path.relative_to(folder).as_posix()}/{PAGE}") if path != folder else PAGE
-        found.append(Entry(name=path.name, link=link if (path / PAGE).is_file() else "", summary=summary))
-    return found
+        readable.append(Entry(name=path.name, link=link if (path / PAGE).is_file() else "", summary=summary))
+    return readable
 
 
 class Site(ThreadingHTTPServer):
@@ -79,15 +79,15 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(self.server.front(), "text/html; charset=utf-8", with_body=with_body)
             return
         try:
-            found = self.server.file(path)
+            file = self.server.file(path)
         except (ValueError, OSError):  # a null byte, a name that is too long
-            found = None
-        if found is None:
+            file = None
+        if file is None:
             self.send_error(HTTPStatus.NOT_FOUND)
             return
-        kind = mimetypes.guess_type(found.name)[0] or "text/plain"
+        kind = mimetypes.guess_type(file.name)[0] or "text/plain"
         text = kind.startswith("text/") or kind == "application/json"
-        self._send(found.read_bytes(), f"{kind}; charset=utf-8" if text else kind, with_body=with_body)
+        self._send(file.read_bytes(), f"{kind}; charset=utf-8" if text else kind, with_body=with_body)
 
     def _send(self, content: bytes, kind: str, *, with_body: bool) -> None:
         self.send_response(HTTPStatus.OK)

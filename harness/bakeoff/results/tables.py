@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bakeoff.results.recommend import index_mb
+from bakeoff.results.columns import COST, EMBED, INDEX, PER_MILLION, SEARCH, TOTAL, Column, measure_columns
 from bakeoff.results.schema import Detailed, Row, Summary
 
 Table = list[dict[str, Any]]
-
-
-def columns(summary: Summary) -> list[str]:
-    """The measures of the matrix; the one that decides is always among them."""
-    return list(dict.fromkeys([*summary.matrix_measures, summary.verdict.measure]))
 
 
 def ordered_rows(summary: Summary) -> list[Row]:
@@ -24,7 +19,7 @@ def ordered_rows(summary: Summary) -> list[Row]:
 
 def matrix_table(summary: Summary) -> Table:
     """One record per row of the matrix, with unrounded figures."""
-    return [_matrix_record(row, columns(summary)) for row in ordered_rows(summary)]
+    return [_matrix_record(row, measure_columns(summary)) for row in ordered_rows(summary)]
 
 
 def scores_table(detailed: Detailed) -> Table:
@@ -36,26 +31,19 @@ def scores_table(detailed: Detailed) -> Table:
     ]
 
 
-def _matrix_record(row: Row, measures: list[str]) -> dict[str, Any]:
+def _matrix_record(row: Row, measures: list[Column]) -> dict[str, Any]:
     record: dict[str, Any] = {
         "contender": row.label, "kind": row.kind, "provider": row.provider, "model": row.model, "store": row.store,
         "local": row.local, "not_run": row.not_run,
     }  # fmt: skip
-    for measure in measures:
-        value = row.measures.get(measure)
-        record[measure] = value.mean if value else None
-        record[f"{measure} low"] = value.low if value else None
-        record[f"{measure} high"] = value.high if value else None
-        record[f"{measure} tied with best"] = row.ties.get(measure)
-    latency, cost = row.latency, row.cost
-    return record | {
-        "embed p50 ms": latency.embed.p50 if latency else None,
-        "search p50 ms": latency.search.p50 if latency else None,
-        "total p95 ms": latency.total.p95 if latency else None,
-        "samples": latency.total.n if latency else None,
-        "timing doubts": "; ".join(latency.doubts) if latency else None,
-        "cost usd": cost.usd if cost else None,
-        "usd per million documents": cost.usd_per_million_documents if cost else None,
-        "dimensions": row.dimensions,
-        "index mb": index_mb(row),
-    }
+    for column in measures:
+        value = row.measures.get(column.key)
+        record[column.field] = column.value(row)
+        record[f"{column.field} low"] = value.low if value else None
+        record[f"{column.field} high"] = value.high if value else None
+        record[f"{column.field} tied with best"] = row.ties.get(column.key)
+    record |= {column.field: column.value(row) for column in (EMBED, SEARCH, TOTAL)}
+    record["samples"] = TOTAL.samples(row) if row.latency else None
+    record["timing doubts"] = "; ".join(row.latency.doubts) if row.latency else None
+    record |= {column.field: column.value(row) for column in (COST, PER_MILLION)}
+    return record | {"dimensions": row.dimensions, INDEX.field: INDEX.value(row)}

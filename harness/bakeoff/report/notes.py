@@ -1,0 +1,81 @@
+"""What stands around the matrix: notes on its figures, the headline, the advice by use, when and where it was made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bakeoff.report.matrix import DOUBT
+from bakeoff.results.schema import Loss, Summary
+
+NoteKind = Literal["warning", "loss", "doubt", "stable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that must be read with the figures, and the rows that it is about."""
+
+    kind: NoteKind
+    text: str
+    about: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """In one line; a doubt starts with the mark that its figures carry."""
+        mark = f"{DOUBT} " if self.kind == "doubt" else ""
+        return mark + (f"{self.about}: {self.text}" if self.about else self.text)
+
+
+def notes(summary: Summary) -> list[Note]:
+    """Warnings, what approximate indexes lost, doubts about timings, stability."""
+    every = [Note("warning", warning) for warning in summary.warnings]
+    doubted: dict[str, list[str]] = {}
+    lost: dict[str, list[str]] = {}
+    for row in summary.rows:
+        every += [Note("warning", warning, row.label) for warning in row.warnings]
+        for doubt in row.latency.doubts if row.latency else []:
+            doubted.setdefault(doubt, []).append(row.label)
+        if row.loss is not None:
+            lost.setdefault(_index_loss(row.loss), []).append(row.label)
+    every += [Note("loss", loss, ", ".join(labels)) for loss, labels in lost.items()]
+    every += [Note("doubt", doubt, _who(labels, summary)) for doubt, labels in doubted.items()]
+    if any(row.stable for row in summary.rows) and not any(row.stable is False for row in summary.rows):
+        every.append(Note("stable", f"Stable: all {summary.lineup['rounds']} rounds ranked identically."))
+    return every
+
+
+def _index_loss(loss: Loss) -> str:
+    lost = round(loss.ndcg_lost, 3) + 0.0  # no minus before a zero
+    return (
+        f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, of which the index lost {lost:.3f}; "
+        f"recall@10 against exact search {loss.recall:.3f}"
+        + (f"; {loss.short} queries got shorter lists than there were documents for" if loss.short else "")
+    )
+
+
+def _who(labels: list[str], summary: Summary) -> str:
+    timed = [row for row in summary.rows if row.latency is not None]
+    return "all rows" if len(labels) == len(timed) > 1 else ", ".join(labels)
+
+
+def headline(summary: Summary) -> str:
+    """What was asked of whom."""
+    task = summary.task
+    return (
+        f"{summary.name}: task {task.name} ({task.documents} documents, {task.queries} queries), "
+        f"top {summary.lineup['depth']}, {summary.lineup['rounds']} rounds"
+    )
+
+
+def advice(summary: Summary) -> list[str]:
+    """The recommendations by use, a line each."""
+    return [f"{choice.use}: {choice.label or 'none'}. {choice.why}" for choice in summary.verdict.recommendations]
+
+
+def when_and_where(summary: Summary) -> str:
+    """The run's date, machine and task in one sentence."""
+    machine = summary.machine
+    return (
+        f"Made {summary.started} on {machine.cpu} ({machine.cores} cores, load {machine.load_before} before and "
+        f"{machine.load_after} after), Python {machine.python}; task fingerprint {summary.task.fingerprint}."
+    )

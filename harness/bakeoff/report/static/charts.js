@@ -1,0 +1,56 @@
+/* Charts: one after the other, so that the page answers while they are drawn. */
+(() => {
+  const { data, specs, at } = window.bakeoff;
+  const views = {};
+  const pause = () => new Promise((resolve) => setTimeout(resolve));
+  const signed = (figure) => (figure < 0 ? "−" : "+") + Math.abs(figure).toFixed(3);
+
+  /** The pair of two contenders, seen from the first. */
+  function pairOf(a, b) {
+    const pair = data.pairs.find((each) => (each.a === a && each.b === b) || (each.a === b && each.b === a));
+    if (!pair || pair.a === a) return pair;
+    const { difference, low, high, wins, losses } = pair;
+    return { ...pair, a, b, difference: -difference, low: -high, high: -low, wins: losses, losses: wins };
+  }
+
+  function startVersus() {
+    const [first, second] = [at("versus-a"), at("versus-b")];
+    if (!first || !views.differences) return;
+    function update() {
+      views.differences.signal("a", `v${first.value}`).signal("b", `v${second.value}`).run();
+      const pair = pairOf(data.contenders[first.value], data.contenders[second.value]);
+      if (!pair) {
+        at("versus").replaceChildren("Choose two different contenders.");
+        return;
+      }
+      const verdict = pair.p <= data.alpha ? "a real difference" : "can't be told apart";
+      at("versus").replaceChildren(
+        `${pair.a} against ${pair.b}: ${signed(pair.difference)} ` +
+          `(95% interval ${signed(pair.low)} to ${signed(pair.high)}), ` +
+          `p = ${Number(pair.p.toPrecision(2))} after Holm: ${verdict}. ` +
+          `${pair.wins} won, ${pair.ties} tied, ${pair.losses} lost.`,
+      );
+    }
+    first.addEventListener("change", update);
+    second.addEventListener("change", update);
+    update();
+  }
+
+  function startHistory() {
+    const chooser = at("history-measure");
+    if (!chooser || !views.history) return;
+    chooser.addEventListener("change", () => views.history.signal("measure", chooser.value).run());
+  }
+
+  window.bakeoff.drawCharts = async () => {
+    for (const place of document.querySelectorAll(".chart")) {
+      await pause();
+      const options = { renderer: "svg", actions: false, defaultStyle: false, tooltip: { theme: "custom" } };
+      const drawn = await window.vegaEmbed(place, specs[Number(place.dataset.spec)], options);
+      views[place.dataset.key] = drawn.view;
+    }
+    startVersus();
+    startHistory();
+    document.documentElement.dataset.charts = specs.length ? "drawn" : "none";
+  };
+})();

@@ -1,0 +1,4 @@
+window.bakeoff.startMatrix();
+window.bakeoff.startLimits();
+window.bakeoff.startQueries();
+window.bakeoff.drawCharts();

@@ -1,0 +1,104 @@
+"""The columns of the matrix as values: every report reads these, and none knows a column by its text or place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bakeoff.evaluation.measures import Measure
+from bakeoff.results.recommend import index_mb, p95, price
+from bakeoff.results.schema import Row, Summary
+
+
+class Quantity(StrEnum):
+    """What a column holds; it decides format, alignment and the order of a first sort."""
+
+    TEXT = "text"
+    MEASURE = "measure"
+    TIME = "time"
+    MONEY = "money"
+    SIZE = "size"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: `key` is its identity, `name` and `unit` make its head, `field` is its name in exports."""
+
+    key: str
+    name: str
+    quantity: Quantity
+    value: Callable[[Row], float | None] = lambda _: None
+    unit: str = ""
+    field: str = ""
+    samples: Callable[[Row], int] = lambda _: 0
+    decides: bool = False
+
+    @property
+    def head(self) -> str:
+        """Name and unit in one line."""
+        return f"{self.name} {self.unit}".rstrip()
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds words, which are set to the left."""
+        return self.quantity is Quantity.TEXT
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether marks may follow its figures, so that they need room."""
+        return self.quantity in (Quantity.MEASURE, Quantity.TIME)
+
+    @property
+    def best_is_high(self) -> bool:
+        """Measures are sorted from the top, everything else from the bottom."""
+        return self.quantity is Quantity.MEASURE
+
+
+MODEL = Column("model", "Model", Quantity.TEXT)
+STORE = Column("store", "Store", Quantity.TEXT)
+EMBED = Column(
+    "embed_p50", "embed", Quantity.TIME, unit="p50 ms", field="embed p50 ms",
+    value=lambda row: row.latency.embed.p50 if row.latency else None,
+    samples=lambda row: row.latency.embed.n if row.latency else 0,
+)  # fmt: skip
+SEARCH = Column(
+    "search_p50", "search", Quantity.TIME, unit="p50 ms", field="search p50 ms",
+    value=lambda row: row.latency.search.p50 if row.latency else None,
+    samples=lambda row: row.latency.search.n if row.latency else 0,
+)  # fmt: skip
+TOTAL = Column(
+    "total_p95", "total", Quantity.TIME, unit="p95 ms", field="total p95 ms", value=p95,
+    samples=lambda row: row.latency.total.n if row.latency else 0,
+)  # fmt: skip
+COST = Column(
+    "cost", "cost", Quantity.MONEY, field="cost usd", value=lambda row: row.cost.usd if row.cost else None
+)  # fmt: skip
+PER_MILLION = Column(
+    "per_million", "per", Quantity.MONEY, unit="M docs", field="usd per million documents", value=price
+)
+INDEX = Column("index", "index", Quantity.SIZE, unit="MB", field="index mb", value=index_mb)
+
+
+def measure_columns(summary: Summary) -> list[Column]:
+    """The measures of the matrix; the one that decides is always among them."""
+    deciding = summary.verdict.measure
+    return [
+        _measure_column(measure, measure == deciding) for measure in dict.fromkeys([*summary.matrix_measures, deciding])
+    ]
+
+
+def _measure_column(measure: str, decides: bool) -> Column:
+    def mean(row: Row) -> float | None:
+        value = row.measures.get(measure)
+        return value.mean if value else None
+
+    return Column(
+        measure, Measure.parse(measure).label, Quantity.MEASURE, mean, "[95%]" if decides else "", measure,
+        decides=decides,
+    )  # fmt: skip
+
+
+def columns(summary: Summary) -> list[Column]:
+    """In the order of the decision: who, how good, how fast, at what price, how large."""
+    return [MODEL, STORE, *measure_columns(summary), EMBED, SEARCH, TOTAL, COST, PER_MILLION, INDEX]

@@ -1,0 +1,100 @@
+"""Rendering from the files of a result: whatever fails costs only itself."""
+
+from __future__ import annotations
+
+import html
+import shutil
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+import pytest
+from bakeoff.core.files import write_json
+from bakeoff.report import render
+from bakeoff.report.charts import MISSING
+from bakeoff.report.clean import chart_values
+from bakeoff.results.schema import DETAILED, SUMMARY, read_detailed, read_summary
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.report.parsed import ParsedPage
+from tests.reporting import wikipedia_result
+
+EXPORTS = {"matrix.md", "matrix.tex", "matrix.csv", "matrix.json"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wikipedia_result(tmp_path_factory.mktemp("results"))
+
+
+def copied(folder: Path, target: Path) -> Path:
+    """The two files of a result, and nothing else."""
+    target.mkdir()
+    for name in (SUMMARY, DETAILED):
+        shutil.copy(folder / name, target / name)
+    return target
+
+
+def test_without_the_extra_the_page_says_what_to_install(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    result = copied(folder, tmp_path / "result")
+    assert render(result, pictures=True) == [MISSING]
+    made = (result / "evaluation_report.html").read_text()
+    assert MISSING in html.unescape(made)
+    assert "vegaEmbed=" not in made
+    assert not (result / "charts").exists()
+    assert ParsedPage(made).rows
+
+
+def test_one_failing_chart_leaves_everything_else(folder: Path, tmp_path: Path) -> None:
+    result = copied(folder, tmp_path / "result")
+    summary = read_summary(result)
+    summary.ran[0].categories = {summary.task.categories[0]: {}}  # the deciding measure is not there
+    write_json(result / SUMMARY, summary)
+    (problem,) = render(result, pictures=True)
+    assert problem == "The chart 'NDCG@10 by category' could not be drawn: KeyError: 'ndcg@10'"
+    made = (result / "evaluation_report.html").read_text()
+    assert problem in html.unescape(made)
+    assert made.count('class="chart"') == 9  # ten panels, but for the one that failed
+    assert {path.stem for path in (result / "charts").iterdir()} == {
+        "quality-latency", "measures-k", "differences", "latency",
+    }  # fmt: skip
+    assert {path.name for path in result.iterdir()} >= EXPORTS
+
+
+def test_one_failing_file_leaves_everything_else(folder: Path, tmp_path: Path) -> None:
+    result = copied(folder, tmp_path / "result")
+    (result / "matrix.csv").mkdir()  # something stands where a file should be
+    (problem,) = render(result, pictures=False)
+    assert problem.startswith("matrix.csv could not be made: IsADirectoryError")
+    assert {path.name for path in result.iterdir() if path.is_file()} == (
+        EXPORTS - {"matrix.csv"} | {"evaluation_report.html", SUMMARY, DETAILED}
+    )
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text())
+def test_no_text_in_a_chart_is_more_than_xml_can_hold(text: str) -> None:
+    (cleaned,) = chart_values({"values": [text]})["values"]
+    ElementTree.fromstring(f"<a>{escape(cleaned)}</a>")
+    assert len(cleaned.splitlines()) <= 1
+
+
+def test_control_characters_in_data_become_pictures_and_a_page(folder: Path, tmp_path: Path) -> None:
+    result = copied(folder, tmp_path / "result")
+    summary, detailed = read_summary(result), read_detailed(result)
+    hostile = "a\x00b\x07c\x1bd\ufffee\uffff\u2028f\x85g"
+    renamed = {row.label: f"{hostile} {row.label}" for row in summary.rows}
+    for row in summary.rows:
+        row.label, row.store = renamed[row.label], hostile
+    for contender in detailed.contenders:
+        contender.label = renamed[contender.label]
+    summary.verdict.best = renamed[str(summary.verdict.best)]
+    write_json(result / SUMMARY, summary)
+    write_json(result / DETAILED, detailed)
+    assert render(result, pictures=True) == []
+    assert (result / "charts" / "quality-latency.png").read_bytes().startswith(b"\x89PNG")

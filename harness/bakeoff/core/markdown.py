@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 
 def inert(text: str) -> str:
@@ -10,9 +10,7 @@ def inert(text: str) -> str:
     return " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
 
 
-def markdown_table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], *, figures: Container[int] = ()
-) -> list[str]:
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, figures: Container[int] = ()) -> list[str]:
     """The lines of a table; the columns with these numbers hold figures and are set to the right."""
     rule = ["--:" if place in figures else "---" for place in range(len(heads))]
     return [_line(map(inert, heads)), f"|{'|'.join(rule)}|", *(_line(map(inert, cells)) for cells in rows)]

@@ -22,7 +22,7 @@ def wikipedia_result(out: Path, *only: str) -> Path:
     from dataclasses import replace
 
     lineup = replace(Lineup.read(default_lineup()).narrowed(only or ("tfidf", "fake", "bm25", "voyage-4")), rounds=4)
-    return record(run(lineup), out, command="bakeoff run --only tfidf")
+    return record(run(lineup), out, command="bakeoff run --contender tfidf")
 
 
 def hostile_lineup(folder: Path) -> Path:

@@ -6,6 +6,7 @@ first used, so that `import bakeoff` is quick and needs none of the libraries be
 
 from __future__ import annotations
 
+import logging
 import sys
 from importlib import import_module
 from types import ModuleType
@@ -100,6 +101,7 @@ class _Package(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the application listens
 
 
 def __getattr__(name: str) -> Any:

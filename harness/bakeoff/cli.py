@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 from bakeoff_providers.errors import BakeoffError, InputError
 
-from bakeoff.commands import agreement, cache, compare, grade, report, run, score, select, snapshot, stores, validate
-from bakeoff.commands import listing as catalogue
-from bakeoff.commands import testsets as build
+from bakeoff.commands import (
+    agreement,
+    cache,
+    compare,
+    grade,
+    listing,
+    report,
+    run,
+    score,
+    select,
+    snapshot,
+    stores,
+    testsets,
+    validate,
+)
+from bakeoff.commands.renamed import current_names
+
+UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
 
 app = typer.Typer(
     help="Compares embedding providers and vector stores on your corpus, and says how sure it is.",
@@ -22,10 +38,10 @@ app.command()(run.show)
 app.command()(validate.validate)
 app.command()(report.report)
 app.command()(report.serve)
-app.command(name="list")(catalogue.list_)
-app.add_typer(build.corpus, name="corpus")
+app.command(name="list")(listing.list_)
+app.add_typer(testsets.corpus, name="corpus")
 app.command()(select.select)
-app.add_typer(build.queries, name="queries")
+app.add_typer(testsets.queries, name="queries")
 app.add_typer(grade.grade, name="grade")
 app.command()(grade.annotate)
 app.command()(agreement.agreement)
@@ -36,23 +52,64 @@ app.command()(compare.compare)
 app.command()(compare.gate)
 app.command()(snapshot.snapshot)
 app.command()(stores.sweep)
-app.command()(stores.load)
+app.command()(stores.loadtest)
 app.command()(stores.footprint)
 app.command()(cache.doctor)
 app.add_typer(cache.cache, name="cache")
-app.add_typer(catalogue.models, name="models")
+app.add_typer(listing.models, name="models")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from bakeoff import __version__
+
+        typer.echo(f"bakeoff {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Log to stderr what happens, with the traceback of every row that fails.")
+    ] = False,
+    version: Annotated[  # noqa: ARG001 - its callback does it
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    if verbose:
+        import logging
+
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s: %(message)s", "%H:%M:%S"))
+        for name in ("bakeoff", "bakeoff_providers"):
+            logger = logging.getLogger(name)
+            logger.setLevel(logging.DEBUG)
+            logger.addHandler(handler)
 
 
 def main() -> None:
-    """The entry point: errors with a remedy are told in words; 2 is for bad input, 1 for what failed on the way."""
+    """The entry point. It ends with 2 for bad input, 1 for what failed on the way, 70 for what nobody foresaw."""
+    sys.argv[1:] = current_names(sys.argv[1:], lambda text: typer.echo(f"notice: {text}", err=True))
     try:
         app()
     except InputError as error:
-        typer.echo(f"error: {error}" + (f"\n  remedy: {error.remedy}" if error.remedy else ""), err=True)
-        sys.exit(2)
+        _fail(f"error: {error}" + (f"\n  remedy: {error.remedy}" if error.remedy else ""), 2, error)
     except BakeoffError as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(1)
+        _fail(f"error: {error}", 1, error)
     except KeyboardInterrupt:
-        typer.echo("interrupted: what arrived is kept, the next run goes on from there", err=True)
-        sys.exit(130)
+        _fail("interrupted: what arrived is kept, the next run goes on from there", 130)
+    except Exception as error:
+        message = " ".join(str(error).split())[:300]
+        report_ = f"unexpected error: {type(error).__name__}: {message}"
+        verbose = "--verbose" in sys.argv
+        _fail(report_ + ("" if verbose else "\n  run again with --verbose for the traceback"), UNEXPECTED, error)
+
+
+def _fail(text: str, code: int, error: BaseException | None = None) -> None:
+    """Says what went wrong in words; the traceback is for those who asked for it."""
+    if error is not None:
+        import logging
+
+        logging.getLogger("bakeoff").debug("the command failed", exc_info=error)
+    typer.echo(text, err=True)
+    sys.exit(code)

@@ -7,19 +7,21 @@ import os
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+SOURCES = os.pathsep.join([str(ROOT / "harness"), str(ROOT / "providers")])
 
 
-def bakeoff(*arguments: str, cwd: Path, path: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+def bakeoff(*arguments: str, cwd: Path, path: str = SOURCES, **environment: str) -> subprocess.CompletedProcess[str]:
     clean = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
     return subprocess.run(
         [sys.executable, "-c", "from bakeoff.cli import main; main()", *arguments],
         cwd=cwd,
-        env=clean | {"PYTHONPATH": str(path)} | environment,
+        env=clean | {"PYTHONPATH": path} | environment,
         capture_output=True,
         text=True,
         timeout=300,
@@ -35,29 +37,61 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
         "print('HEAVY', sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True,
+        [sys.executable, "-c", script], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES}, capture_output=True,
         text=True, check=True,
     )  # fmt: skip
     assert "HEAVY []" in done.stdout
-    made = ("corpus", "queries", "grade", "annotate", "agreement", "adjudicate", "audit", "snapshot")
-    for command in (
-        "run",
-        "list",
-        "validate",
-        "select",
-        "show",
-        "models",
-        "score",
-        "compare",
-        "gate",
-        "snapshot",
-        *made,
-    ):
-        assert command in done.stdout
+    commands = "run show validate list models select score compare gate snapshot sweep loadtest footprint doctor cache"
+    for command in f"{commands} corpus queries grade annotate agreement adjudicate audit".split():
+        assert f" {command} " in done.stdout
+    for hidden in ("load ", "--only", "--weights"):
+        assert f" {hidden}" not in done.stdout
+
+
+def test_the_version_is_the_distributions(tmp_path: Path) -> None:
+    done = bakeoff("--version", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"bakeoff {version('bakeoff')}\n"
+
+
+def test_an_old_name_still_works_and_says_so(tmp_path: Path) -> None:
+    done = bakeoff("run", "--only", "bm25", "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("notice: `--only` is now called `--contender`")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        ("ZeroDivisionError('by\\nnothing')", 70, "unexpected error: ZeroDivisionError: by nothing"),
+        ("BakeoffError('it failed')", 1, "error: it failed"),
+        ("InputError('is wrong', remedy='do better')", 2, "error: is wrong\n  remedy: do better"),
+        ("KeyboardInterrupt", 130, ""),
+    ],
+)
+@pytest.mark.parametrize("verbose", [(), ("--verbose",)])
+def test_errors_leave_in_words_and_with_their_code(
+    tmp_path: Path, error: str, code: int, said: str, verbose: tuple[str, ...]
+) -> None:
+    """A command that fails in each way, in a process of its own."""
+    script = (
+        "from bakeoff import cli\nfrom bakeoff_providers.errors import BakeoffError, InputError\n"
+        f"@cli.app.command()\ndef fail() -> None:\n    raise {error}\ncli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "fail", *verbose], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == code
+    assert said in done.stderr
+    assert ("Traceback" in done.stderr) == bool(verbose and code != 130)
+    assert ("run again with --verbose" in done.stderr) == (code == 70 and not verbose)
 
 
 def test_a_run_prints_the_matrix_and_show_prints_it_again(tmp_path: Path) -> None:
-    done = bakeoff("run", "--only", "fake", "--only", "bm25", "--only", "voyage", "--rounds", "2", cwd=tmp_path)
+    chosen = [part for name in ("fake", "bm25", "voyage") for part in ("--contender", name)]
+    done = bakeoff("run", *chosen, "--rounds", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "not run: VOYAGE_API_KEY is not set" in done.stdout
     assert "Stable: all 2 rounds ranked identically." in done.stdout
@@ -74,10 +108,14 @@ def test_a_run_prints_the_matrix_and_show_prints_it_again(tmp_path: Path) -> Non
     [
         (["run", "none.toml"], "none.toml: no such file"),
         (["run", "film"], "did you mean 'films'?"),
-        (["run", "films", "--only", "bm25", "--tune-weights"], "needs a [[fusion]]"),
-        (["run", "trips", "--calibrate-thresholds"], "no option 'calibrate_thresholds'"),
+        (["run", "films", "--contender", "bm25", "--tune-weights"], "needs a [[fusion]]"),
+        (["run", "trips", "--set", "calibrate_thresholds=true"], "no option 'calibrate_thresholds'"),
+        (["run", "trips", "--set", "k"], "'k' is not key=value"),
+        (["run", "trips", "--set", "k=null"], "TOML has no null"),
+        (["run", "trips", "--set", "k=1", "--set", "k=2"], "k is set twice"),
+        (["run", "scholarships", "--set", "weights_file=none.json"], "none.json: no such file"),
         (["snapshot", "broken.toml"], "is not valid JSON"),
-        (["run", "--only", "minilmm"], "did you mean 'minilm'?"),
+        (["run", "--contender", "minilmm"], "did you mean 'minilm'?"),
         (["run", "--store", "fais"], "did you mean 'faiss'?"),
         (["validate", "broken.toml"], "broken.toml: is not valid TOML"),
         (["validate", "task.toml"], "unknown task 'wikpedia'"),
@@ -119,9 +157,9 @@ def test_list_tells_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
     ("arguments", "said", "file"),
     [
         (["trips"], "Paired t-test over seeds (MRR)", "ranks/markov-1.npy"),
-        (["films", "--only", "bm25"], "Spaces against their own lists", "ordered_report_k5.json"),
+        (["films", "--contender", "bm25"], "Spaces against their own lists", "ordered_report_k5.json"),
         (
-            ["scholarships", "--only", "tfidf", "--calibrate-thresholds"],
+            ["scholarships", "--contender", "tfidf", "--set", "calibrate_thresholds=true"],
             "NDCG@10 by label mode",
             "profiles_report_*.md",
         ),
@@ -156,8 +194,8 @@ def test_a_wheel_carries_everything_it_needs(tmp_path: Path) -> None:
     assert (tmp_path / "site" / "bakeoff" / "testsets" / "templates" / "annotate.html").is_file()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    named = bakeoff("run", "trips", "--out", "named", cwd=elsewhere, path=tmp_path / "site")
+    named = bakeoff("run", "trips", "--out", "named", cwd=elsewhere, path=str(tmp_path / "site"))
     assert named.returncode == 0, named.stderr
-    done = bakeoff("run", "--only", "bm25", cwd=elsewhere, path=tmp_path / "site")
+    done = bakeoff("run", "--contender", "bm25", cwd=elsewhere, path=str(tmp_path / "site"))
     assert done.returncode == 0, done.stderr
     assert "wikipedia: task wikipedia (25 documents, 20 queries)" in done.stdout

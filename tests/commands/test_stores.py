@@ -30,7 +30,7 @@ def test_a_sweep_writes_figures_words_and_pictures(tmp_path: Path) -> None:
 
 def test_load_and_footprint_write_theirs(tmp_path: Path) -> None:
     where = ("--synthetic", "1000", "--dimensions", "16")
-    done = bakeoff("load", *where, "--clients", "1", "--seconds", "0.2", "--rate", "20", cwd=tmp_path)
+    done = bakeoff("loadtest", *where, "--clients", "1", "--seconds", "0.2", "--rate", "20", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "The knee is at 1 client:" in done.stdout
     done = bakeoff("footprint", *where, "--store", "usearch", cwd=tmp_path)
@@ -42,7 +42,7 @@ def test_load_and_footprint_write_theirs(tmp_path: Path) -> None:
 
 
 def test_a_line_ups_own_vectors_are_taken(tmp_path: Path) -> None:
-    done = bakeoff("sweep", "--only", "fake", "--set", "index=Flat", "--rounds", "1", cwd=tmp_path)
+    done = bakeoff("sweep", "--contender", "fake", "--set", "index=Flat", "--rounds", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Sweep: wikipedia by fake, 20 queries" in done.stdout
     assert "too few to tell stores apart" in done.stdout
@@ -56,9 +56,9 @@ def test_a_line_ups_own_vectors_are_taken(tmp_path: Path) -> None:
         (["sweep", "--set", "usearch.ef=1", "--synthetic", "100"], "'usearch' is not among the stores"),
         (["sweep", "--vectors", "none.npy"], "none.npy: no such file"),
         (["sweep", "--queries", "q.npy"], "--queries needs --vectors"),
-        (["load", "--store", "faiss", "--store", "chroma"], "one store at a time"),
-        (["load", "--set", "ef=1", "--set", "ef=2", "--synthetic", "100"], "ef is set 2 times"),
-        (["footprint", "--set", "index", "--synthetic", "100"], "sets nothing"),
+        (["loadtest", "--store", "faiss", "--store", "chroma"], "one store at a time"),
+        (["loadtest", "--set", "ef=1", "--set", "ef=2", "--synthetic", "100"], "ef is set 2 times"),
+        (["footprint", "--set", "index", "--synthetic", "100"], "is not key=value"),
     ],
 )
 def test_bad_input_ends_with_2_and_no_file(tmp_path: Path, arguments: list[str], said: str) -> None:

@@ -166,7 +166,7 @@ def test_a_model_that_answers_prose_ends_with_1_and_keeps_the_rest(home: Path, w
     say(home, "corpus", "import", "docs")
     say(home, "queries", "generate", "articles.json", "--n", "1", "--lineup", "bakeoff.toml")
     wire.answer = lambda model, prompt: "Sure." if "Abroad" in prompt else judge(model, prompt)
-    command = ["grade", "task", "--judge", "llm", "--model", "openai:m", "--option", f"base_url={wire.base('openai')}"]
+    command = ["grade", "task", "--judge", "llm", "--model", "openai:m", "--set", f"base_url={wire.base('openai')}"]
     said = say(home, *command, code=1)
     assert "2 pairs got no usable grade; the others are kept" in said
     assert "unusable answer: there is no JSON object in it" in said
@@ -178,8 +178,8 @@ def test_a_model_that_answers_prose_ends_with_1_and_keeps_the_rest(home: Path, w
 def test_a_budget_that_is_reached_keeps_what_was_paid_for(home: Path, wire: WireServer) -> None:
     say(home, "corpus", "import", "docs")
     say(home, "queries", "generate", "articles.json", "--n", "1", "--lineup", "bakeoff.toml")
-    model = ["--judge", "llm", "--model", "openai:m", "--option", f"base_url={wire.base('openai')}"]
-    prices = ["--option", "price_in=1000000", "--option", "price_out=0"]  # a dollar a token: about 300 a prompt
+    model = ["--judge", "llm", "--model", "openai:m", "--set", f"base_url={wire.base('openai')}"]
+    prices = ["--set", "price_in=1000000", "--set", "price_out=0"]  # a dollar a token: about 300 a prompt
     assert "no price is known" in say(home, "grade", "task", *model, "--max-cost", "1", code=2)
     assert "stopped before $700.00 would be passed" in say(
         home, "grade", "task", *model, *prices, "--max-cost", "700", code=1
@@ -203,13 +203,13 @@ def test_titles_of_a_wiki(tmp_path: Path) -> None:
     [
         (["corpus", "import", "nowhere"], "no such file or folder"),
         (["corpus", "import", "docs", "--chunks", "slices"], "--chunks"),
-        (["corpus", "import", "docs", "--column", "text"], "names no column"),
+        (["corpus", "import", "docs", "--column", "text"], "is not key=value"),
         (["queries", "generate", "nowhere.json"], "nowhere.json: no such file"),
         (["queries", "generate", "good.json", "--maker", "templats"], "did you mean 'templates'?"),
         (["queries", "generate", "good.json", "--as-of", "yesterday"], "is not a date"),
         (["queries", "generate", "good.json", "--add"], "no queries to add to"),
         (["queries", "generate", "good.json", "--maker", "llm", "--model", "olama"], "did you mean 'ollama'?"),
-        (["queries", "generate", "good.json", "--maker", "llm", "--option", "temprature=1"], "no option 'temprature'"),
+        (["queries", "generate", "good.json", "--maker", "llm", "--set", "temprature=1"], "no option 'temprature'"),
         (["grade", "wikpedia"], "unknown task 'wikpedia'"),
         (["grade", "wikipedia", "--judge", "nobody"], "unknown judge 'nobody'"),
         (["grade", "wikipedia", "--judge", "llm", "--repeats", "3"], "repeats at temperature 0"),

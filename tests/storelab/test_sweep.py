@@ -8,7 +8,7 @@ import pytest
 from bakeoff.core.clock import Percentiles
 from bakeoff.storelab import pareto
 from bakeoff.storelab.points import Point, mark_fronts, sentences
-from bakeoff.storelab.sweep import Walk, parse_values, sweep
+from bakeoff.storelab.sweep import Walk, sweep
 from bakeoff.storelab.tables import markdown, sweep_sheet
 from bakeoff.storelab.vector_sample import VectorSample, synthetic
 from bakeoff_providers.errors import InputError
@@ -84,14 +84,6 @@ def test_the_sheet_shows_the_fronts_and_the_curves_are_drawn(sample: VectorSampl
     assert "![recall-size](recall-size.png)" in text
     for name in ("recall-latency.png", "recall-size.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
-
-
-def test_values_are_read_as_what_they_look_like() -> None:
-    assert parse_values(["ef=16", "ef=32", "index=HNSW32,Flat", "x=0.5", "y=true"]) == {
-        "ef": [16, 32], "index": ["HNSW32,Flat"], "x": [0.5], "y": [True],
-    }  # fmt: skip
-    with pytest.raises(InputError, match="sets nothing"):
-        parse_values(["ef"])
 
 
 def test_an_option_that_the_store_does_not_have_is_refused(sample: VectorSample) -> None:

@@ -68,7 +68,7 @@ class Asker:
         if self.budget is not None and self.model.price(1, 1) is None:
             raise InputError(
                 f"no price is known for {self.model.label}, so --max-cost can't be kept",
-                remedy="give --option price_in=… and --option price_out=… (USD per million tokens)",
+                remedy="give --set price_in=… and --set price_out=… (USD per million tokens)",
             )
 
     def ask(self, question: Question, read: Callable[[str], T]) -> T:

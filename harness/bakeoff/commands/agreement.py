@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.grade import LineupOption, ResultOption, TaskArgument, rankings_for
-from bakeoff.commands.run import lineup_path
-from bakeoff.commands.testsets import Offline
+from bakeoff.commands.grade import rankings_for
+from bakeoff.commands.options import LineupOption, Offline, ResultOption, TaskArgument, lineup_path
 
 if TYPE_CHECKING:
     from rich.table import Table

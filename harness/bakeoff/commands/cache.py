@@ -47,7 +47,9 @@ def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
 
 
 def doctor(
-    only: Annotated[list[str] | None, typer.Option(help="Only these providers; then trouble ends with code 1.")] = None,
+    provider: Annotated[
+        list[str] | None, typer.Option(help="Only this one; may be repeated. Then a provider that fails ends with 1.")
+    ] = None,
 ) -> None:
     """Check every provider: library, key, server, model, and one test embedding."""
     from bakeoff_providers import PROVIDERS
@@ -57,7 +59,7 @@ def doctor(
 
     table = grid("provider", "model", "state", ">dimensions", ">one query, ms")
     troubled = False
-    for finding in examine(only or PROVIDERS.names()):
+    for finding in examine(provider or PROVIDERS.names()):
         ready = finding.milliseconds is not None
         troubled |= not ready
         table.add_row(
@@ -68,5 +70,5 @@ def doctor(
             f"{finding.milliseconds:.2f}" if finding.milliseconds is not None else "–",
         )
     console().print(table)
-    if only and troubled:
+    if provider and troubled:
         raise typer.Exit(1)

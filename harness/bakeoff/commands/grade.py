@@ -9,13 +9,19 @@ import typer
 from bakeoff_providers.errors import InputError
 from typer.core import TyperGroup
 
-from bakeoff.commands.run import lineup_path
+from bakeoff.commands.options import (
+    DryRun,
+    LineupOption,
+    MaxCost,
+    Offline,
+    ResultOption,
+    TaskArgument,
+    lineup_path,
+    warn,
+)
 from bakeoff.commands.testsets import (
     ChatOption,
-    DryRun,
-    MaxCost,
     ModelOption,
-    Offline,
     chat_askers,
     echo_foreseen,
     echo_spent,
@@ -27,9 +33,6 @@ if TYPE_CHECKING:
     from bakeoff.testsets.pool import Rankings
     from bakeoff.testsets.task_folder import QueryDocument, TaskFolder
 
-TaskArgument = Annotated[str, typer.Argument(help="The task: its folder, its task.toml, or a built-in name.")]
-LineupOption = Annotated[Path | None, typer.Option(help="The contenders; default: ./bakeoff.toml or the built-in one.")]
-ResultOption = Annotated[Path | None, typer.Option(help="Take the rankings of this result instead of running.")]
 Who = Annotated[str | None, typer.Option(help="Who is grading; default: your login.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The page's port; 0 takes a free one.")]
 OpenPage = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")]
@@ -55,7 +58,7 @@ def pairs_(
     task: TaskArgument,
     judge: Annotated[str, typer.Option(help="people or llm.")] = "people",
     model: ModelOption = None,
-    option: ChatOption = None,
+    set_: ChatOption = None,
     repeats: Annotated[int, typer.Option(min=1, help="llm: ask each model so often; the majority counts.")] = 1,
     lineup: LineupOption = None,
     depth: Annotated[int, typer.Option(min=1, help="How many documents of each contender are pooled.")] = 10,
@@ -82,7 +85,7 @@ def pairs_(
         else:
             _serve(folder, who, pairs, port, open_page)
         return
-    _judge(folder, pairs, model or ["ollama"], option, repeats, max_cost, dry_run, offline)
+    _judge(folder, pairs, model or ["ollama"], set_, repeats, max_cost, dry_run, offline)
 
 
 @grade.command("next")
@@ -190,7 +193,7 @@ def rankings_for(folder: TaskFolder, result: Path | None, lineup: Path | None, o
         cache=vectors_folder(),
         offline=offline,
         progress=Bars(),
-        notice=lambda text: typer.echo(f"warning: {text}", err=True),
+        notice=warn,
     )
     return rankings_of_run(Lineup.read(lineup_path(lineup)), folder.path, settings)
 
@@ -221,18 +224,18 @@ def _pairs(
 
 
 def _judge(
-    folder: TaskFolder, pairs: list[QueryDocument], models: list[str], option: list[str] | None, repeats: int,
+    folder: TaskFolder, pairs: list[QueryDocument], models: list[str], options: list[str] | None, repeats: int,
     max_cost: float | None, dry_run: bool, offline: bool,
 ) -> None:  # fmt: skip
     from bakeoff.report.console import Bars
     from bakeoff.testsets.grade import Judge, Judged, grade_all
 
-    askers = chat_askers(models, option, max_cost, offline)
+    askers = chat_askers(models, options, max_cost, offline)
     for asker in askers:
         if repeats > 1 and asker.model.temperature == 0:
             raise InputError(
                 "repeats at temperature 0 give the same answer", place="--repeats",
-                remedy="add --option temperature=0.7, or name several models",
+                remedy="add --set temperature=0.7, or name several models",
             )  # fmt: skip
     bars = Bars()
     judges = [Judge(folder, asker, repeat, bars) for asker in askers for repeat in range(repeats)]

@@ -3,39 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from bakeoff_providers.errors import InputError
+
+from bakeoff.commands.options import (
+    DryRun,
+    LineupArgument,
+    MaxCost,
+    Offline,
+    OutOption,
+    check_folder,
+    lineup_path,
+    parse_settings,
+    warn,
+)
 
 if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.run.runner import Settings
 
-LineupArgument = Annotated[
-    Path | None,
-    typer.Argument(help="A line-up, or a built-in one's name; default: ./bakeoff.toml, or the built-in one."),
-]
-
 
 def run(
     lineup: LineupArgument = None,
-    only: Annotated[list[str] | None, typer.Option(help="Only contenders of this label, provider or model.")] = None,
+    contender: Annotated[
+        list[str] | None, typer.Option(help="Only contenders of this label, provider or model; may be repeated.")
+    ] = None,
     store: Annotated[list[str] | None, typer.Option(help="Only contenders over this store.")] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="How often every query is asked.")] = None,
-    out: Annotated[Path, typer.Option(help="Where the result's folder is made.")] = Path("results"),
-    offline: Annotated[bool, typer.Option("--offline", help="Make no request: hosted vectors from the cache.")] = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="An option of the task, as k=5; may be repeated. `bakeoff list` names them."),
+    ] = None,
+    out: OutOption = Path("results"),
+    offline: Offline = False,
     cache: Annotated[bool, typer.Option(help="Keep vectors on disk and reuse them.")] = True,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are passed.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be asked and paid.")] = False,
+    max_cost: MaxCost = None,
+    dry_run: DryRun = False,
     tune_weights: Annotated[
         bool,
-        typer.Option("--tune-weights", help="Fusions: choose weights by cross-validation and tell their score."),
-    ] = False,
-    weights: Annotated[Path | None, typer.Option(help="Profiles: weights of similarity and keywords, as JSON.")] = None,
-    use_best_weights: Annotated[bool, typer.Option(help="Profiles: the weights beside the task, if any.")] = True,
-    calibrate_thresholds: Annotated[
-        bool, typer.Option("--calibrate-thresholds", help="Profiles: tell which thresholds would fit; applies none.")
+        typer.Option("--tune-weights", help="Fusions: choose weights by cross-validation and report their score."),
     ] = False,
 ) -> None:
     """Run a line-up: fill the matrix, write the result, print the verdict."""
@@ -48,24 +55,18 @@ def run(
     from bakeoff.results.record import record
     from bakeoff.run.runner import Settings, vectors_folder
     from bakeoff.run.runner import run as run_lineup
+    from bakeoff.tasks.load import task_options
 
-    chosen = Lineup.read(lineup_path(lineup)).narrowed(only or (), store or ())
-    if rounds is not None:
-        chosen = replace(chosen, rounds=rounds)
-    overrides: dict[str, Any] = {
-        **({"weights_file": str(weights.absolute())} if weights else {}),
-        **({} if use_best_weights else {"use_best_weights": False}),
-        **({"calibrate_thresholds": True} if calibrate_thresholds else {}),
-    }
-    chosen = replace(chosen, overrides=overrides)
-    if out.exists() and not out.is_dir():
-        raise InputError("is not a folder", file=out, remedy="choose another --out")
+    check_folder(out)
+    chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or (), store or ())
+    options = task_options(chosen.task, chosen.folder, parse_settings(set_, "k=5"), Path.cwd())
+    chosen = replace(chosen, rounds=rounds or chosen.rounds, overrides={**chosen.overrides, **options})
     settings = Settings(
         cache=vectors_folder() if cache else None,
         offline=offline,
         max_cost=max_cost,
         progress=Bars(),
-        notice=lambda text: typer.echo(f"warning: {text}", err=True),
+        notice=warn,
         tune_weights=tune_weights,
     )
     if dry_run:
@@ -116,11 +117,3 @@ def show(
     limits = Limits(p95_ms=p95, usd_per_million=cost, index_mb=index, offline=offline)
     if limits != Limits():
         typer.echo(f"\nWithin these limits: {choose(summary.rows, summary.verdict, limits).sentence}")
-
-
-def lineup_path(given: Path | None) -> Path:
-    """The file that was named, the one in this folder, or the one that travels with Bakeoff."""
-    from bakeoff.core.paths import default_lineup, lineup_file
-
-    here = Path("bakeoff.toml")
-    return lineup_file(given) if given else here if here.is_file() else default_lineup()

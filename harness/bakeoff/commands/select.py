@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from bakeoff_providers.errors import InputError
+
+from bakeoff.commands.options import ColumnOption, parse_columns, parse_day
 
 
 def select(
@@ -19,31 +19,12 @@ def select(
     table: Annotated[
         tuple[str, str], typer.Option(help="Database: the tables of the summaries and of the articles.")
     ] = ("page_summaries", "articles"),
-    column: Annotated[list[str] | None, typer.Option(help="Database: another column name, as title=heading.")] = None,
+    column: ColumnOption = None,
 ) -> None:
     """Draw a stratified sample of documents for a task."""
     from bakeoff.core.files import write_json
     from bakeoff.testsets import select as build
 
-    drawn = build.select(build.read_pool(pool, column_names(column), table), n, seed, date=day(date, "--date"))
+    drawn = build.select(build.read_pool(pool, parse_columns(column), table), n, seed, date=parse_day(date, "--date"))
     write_json(out, drawn)
     typer.echo(f"{len(drawn.articles)} of {drawn.metadata['total_available']} drawn with seed {seed}: {out}")
-
-
-def day(text: str | None, place: str) -> datetime.date | None:
-    """A day that an option gives."""
-    try:
-        return datetime.date.fromisoformat(text) if text else None
-    except ValueError:
-        raise InputError(f"{text!r} is not a date", place=place, remedy="write it as 2026-11-16") from None
-
-
-def column_names(given: list[str] | None) -> dict[str, str]:
-    """What a table calls its columns, by what we call them."""
-    names = {}
-    for text in given or ():
-        name, found, column = text.partition("=")
-        if not found or not column:
-            raise InputError(f"{text!r} names no column", place="--column", remedy="write it as title=heading")
-        names[name] = column
-    return names

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from bakeoff.commands.options import parse_day
+
 
 def snapshot(
     source: Annotated[Path, typer.Argument(help="A JSON list of items.")],
@@ -18,8 +20,7 @@ def snapshot(
     text_key: Annotated[str, typer.Option(help="Which part is its text.")] = "description",
 ) -> None:
     """Write <source>_snapshot_YYYYMMDD.parquet for a profiles task."""
-    from bakeoff.commands.select import day
     from bakeoff.tasks.formats.snapshot import write_snapshot
 
-    when = day(date, "--date") or datetime.date.today()
+    when = parse_day(date, "--date") or datetime.date.today()
     typer.echo(write_snapshot(source, out, when, id_key=id_key, title_key=title_key, text_key_=text_key))

@@ -1,4 +1,4 @@
-"""`bakeoff sweep`, `bakeoff load` and `bakeoff footprint`: stores by themselves, over one set of vectors."""
+"""`bakeoff sweep`, `bakeoff loadtest` and `bakeoff footprint`: stores by themselves, over one set of vectors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.run import LineupArgument, lineup_path
+from bakeoff.commands.options import LineupArgument, OutOption, check_folder, lineup_path, parse_repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,12 +21,11 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="A parameter, as ef=64 or, for one store only, faiss.index=HNSW32; again for more."),
 ]
-OnlyOption = Annotated[list[str] | None, typer.Option(help="The contender whose vectors to take.")]
+ContenderOption = Annotated[list[str] | None, typer.Option(help="The contender whose vectors to take.")]
 SyntheticOption = Annotated[int | None, typer.Option(min=100, help="Draw so many clustered vectors instead.")]
 DimensionsOption = Annotated[int, typer.Option(min=2, help="Of the drawn vectors.")]
 VectorsOption = Annotated[Path | None, typer.Option(help="Documents as a .npy file, a row each.")]
 QueriesOption = Annotated[Path | None, typer.Option(help="Queries as a .npy file; default: some documents kept back.")]
-OutOption = Annotated[Path, typer.Option(help="Where the result's folder is made.")]
 KOption = Annotated[int, typer.Option("-k", min=1, help="How many neighbours to ask for.")]
 
 
@@ -37,7 +36,7 @@ def sweep(
     k: KOption = 10,
     rounds: Annotated[int, typer.Option(min=1, help="How often every query is asked.")] = 3,
     target: Annotated[float, typer.Option(min=0, max=1, help="The recall that is wanted.")] = 0.99,
-    only: OnlyOption = None,
+    contender: ContenderOption = None,
     synthetic: SyntheticOption = None,
     dimensions: DimensionsOption = 384,
     vectors: VectorsOption = None,
@@ -64,14 +63,14 @@ def sweep(
         )
         for name in stores
     ]
-    bed = _bed(lineup, only, synthetic, dimensions, vectors, queries)
+    bed = _bed(lineup, contender, synthetic, dimensions, vectors, queries)
     found = walk_all(bed, walks, k=k, rounds=rounds, target=target, progress=Bars())
     if reason := pareto.missing():
         typer.echo(f"no pictures: {reason}", err=True)
     _write(out, "sweep", found, sweep_sheet(found), lambda folder: pareto.draw(found, folder))
 
 
-def load(
+def loadtest(
     lineup: LineupArgument = None,
     store: StoreOption = None,
     set_: SetOption = None,
@@ -79,7 +78,7 @@ def load(
     clients: Annotated[list[int] | None, typer.Option(min=1, help="Clients at the same time; again for more.")] = None,
     rate: Annotated[list[float] | None, typer.Option(min=0.1, help="Also an open loop at this rate a second.")] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="For each load.")] = 5.0,
-    only: OnlyOption = None,
+    contender: ContenderOption = None,
     synthetic: SyntheticOption = None,
     dimensions: DimensionsOption = 384,
     vectors: VectorsOption = None,
@@ -95,7 +94,7 @@ def load(
     if len(stores) > 1:
         raise InputError("one store at a time", place="--store", remedy="run it again for the other")
     options = _single(_given(set_ or [], stores)[stores[0]])
-    bed = _bed(lineup, only, synthetic, dimensions, vectors, queries)
+    bed = _bed(lineup, contender, synthetic, dimensions, vectors, queries)
     found = loadtest_store(
         stores[0], options, bed, k=k, clients=sorted(clients or [1, 2, 4, 8]), rates=rate or (), seconds=seconds,
         progress=Bars(),
@@ -107,7 +106,7 @@ def footprint(
     lineup: LineupArgument = None,
     store: StoreOption = None,
     set_: SetOption = None,
-    only: OnlyOption = None,
+    contender: ContenderOption = None,
     synthetic: SyntheticOption = None,
     dimensions: DimensionsOption = 384,
     vectors: VectorsOption = None,
@@ -120,7 +119,7 @@ def footprint(
 
     stores = _stores(store, out)
     given = _given(set_ or [], stores)
-    bed = _bed(lineup, only, synthetic, dimensions, vectors, None)
+    bed = _bed(lineup, contender, synthetic, dimensions, vectors, None)
     found = footprints(bed, [(name, _single(given[name])) for name in stores], progress=Bars())
     _write(out, "footprint", found, footprint_sheet(found))
 
@@ -129,8 +128,7 @@ def _stores(names: list[str] | None, out: Path) -> list[str]:
     """The stores that were named; what would only fail at the end is refused here."""
     from bakeoff.search.stores import STORES
 
-    if out.exists() and not out.is_dir():
-        raise InputError("is not a folder", file=out, remedy="choose another --out")
+    check_folder(out)
     chosen = list(dict.fromkeys(names or ["faiss"]))
     for name in chosen:
         STORES.get(name)
@@ -140,10 +138,9 @@ def _stores(names: list[str] | None, out: Path) -> list[str]:
 def _given(texts: list[str], stores: list[str]) -> dict[str, dict[str, list[Any]]]:
     """What was set for each store: `name=value` for all of them, `store.name=value` for one."""
     from bakeoff.search.stores import STORES
-    from bakeoff.storelab.sweep import parse_values
 
     found: dict[str, dict[str, list[Any]]] = {name: {} for name in stores}
-    for name, values in parse_values(texts).items():
+    for name, values in parse_repeated(texts).items():
         owner, dot, parameter = name.partition(".")
         if dot and owner not in found:
             raise InputError(f"--set {name}: {owner!r} is not among the stores", remedy=f"add --store {owner}")
@@ -164,7 +161,7 @@ def _single(parameters: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def _bed(
-    lineup: Path | None, only: list[str] | None, synthetic: int | None, dimensions: int, vectors: Path | None,
+    lineup: Path | None, contender: list[str] | None, synthetic: int | None, dimensions: int, vectors: Path | None,
     queries: Path | None,
 ) -> VectorSample:  # fmt: skip
     from bakeoff.lineup.lineup import Lineup
@@ -180,7 +177,7 @@ def _bed(
         return bed.from_files(vectors, queries)
     if synthetic is not None:
         return bed.synthetic(synthetic, dimensions, min(bed.HELD_OUT, synthetic // 2))
-    chosen = Lineup.read(lineup_path(lineup)).narrowed(only or ())
+    chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or ())
     return bed.from_lineup(chosen, Settings(cache=vectors_folder(), progress=Bars()))
 
 

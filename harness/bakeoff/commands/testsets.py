@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.select import column_names, day
+from bakeoff.commands.options import ColumnOption, DryRun, MaxCost, Offline, parse_columns, parse_day, parse_settings
 
 if TYPE_CHECKING:
     from bakeoff.chat.ask import Asker, ChatUsage
@@ -22,11 +22,9 @@ ModelOption = Annotated[
     list[str] | None, typer.Option("--model", help="A chat model: ollama:llama3.1, gemini:…, openai:…")
 ]
 ChatOption = Annotated[
-    list[str] | None, typer.Option("--option", help="For the model, as temperature=0.7, base_url=… or price_in=0.15.")
+    list[str] | None,
+    typer.Option("--set", help="An option of the model, as temperature=0.7 or price_in=0.15; may be repeated."),
 ]
-MaxCost = Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are passed.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nothing: say what it would take.")]
-Offline = Annotated[bool, typer.Option("--offline", help="Make no request: answers from the cache alone.")]
 SHOWN = 10  # of a list of what was left out
 
 
@@ -37,7 +35,7 @@ def import_(
         typer.Argument(help="A folder, a CSV/JSONL/JSON/parquet file, a database, or with --api a list of titles."),
     ],
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("articles.json"),
-    column: Annotated[list[str] | None, typer.Option(help="Another column name, as text=body or id=sku.")] = None,
+    column: ColumnOption = None,
     table: Annotated[str | None, typer.Option(help="Database: the table to read.")] = None,
     api: Annotated[str | None, typer.Option(help="A MediaWiki API: the source is then a file of page titles.")] = None,
     whole: Annotated[bool, typer.Option("--whole", help="MediaWiki: whole articles, not only introductions.")] = False,
@@ -56,7 +54,7 @@ def import_(
         chunking = msgspec.convert({"chunk_strategy": chunks, "max_chunk_size": chunk_size}, Chunking)
     except msgspec.ValidationError as error:
         raise InputError(str(error), place="--chunks", remedy="whole, fixed, sentence or semantic") from None
-    options = Options(column_names(column), table, api, whole, chunking, Bars())
+    options = Options(parse_columns(column), table, api, whole, chunking, Bars())
     found = import_corpus(source, options)
     write_json(out, found.file)
     typer.echo(f"{len(found.file.articles)} documents imported: {out}")
@@ -72,7 +70,7 @@ def generate(
     maker: Annotated[str, typer.Option(help="templates (offline) or llm.")] = "templates",
     n: Annotated[int, typer.Option("--n", min=1, help="How many queries for each category.")] = 4,
     model: Annotated[str, typer.Option("--model", help="For llm: ollama:llama3.1, gemini:…, openai:…")] = "ollama",
-    option: ChatOption = None,
+    set_: ChatOption = None,
     lineup: Annotated[Path | None, typer.Option(help="A line-up with [categories] of your own.")] = None,
     language: Annotated[str, typer.Option(help="The queries' language, as de.")] = "en",
     as_of: Annotated[str | None, typer.Option(help="Queries that depend on this day, as 2026-11-16.")] = None,
@@ -99,11 +97,11 @@ def generate(
     pages = read_articles(articles).articles
     existing = _existing(out, add)
     categories = build.check_categories(Lineup.read(lineup).categories if lineup else {})
-    request = build.GenerationRequest(categories, n, seed, language, day(as_of, "--as-of"))
+    request = build.GenerationRequest(categories, n, seed, language, parse_day(as_of, "--as-of"))
     asker = None
     extra: dict[str, Any] = {}
     if "asker" in inspect.signature(build.MAKERS.get(maker)).parameters:
-        asker = chat_askers([model], option, max_cost, offline)[0]
+        asker = chat_askers([model], set_, max_cost, offline)[0]
         extra = {"asker": asker}
     chosen = build.MAKERS.create(maker, **extra)
     if asker is not None and dry_run:
@@ -187,21 +185,8 @@ def chat_askers(specs: list[str], given: list[str] | None, max_cost: float | Non
     from bakeoff.embedding.embed import Budget
 
     budget: Budget | None = Budget(max_cost) if max_cost is not None else None
-    options = dict(_chat_option(text) for text in given or ())
+    options = parse_settings(given, "temperature=0.7")
     return [make_asker(spec, options, answers=home() / "answers", budget=budget, offline=offline) for spec in specs]
-
-
-def _chat_option(text: str) -> tuple[str, Any]:
-    """Numbers, true, false and null as JSON writes them; anything else is a text."""
-    import json
-
-    name, found, value = text.partition("=")
-    if not found or not name:
-        raise InputError(f"{text!r} is no option", place="--option", remedy="write it as temperature=0.7")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
 
 
 def echo_spent(spent: ChatUsage) -> None:

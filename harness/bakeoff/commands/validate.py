@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bakeoff.commands.run import lineup_path
+from bakeoff.commands.options import lineup_path
 
 if TYPE_CHECKING:
     from bakeoff.core.task import Task

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from bakeoff_providers.errors import InputError
 
 VERBATIM = "$toml"
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
@@ -20,6 +21,8 @@ _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 def toml_value(value: Any) -> str:
     """One value on one line, in the spelling of TOML 1.0."""
     match value:
+        case None:
+            raise InputError("TOML has no null", remedy="leave it out")
         case bool():
             return "true" if value else "false"
         case str():

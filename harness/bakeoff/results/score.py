@@ -50,10 +50,11 @@ def score(
 
     Judgments are grades by query and document, runs are scores by query and document; each may be a TREC file too.
     """
+    chosen = _measures(measures)
     if isinstance(judgments, (str, Path)):
         judgments = read_qrels(Path(judgments))
     read = {name: read_run(Path(run)) if isinstance(run, (str, Path)) else run for name, run in runs.items()}
-    return _score(judgments, read, _measures(measures), rel=rel, answered=answered, seed=seed)
+    return _score(judgments, read, chosen, rel=rel, answered=answered, seed=seed)
 
 
 def _measures(given: Sequence[Measure | str]) -> list[Measure]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from bakeoff_providers.errors import BakeoffError, InputError
+from bakeoff_providers.errors import BakeoffError
 
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles, timed
@@ -180,23 +180,3 @@ def _search_all(
                 similarities = sample.documents[[int(item) for item in hits.ids]] @ query
                 recalls.append(exact.recall(similarities, float(last[place]), min(k, len(sample.documents))))
     return float(np.mean(recalls)), samples
-
-
-def parse_values(texts: Sequence[str]) -> dict[str, list[Any]]:
-    """`ef=16`, given again for each value: numbers and truth values as such, everything else as text."""
-    given: dict[str, list[Any]] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise InputError(f"{text!r} sets nothing", remedy="write it as name=value, for example ef=64")
-        given.setdefault(name.strip(), []).append(_value(value.strip()))
-    return given
-
-
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"true": True, "false": False}.get(text.lower(), text)

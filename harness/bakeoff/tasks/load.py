@@ -6,10 +6,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bakeoff.core.files import read_toml
 from bakeoff.core.task import Task
-from bakeoff.tasks.kinds import load_kind
+from bakeoff.lineup.values import toml_value
+from bakeoff.tasks.description import task_description
+from bakeoff.tasks.kinds import KINDS, load_kind
 
 
 def load_task(source: str | Mapping[str, Any], base: Path) -> Task:
     """By a built-in name, by its task.toml or the folder that holds one, or described in place."""
     return load_kind(source, base).task()
+
+
+def task_options(source: str | Mapping[str, Any], base: Path, given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Options that are set from outside the task's file: those that its kind calls files are paths from `folder`."""
+    if not given:
+        return {}
+    toml_value(given)  # what a task file could not say, it can't be told from outside
+    description = read_toml(task_description(source, base), dict[str, Any]) if isinstance(source, str) else source
+    paths = KINDS.get(str(description.get("kind", "graded"))).paths
+    return {key: str(folder / str(value)) if key in paths else value for key, value in given.items()}

@@ -42,6 +42,7 @@ class Kind(ABC):
     whole: ClassVar[bool] = False
     measures: ClassVar[tuple[str, ...]] = ()
     scouted: ClassVar[bool] = False
+    paths: ClassVar[tuple[str, ...]] = ()  # options that are files; `--set` takes them from the current folder
 
     def __init__(self, name: str, base: Path, targets: Mapping[str, float]) -> None:
         self.task_name, self.base, self.targets = name, base, targets

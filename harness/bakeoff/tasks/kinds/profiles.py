@@ -69,6 +69,7 @@ class Profiles(Kind):
     name = "profiles"
     whole = True
     measures = ("ndcg@10",)
+    paths = ("weights_file",)
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class Profiles(Kind):
         self.profile_key, self.keywords, self.amount = profile_key, keywords, amount
         self.calibrate = calibrate_thresholds
         best = base / best_weights if best_weights and use_best_weights else None
-        self.weights_from = Path(weights_file) if weights_file else best
+        self.weights_from = base / weights_file if weights_file else best
         self.weights = read_json(self.weights_from, Weights) if self.weights_from else self.settings.weights
         self.profiles: dict[str, dict[str, Any]] = {}
         self.items: dict[str, dict[str, Any]] = {}

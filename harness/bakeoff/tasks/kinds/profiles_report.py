@@ -66,7 +66,7 @@ def _modes(figures: Mapping[str, Any], k: int) -> Section:
         notes.append(f"Between the two label modes NDCG@{k} moves by up to {max(moved):.3f}.")
     notes.append(
         "Calibrated thresholds are told, never applied: the median over profiles of the similarity that leaves the top "
-        "25% of the items without a common keyword (--calibrate-thresholds)."
+        "25% of the items without a common keyword (--set calibrate_thresholds=true)."
     )
     return Section(
         title=f"NDCG@{k} by label mode",

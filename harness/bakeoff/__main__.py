@@ -1,0 +1,5 @@
+"""`python -m bakeoff`, for where the script is not on the PATH."""
+
+from bakeoff.cli import main
+
+main()

@@ -1,0 +1,109 @@
+"""What several commands share: their arguments and options, and the one reading of key=value."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from bakeoff_providers.errors import InputError
+
+LineupArgument = Annotated[
+    Path | None,
+    typer.Argument(help="A line-up, or a built-in one's name; default: ./bakeoff.toml, or the built-in one."),
+]
+LineupOption = Annotated[Path | None, typer.Option(help="The contenders; default: ./bakeoff.toml or the built-in one.")]
+TaskArgument = Annotated[str, typer.Argument(help="The task: its folder, its task.toml, or a built-in name.")]
+ResultOption = Annotated[Path | None, typer.Option(help="Take the rankings of this result instead of running.")]
+OutOption = Annotated[Path, typer.Option(help="Where the result's folder is made.")]
+MaxCost = Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are spent.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nothing: say what would be asked and paid.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Make no request: take what is in the cache.")]
+ColumnOption = Annotated[
+    list[str] | None, typer.Option(help="Another name of a column, as text=body; may be repeated.")
+]
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+def key_values(texts: Sequence[str] | None, option: str = "--set", example: str = "ef=64") -> list[tuple[str, str]]:
+    """Each `key=value` that an option was given, in order."""
+    pairs = []
+    for text in texts or ():
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not key or not equals:
+            raise InputError(f"{text!r} is not key=value", place=option, remedy=f"write it as {example}")
+        pairs.append((key, value))
+    return pairs
+
+
+def parse_value(text: str) -> Any:
+    """Numbers, true, false, null, and lists, tables and quoted text as JSON; anything else is text as it is."""
+    if _NUMBER.fullmatch(text):
+        return int(text) if text.lstrip("+-").isdecimal() else float(text)
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if text[:1] in ("[", "{", '"'):
+        try:
+            return json.loads(text)
+        except ValueError:
+            pass
+    return text
+
+
+def parse_settings(texts: Sequence[str] | None, example: str) -> dict[str, Any]:
+    """What `--set` says, each key once."""
+    settings: dict[str, Any] = {}
+    for key, value in key_values(texts, example=example):
+        if key in settings:
+            raise InputError(f"{key} is set twice", place="--set", remedy="give it once")
+        settings[key] = parse_value(value)
+    return settings
+
+
+def parse_repeated(texts: Sequence[str] | None) -> dict[str, list[Any]]:
+    """What `--set` says where a key may be given several values, one after the other."""
+    values: dict[str, list[Any]] = {}
+    for key, value in key_values(texts):
+        values.setdefault(key, []).append(parse_value(value))
+    return values
+
+
+def parse_columns(texts: Sequence[str] | None) -> dict[str, str]:
+    """What a table calls its columns, by what we call them."""
+    columns = dict(key_values(texts, "--column", "title=heading"))
+    if unnamed := [key for key, column in columns.items() if not column]:
+        raise InputError(f"{unnamed[0]}= names no column", place="--column", remedy="write it as title=heading")
+    return columns
+
+
+def parse_day(text: str | None, option: str) -> datetime.date | None:
+    """The day that an option gives."""
+    try:
+        return datetime.date.fromisoformat(text) if text else None
+    except ValueError:
+        raise InputError(f"{text!r} is not a date", place=option, remedy="write it as 2026-11-16") from None
+
+
+def lineup_path(given: Path | None) -> Path:
+    """The file that was named, the one in this folder, or the one that comes with Bakeoff."""
+    from bakeoff.core.paths import default_lineup, lineup_file
+
+    here = Path("bakeoff.toml")
+    return lineup_file(given) if given else here if here.is_file() else default_lineup()
+
+
+def warn(text: str) -> None:
+    """One line on stderr."""
+    typer.echo(f"warning: {text}", err=True)
+
+
+def check_folder(out: Path) -> None:
+    """Refuses at the start what would only fail when the result is written."""
+    if out.exists() and not out.is_dir():
+        raise InputError("is not a folder", file=out, remedy="choose another --out")

@@ -183,7 +183,7 @@ class TestTables:
             ('id,text\n1,"x\n', {}, "is not valid CSV"),
         ],
     )
-    def test_bad_tables_are_told_with_their_place(
+    def test_bad_tables_are_named_with_their_place(
         self, content: str, options: dict[str, Any], said: str, tmp_path: Path
     ) -> None:
         (tmp_path / "x.csv").write_text(content)

@@ -81,7 +81,7 @@ def test_grades_from_elsewhere_stay(tmp_path: Path) -> None:
     assert load_task(str(path), Path()).judgments == {"q1": {"1": 3}, "q2": {"3": 2}}
 
 
-def test_a_write_that_was_cut_between_two_files_is_mended_by_the_next(tmp_path: Path) -> None:
+def test_a_write_that_was_cut_between_two_files_is_repaired_by_the_next(tmp_path: Path) -> None:
     path = ungraded_task(tmp_path)
     annotate(tmp_path, "ada", {"q1": {"1": 3}})
     before = (path.parent / "queries.json").read_bytes()

@@ -102,7 +102,7 @@ def agreement(
         annotators=names,
         pairs=len(pairs),
         two=two,
-        fleiss=estimate(counts_by_pair_parts(counts_by_pair), lambda s: fleiss_of_sums(s, len(names)), full),
+        fleiss=estimate(fleiss_parts(counts_by_pair), lambda s: fleiss_of_sums(s, len(names)), full),
         fleiss_pairs=int(full.sum()),
         alpha=estimate(coincidences(counts_by_pair), _of_tables(ordinal_alpha, scale), several),
         worst=disagreements(given),
@@ -133,17 +133,17 @@ def kappa(tables: Values, weights: KappaWeighting = "plain") -> Values:
 def fleiss(counts: Values) -> float:
     """Fleiss' κ of a table of pairs × grades: how often each grade was given, by equally many annotators."""
     raters = int(counts[0].sum())
-    return float(fleiss_of_sums(counts_by_pair_parts(counts).sum(axis=0)[None, :], raters)[0])
+    return float(fleiss_of_sums(fleiss_parts(counts).sum(axis=0)[None, :], raters)[0])
 
 
-def counts_by_pair_parts(counts: Values) -> Values:
-    """What Fleiss' κ is summed from: a pair's equal twos of annotators, and how often each grade was given."""
+def fleiss_parts(counts: Values) -> Values:
+    """What Fleiss' κ is summed from: per pair, how many annotators agree two by two, and the count of each grade."""
     equal = (counts * (counts - 1)).sum(axis=1, keepdims=True)
     return np.concatenate((np.ones((len(counts), 1)), equal, counts), axis=1)
 
 
 def fleiss_of_sums(sums: Values, raters: int) -> Values:
-    """Rows of (pairs, equal twos, grades…) → κ."""
+    """Rows of (pairs, agreements two by two, count of each grade…) → κ."""
     pairs, equal, grades = sums[:, 0], sums[:, 1], sums[:, 2:]
     observed = _divided(equal, pairs * raters * (raters - 1))
     shares = _divided(grades, (pairs * raters)[:, None])
@@ -152,11 +152,11 @@ def fleiss_of_sums(sums: Values, raters: int) -> Values:
 
 
 def coincidences(counts: Values) -> Values:
-    """Krippendorff's coincidence table of each pair: all ordered twos of its grades, over one less than there are."""
+    """Krippendorff's coincidence table of each pair: its grades two by two, both orders, over their number less one."""
     given = counts.sum(axis=1)
-    twos = counts[:, :, None] * counts[:, None, :]
-    twos -= counts[:, :, None] * np.eye(counts.shape[1])
-    return np.where(given[:, None, None] > 1, twos / np.maximum(given - 1, 1)[:, None, None], 0.0)
+    two_by_two = counts[:, :, None] * counts[:, None, :]
+    two_by_two -= counts[:, :, None] * np.eye(counts.shape[1])
+    return np.where(given[:, None, None] > 1, two_by_two / np.maximum(given - 1, 1)[:, None, None], 0.0)
 
 
 def ordinal_alpha(tables: Values) -> Values:

@@ -37,7 +37,7 @@ class Options:
 
 @dataclass(slots=True)
 class SourceDocuments:
-    """Documents with the names that their source gives them, and what could not be had at all."""
+    """Documents with the names that their source gives them, and the names of those that are missing."""
 
     documents: list[tuple[str, Article]] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -149,7 +149,7 @@ def _from_database(path: Path, options: Options) -> SourceDocuments:
 
 
 def _from_json(path: Path, options: Options) -> SourceDocuments:
-    """Our own file as it is, or a list of objects."""
+    """An article file, or a list of objects."""
     content = read_json(path, Any)
     if isinstance(content, list) and all(isinstance(row, dict) for row in content):
         return _from_table(path, content, options)

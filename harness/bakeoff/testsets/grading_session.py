@@ -49,7 +49,7 @@ class GradingSession:
         return sum(self.grade_of(pair) is not None for pair in self.pairs)
 
     def next_open(self, after: int = -1) -> int | None:
-        """The next ungraded pair behind this one, round the end if need be."""
+        """The next ungraded pair after this one, from the start again behind the last."""
         places = [*range(after + 1, len(self.pairs)), *range(min(after + 1, len(self.pairs)))]
         return next((at for at in places if self.grade_of(self.pairs[at]) is None), None)
 

@@ -47,7 +47,7 @@ class Ceiling(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """The findings, each with what it is about."""
+    """Figures about judgments and queries; `findings` puts into sentences what should be done."""
 
     documents: int
     queries: int
@@ -59,7 +59,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     too_many: dict[str, int]
     beyond_cut: dict[str, int]
     duplicates: list[tuple[str, str, float]]
-    twins: list[str]
+    warnings: list[str]
     ceilings: list[Ceiling]
     primary: str
     lexical: float | None
@@ -68,7 +68,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
     def findings(self) -> list[str]:
         """What should be fixed or known, in sentences."""
-        findings = [*self.twins]
+        findings = [*self.warnings]
         if self.without_relevant:
             findings.append(f"no document is relevant for {_some(self.without_relevant)}: everyone scores 0 there")
         if self.too_many:
@@ -134,7 +134,7 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
         duplicates=[
             (ids[i], ids[j], alike) for i, j, alike in near_duplicates([q.text for q in task.queries], MOST_ALIKE)
         ],
-        twins=task_warnings(task),
+        warnings=task_warnings(task),
         ceilings=[_ceiling(measure, task, scales, scored["bm25"]) for measure in measures],
         primary=str(primary),
         lexical=words / oracle if oracle else None,

@@ -24,7 +24,7 @@ LAG = 5  # seconds a replica may be behind before the server asks us to come bac
 
 @dataclass(slots=True)
 class Fetched:
-    """What came, and which titles have no page."""
+    """The articles, and the titles that have no page."""
 
     articles: list[Article] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)

@@ -129,7 +129,7 @@ def _gaps(template: str) -> tuple[str, ...]:
 
 
 def _fillings(article: Article, wanted: Sequence[str]) -> Iterator[dict[str, str]]:
-    """What an article has to offer for these gaps: one filling for each of its topics, none if a gap stays open."""
+    """The values that an article has for these gaps: one filling for each of its topics, none if a gap stays open."""
     kind = content_type(article)
     known = {
         "title": article.title,

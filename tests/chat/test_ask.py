@@ -11,7 +11,7 @@ from bakeoff.chat import CHATS
 from bakeoff.chat.answers import Answers
 from bakeoff.chat.ask import Asker, Question, Unusable, read_object
 from bakeoff.chat.base import Reply
-from bakeoff.embedding.embed import Budget, BudgetReached
+from bakeoff.embedding.budget import Budget, BudgetReached
 from bakeoff.embedding.retry import RetryPolicy
 from bakeoff_providers.errors import CallFailed, InputError, Unavailable
 from hypothesis import given
@@ -61,7 +61,7 @@ def test_an_answer_is_paid_for_once(wire: WireServer, tmp_path: Path) -> None:
     assert len(wire.chats()) == 3
 
 
-def test_prose_is_told_why_and_asked_again(wire: WireServer, tmp_path: Path) -> None:
+def test_prose_is_asked_again_with_the_reason(wire: WireServer, tmp_path: Path) -> None:
     said = iter(["I would say two.", '{"grade": "two"}', '{"grade": 2}'])
     wire.answer = lambda model, prompt: next(said)
     one = asker(wire, tmp_path)

@@ -93,7 +93,7 @@ def test_vectors_from_files(tmp_path: Path) -> None:
         (None, "not an array"),
     ],
 )
-def test_bad_files_are_told(tmp_path: Path, content: object, said: str) -> None:
+def test_bad_files_are_refused(tmp_path: Path, content: object, said: str) -> None:
     import numpy as np
 
     file = tmp_path / "v.npy"

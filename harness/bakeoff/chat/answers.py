@@ -34,7 +34,7 @@ class Answers:
             write_json(self.folder / "identity.json", dict(identity))
         for file in sorted(self.folder.glob("*.jsonl")):
             for line in file.read_bytes().splitlines():
-                self._learn(line)
+                self._remember(line)
 
     def get(self, prompt: str, seed: int) -> Reply | None:
         """The answer that was given to this prompt under this seed, if any."""
@@ -56,12 +56,12 @@ class Answers:
             self._file.close()
             self._file = None
 
-    def _learn(self, line: bytes) -> None:
+    def _remember(self, line: bytes) -> None:
         try:
-            found = msgspec.json.decode(line, type=_Line)
+            answer = msgspec.json.decode(line, type=_Line)
         except msgspec.DecodeError:
             return
-        self._known[found.key] = Reply(found.text, found.prompt_tokens, found.answer_tokens)
+        self._known[answer.key] = Reply(answer.text, answer.prompt_tokens, answer.answer_tokens)
 
 
 def _key(prompt: str, seed: int) -> str:

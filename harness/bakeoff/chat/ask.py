@@ -16,7 +16,8 @@ from bakeoff_providers.errors import CallFailed, InputError, Unavailable
 from bakeoff.chat import CHATS
 from bakeoff.chat.answers import Answers
 from bakeoff.chat.base import ChatModel, Reply, Schema
-from bakeoff.embedding.embed import Budget, estimated_tokens
+from bakeoff.embedding.budget import Budget, reservation
+from bakeoff.embedding.embed import estimated_tokens
 from bakeoff.embedding.retry import RateLimit, RetryPolicy, Unanswered, call
 
 T = TypeVar("T")
@@ -24,12 +25,12 @@ ANSWER_TOKENS = 150.0  # reserved for an answer whose length nobody knows yet
 
 
 class Unusable(Exception):
-    """An answer that is not what was asked for; its text tells the model what to mend."""
+    """An answer that is not what was asked for; its text says to the model what to fix."""
 
 
 @dataclass(slots=True)
 class ChatUsage:
-    """What the answers took."""
+    """Questions, requests, tokens and dollars, for the summary at the end."""
 
     asked: int = 0
     cached: int = 0
@@ -72,7 +73,7 @@ class Asker:
             )
 
     def ask(self, question: Question, read: Callable[[str], T]) -> T:
-        """What `read` makes of the answer. It raises Unusable; the model then is told why and asked again."""
+        """What `read` makes of the answer. Where it raises Unusable, the model is asked again, with the reason."""
         with self._lock:
             self.usage.asked += 1
             known = self.answers.get(question.prompt, question.seed) if self.answers else None
@@ -125,7 +126,7 @@ class Asker:
                     future.cancel()
 
     def estimate(self, questions: Mapping[Any, Question]) -> ChatUsage:
-        """What asking these would take, by the length of their prompts: the dry run."""
+        """The usage to expect from these questions, by the length of their prompts: the dry run."""
         missing = [q for q in questions.values() if not (self.answers and self.answers.get(q.prompt, q.seed))]
         prompts, written = estimated_tokens([q.prompt for q in missing]), ANSWER_TOKENS * len(missing)
         return ChatUsage(
@@ -146,20 +147,12 @@ class Asker:
     def _paid(self, prompt: str, question: Question) -> Reply:
         """One request, with its price taken out of the budget before it is made."""
         guess = estimated_tokens([prompt])
-        reserved = self.model.price(guess, ANSWER_TOKENS) or 0.0
-        if self.budget is not None:
-            self.budget.reserve(reserved)
-        try:
+        with reservation(self.budget, self.model.price(guess, ANSWER_TOKENS) or 0.0) as reserved:
             reply = self.model.ask(prompt, question.schema, question.seed)
-        except BaseException:
-            if self.budget is not None:
-                self.budget.settle(reserved, 0.0)
-            raise
-        used_in = guess if reply.prompt_tokens is None else reply.prompt_tokens
-        used_out = estimated_tokens([reply.text]) if reply.answer_tokens is None else reply.answer_tokens
-        usd = self.model.price(used_in, used_out)
-        if self.budget is not None:
-            self.budget.settle(reserved, usd or 0.0)
+            used_in = guess if reply.prompt_tokens is None else reply.prompt_tokens
+            used_out = estimated_tokens([reply.text]) if reply.answer_tokens is None else reply.answer_tokens
+            usd = self.model.price(used_in, used_out)
+            reserved.actual = usd or 0.0
         with self._lock:
             self.usage.requests += 1
             self.usage.prompt_tokens += used_in

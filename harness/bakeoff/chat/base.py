@@ -82,7 +82,7 @@ class ChatModel(Connection):
         return identity
 
     def ask(self, prompt: str, schema: Schema, seed: int) -> Reply:
-        """One request, whatever comes of it: trying again is the caller's affair."""
+        """One request, whatever comes of it: retries are the caller's."""
         sdk = self._connected()
         try:
             reply = self._call(sdk, prompt, schema, seed)

@@ -12,7 +12,7 @@ from bakeoff.commands.options import ColumnOption, DryRun, MaxCost, Offline, par
 
 if TYPE_CHECKING:
     from bakeoff.chat.ask import Asker, ChatUsage
-    from bakeoff.embedding.embed import Budget
+    from bakeoff.embedding.budget import Budget
     from bakeoff.tasks.formats.native import QueryFile
 
 corpus = typer.Typer(help="Documents in, `articles.json` out.", no_args_is_help=True)
@@ -182,7 +182,7 @@ def chat_askers(specs: list[str], given: list[str] | None, max_cost: float | Non
     from bakeoff_providers.weights import home
 
     from bakeoff.chat.ask import make_asker
-    from bakeoff.embedding.embed import Budget
+    from bakeoff.embedding.budget import Budget
 
     budget: Budget | None = Budget(max_cost) if max_cost is not None else None
     options = parse_settings(given, "temperature=0.7")

@@ -31,10 +31,10 @@ _RECORD = 1024  # vectors in a record that pruning writes
 
 @dataclass(frozen=True, slots=True)
 class SpaceInfo:
-    """What `bakeoff cache info` tells of one space."""
+    """What `bakeoff cache info` shows of one space."""
 
     name: str
-    identity: dict[str, str | int | float | bool | None]
+    identity: Identity
     vectors: int
     damaged: int
     size_bytes: int
@@ -70,9 +70,9 @@ class Space:
         tokens = 0.0
         order = np.argsort(record, kind="stable")
         for group in np.split(order, np.flatnonzero(np.diff(record[order])) + 1):  # one copy for each record
-            target, source, found = _span(group), _span(row[group]), record[group[0]]
-            vectors[target] = self._vectors[found][source]
-            tokens += float(self._tokens[found][source].sum())
+            target, source, number = _span(group), _span(row[group]), record[group[0]]
+            vectors[target] = self._vectors[number][source]
+            tokens += float(self._tokens[number][source].sum())
         return vectors, tokens
 
     def put(self, texts: Sequence[str], vectors: Vectors, tokens: int | None) -> None:
@@ -82,7 +82,7 @@ class Space:
         keys = b"".join(text_key(text) for text in texts)
         rows = np.ascontiguousarray(vectors, dtype="<f4")
         self._append(keys, shares, rows)
-        self._learn(keys, shares, rows)
+        self._remember(keys, shares, rows)
 
     def _append(self, keys: bytes, shares: npt.NDArray[np.float32], rows: Vectors) -> None:
         body = (keys, shares.tobytes(), rows.data)
@@ -117,7 +117,7 @@ class Space:
             self._segment.close()
             self._segment = None
 
-    def _learn(self, keys: bytes, tokens: npt.NDArray[np.float32], vectors: Vectors) -> None:
+    def _remember(self, keys: bytes, tokens: npt.NDArray[np.float32], vectors: Vectors) -> None:
         start = self._rows
         self._vectors.append(vectors)
         self._tokens.append(tokens)
@@ -134,16 +134,16 @@ class Space:
             end = place + _HEADER.size + rows * (KEY_BYTES + 4 + 4 * dimensions)
             if magic != _MAGIC or zlib.crc32(data[place : place + _HEADER.size - 4]) != header_crc or end > len(data):
                 self.damaged += 1
-                found = bytes(data).find(_MAGIC, place + 1)  # a damaged header: the next record may still be sound
-                if found < 0:
+                following = bytes(data).find(_MAGIC, place + 1)  # the record after a damaged header may be sound
+                if following < 0:
                     return
-                place = found
+                place = following
                 continue
             body = data[place + _HEADER.size : end]
             if zlib.crc32(body) == body_crc:
                 keys = bytes(body[: rows * KEY_BYTES])
                 numbers = np.frombuffer(body[rows * KEY_BYTES :], dtype="<f4")
-                self._learn(keys, numbers[:rows], numbers[rows:].reshape(rows, dimensions))
+                self._remember(keys, numbers[:rows], numbers[rows:].reshape(rows, dimensions))
             else:
                 self.damaged += 1
             place = end
@@ -182,23 +182,27 @@ class VectorCache:
     def spaces(self) -> Iterator[SpaceInfo]:
         """What there is, for the user to see and to clear."""
         for description in sorted(self.folder.glob(f"*/{_IDENTITY}")):
-            identity = read_json(description, dict[str, str | int | float | bool | None])
+            identity = _read_identity(description)
             space = Space(description.parent, identity)
             size = sum(file.stat().st_size for file in description.parent.iterdir())
             yield SpaceInfo(description.parent.name, identity, len(space), space.damaged, size)
 
     def prune(self) -> int:
-        """Rewrites every space as one segment without damaged or double records; tells how many bytes that freed."""
+        """Rewrites every space as one segment without damaged or duplicate records; returns the bytes freed."""
         freed = 0
         for description in sorted(self.folder.glob(f"*/{_IDENTITY}")):
-            freed += _pruned(description.parent, read_json(description, dict[str, str | int | float | bool | None]))
+            freed += _pruned(description.parent, _read_identity(description))
         return freed
 
     def clear(self) -> int:
-        """Forgets everything; tells how many bytes that freed."""
+        """Deletes everything; returns the bytes freed."""
         size = sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
         shutil.rmtree(self.folder, ignore_errors=True)
         return size
+
+
+def _read_identity(file: Path) -> Identity:
+    return read_json(file, dict[str, str | int | float | bool | None])
 
 
 def _pruned(folder: Path, identity: Identity) -> int:

@@ -53,13 +53,13 @@ def chunks(document: Document, field: str = "") -> list[Chunk]:
 
 def sentences(text: str) -> list[str]:
     """Splits prose at sentence ends; initials and common abbreviations end none."""
-    found: list[str] = []
+    complete: list[str] = []
     for part in _SENTENCE_END.split(text.strip()):
-        if found and _NO_END.search(found[-1]):
-            found[-1] = f"{found[-1]} {part}"
+        if complete and _NO_END.search(complete[-1]):
+            complete[-1] = f"{complete[-1]} {part}"
         elif part:
-            found.append(part)
-    return found
+            complete.append(part)
+    return complete
 
 
 def _fixed(text: str, size: int) -> Iterator[str]:

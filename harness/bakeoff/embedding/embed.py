@@ -9,22 +9,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from bakeoff_providers.base import EmbeddingBatch, Fitted, ModelCard, Provider, Role, Vectors, checked
-from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, Unavailable
+from bakeoff_providers.errors import EmbeddingFailed, Unavailable
 
 from bakeoff.core.progress import Progress, silent
+from bakeoff.embedding.budget import Budget, reservation
 from bakeoff.embedding.cache import Space, VectorCache
 from bakeoff.embedding.retry import Attempted, RateLimit, RetryPolicy, call
 
 CHARACTERS_PER_TOKEN = 4.0  # English prose; only ever used where no server has counted
 
 
-class BudgetReached(BakeoffError):
-    """The next call might pass --max-cost, so it was not made; everything paid for so far is in the cache."""
-
-
 @dataclass(slots=True)
 class Usage:
-    """What one contender's vectors took, to be shown in its row."""
+    """What one contender's vectors needed, to be shown in its row."""
 
     texts: int = 0
     cached: int = 0
@@ -37,30 +34,6 @@ class Usage:
     def cost(self, card: ModelCard) -> float | None:
         """Tokens times list price; None where no price is known."""
         return None if card.price is None else self.tokens * card.price.usd_per_million_tokens / 1e6
-
-
-@dataclass(slots=True)
-class Budget:
-    """Dollars that may still be spent, shared by all contenders and threads."""
-
-    limit: float
-    spent: float = 0.0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def reserve(self, dollars: float) -> None:
-        """Takes the estimate of a call out of the budget, or refuses before the call is made."""
-        with self._lock:
-            if self.spent + dollars > self.limit:
-                raise BudgetReached(
-                    f"stopped before ${self.limit:.2f} would be passed (${self.spent:.4f} spent); "
-                    "what was paid for is in the cache, run again with a higher --max-cost to go on"
-                )
-            self.spent += dollars
-
-    def settle(self, reserved: float, actual: float) -> None:
-        """Puts the real price in the place of the estimate."""
-        with self._lock:
-            self.spent += actual - reserved
 
 
 @dataclass(slots=True)
@@ -149,7 +122,7 @@ class Embedder:
         plan = list(enumerate(batches(texts, self.provider.card)))
         with self.progress(f"{self.provider.card.name}: {role.value} vectors", len(texts)) as advance:
 
-            def one(numbered: tuple[int, list[str]]) -> None:
+            def embed_batch(numbered: tuple[int, list[str]]) -> None:
                 number, batch = numbered
                 answer, attempted = self._call(batch, role)
                 with lock:
@@ -161,28 +134,21 @@ class Embedder:
 
             if self.provider.local:
                 for numbered in plan:
-                    one(numbered)
+                    embed_batch(numbered)
             else:
-                _in_parallel(one, plan, self.workers)
+                _in_parallel(embed_batch, plan, self.workers)
         return [row for number in range(len(plan)) for row in answers[number]]
 
     def _call(self, texts: list[str], role: Role) -> tuple[EmbeddingBatch, Attempted]:
         card = self.provider.card
         if self.offline and not self.provider.local:
             raise Unavailable(f"--offline, and {len(texts)} texts or more are not in the cache")
-        reserved = _price(estimated_tokens(texts, card.prompt(role)), card)
-        if self.budget is not None:
-            self.budget.reserve(reserved)
-        try:
+        with reservation(self.budget, _price(estimated_tokens(texts, card.prompt(role)), card)) as reserved:
             answer, attempted = call(
                 lambda: checked(self.provider.embed(texts, role), texts, card), self.policy, self._rate_limit
             )
-        except BaseException:
-            if self.budget is not None:
-                self.budget.settle(reserved, 0.0)
-            raise
-        if self.budget is not None and answer.tokens is not None:
-            self.budget.settle(reserved, _price(answer.tokens, card))
+            if answer.tokens is not None:
+                reserved.actual = _price(answer.tokens, card)
         return answer, attempted
 
     def _account(self, answer: EmbeddingBatch, texts: list[str], role: Role, attempted: Attempted) -> None:
@@ -194,10 +160,12 @@ class Embedder:
         usage.tokens += estimated_tokens(texts) if answer.tokens is None else answer.tokens
 
 
-def _in_parallel(one: Callable[[tuple[int, list[str]]], None], plan: list[tuple[int, list[str]]], workers: int) -> None:
+def _in_parallel(
+    embed_batch: Callable[[tuple[int, list[str]]], None], plan: list[tuple[int, list[str]]], workers: int
+) -> None:
     """Runs the batches on a few threads; the first failure stops what has not started yet."""
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        futures = [pool.submit(one, numbered) for numbered in plan]
+        futures = [pool.submit(embed_batch, numbered) for numbered in plan]
         try:
             for future in futures:
                 future.result()
@@ -208,7 +176,7 @@ def _in_parallel(one: Callable[[tuple[int, list[str]]], None], plan: list[tuple[
 
 
 def batches(texts: Sequence[str], card: ModelCard) -> Iterator[list[str]]:
-    """As many texts a request as the provider takes, by items and by (estimated) tokens."""
+    """As many texts per request as the provider takes, by items and by (estimated) tokens."""
     batch: list[str] = []
     tokens = 0.0
     for text in texts:

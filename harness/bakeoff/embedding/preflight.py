@@ -1,4 +1,4 @@
-"""What will weaken a row, said before it is paid for, with the remedy."""
+"""What will weaken a row, reported before it is paid for, with the remedy."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bakeoff_providers.cards import family_prompts
 from bakeoff.core.task import Task
 from bakeoff.embedding.embed import estimated_tokens
 
-_ROUNDING = 0.01  # float16 models answer lengths this far from 1; nobody needs to hear of it
+_ROUNDING = 0.01  # float16 models answer lengths this far from 1; not worth a warning
 
 
 def task_warnings(task: Task) -> list[str]:
-    """Documents that stand twice: a contender that finds the one and not the other is wronged."""
+    """Duplicate documents: a contender that finds one of them and not the other is scored unfairly."""
     first: dict[str, str] = {}
     twins = []
     for document in task.documents:
@@ -31,21 +31,21 @@ def task_warnings(task: Task) -> list[str]:
 
 def provider_warnings(provider: Provider, texts: Sequence[str]) -> list[str]:
     """What the model's card says about these texts."""
-    card, found = provider.card, []
+    card, warnings = provider.card, []
     wanted = family_prompts(card.name)
     if wanted and not (card.document_prompt or card.query_prompt):
-        found.append(
+        warnings.append(
             f"{card.name} was trained with prompts and gets none: set options = "
             f"{{ document_prompt = {wanted[0]!r}, query_prompt = {wanted[1]!r} }}"
         )
     if card.context is not None:
         long = sum(estimated_tokens([text]) > card.context for text in texts)
         if long:
-            found.append(
+            warnings.append(
                 f"about {long} of {len(texts)} texts are longer than the {card.context} tokens of {card.name} and "
                 f"will be cut: set chunk_strategy = 'sentence' with max_chunk_size = {int(card.context * 0.7)}"
             )
-    return found
+    return warnings
 
 
 def vector_warnings(shortest: float, longest: float) -> list[str]:

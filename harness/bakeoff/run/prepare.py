@@ -16,9 +16,10 @@ from bakeoff.core.paths import vectors_folder as vectors_folder
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
+from bakeoff.embedding.budget import Budget
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.chunking import chunks
-from bakeoff.embedding.embed import Budget, Embedder
+from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.preflight import provider_warnings
 from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.evaluation.metrics import Scores

@@ -185,12 +185,12 @@ class StoreConformance:
         for query in QUERIES[:5]:
             truth = dict(zip(IDS, similarities(query).tolist(), strict=True))
             ranking = index.ranking(filled.search(query, index.reach), partial(filled.search, query))
-            found = [truth[item] for item in ranking.ids]
-            assert len(found) == 20
+            exact = [truth[item] for item in ranking.ids]
+            assert len(exact) == 20
             assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
-            assert found == pytest.approx(sorted(found, reverse=True), abs=2 * loss)
+            assert exact == pytest.approx(sorted(exact, reverse=True), abs=2 * loss)
             if filled.capabilities.exact:
-                assert found == pytest.approx(sorted(truth.values(), reverse=True)[:20], abs=1e-5)
+                assert exact == pytest.approx(sorted(truth.values(), reverse=True)[:20], abs=1e-5)
 
     def test_ids_of_every_kind(self, fresh: Store) -> None:
         """Letters of all scripts, quotes, spaces, a million and its neighbours, and numbers that a float can't hold."""

@@ -1,0 +1,61 @@
+"""Dollars that a command may spend: reserved before a call by its estimate, settled by what it really cost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from bakeoff_providers.errors import BakeoffError
+
+
+class BudgetReached(BakeoffError):
+    """The next call might pass --max-cost, so it was not made; everything paid for so far is in the cache."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Dollars that may still be spent, shared by all contenders and threads."""
+
+    limit: float
+    spent: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def reserve(self, dollars: float) -> None:
+        """Takes the estimate of a call out of the budget, or refuses before the call is made."""
+        with self._lock:
+            if self.spent + dollars > self.limit:
+                raise BudgetReached(
+                    f"stopped before ${self.limit:.2f} would be passed (${self.spent:.4f} spent); "
+                    "what was paid for is in the cache, run again with a higher --max-cost to go on"
+                )
+            self.spent += dollars
+
+    def settle(self, reserved: float, actual: float) -> None:
+        """Puts the real price in the place of the estimate."""
+        with self._lock:
+            self.spent += actual - reserved
+
+
+@dataclass(slots=True)
+class Reservation:
+    """What one call will be charged; its estimate until the real price is known."""
+
+    actual: float
+
+
+@contextmanager
+def reservation(budget: Budget | None, dollars: float) -> Iterator[Reservation]:
+    """Holds an estimate while a call is made. A call that fails costs nothing; without a budget nothing is held."""
+    reserved = Reservation(dollars)
+    if budget is None:
+        yield reserved
+        return
+    budget.reserve(dollars)
+    try:
+        yield reserved
+    except BaseException:
+        budget.settle(dollars, 0.0)
+        raise
+    budget.settle(dollars, reserved.actual)

@@ -96,4 +96,4 @@ def _tell_health(found: Health) -> None:
     for finding in found.findings():
         typer.echo(f"warning: {finding}")
     if not found.findings():
-        typer.echo("nothing to mend")
+        typer.echo("nothing to fix")

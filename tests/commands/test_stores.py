@@ -38,7 +38,7 @@ def test_load_and_footprint_write_theirs(tmp_path: Path) -> None:
     assert "100,000,000" in done.stdout
     assert "n · (64 + 8·16 + 4·16/15)" in done.stdout
     names = {file.name for folder in (tmp_path / "results").iterdir() for file in folder.iterdir()}
-    assert names == {"load.json", "load.md", "footprint.json", "footprint.md"}
+    assert names == {"loadtest.json", "loadtest.md", "footprint.json", "footprint.md"}
 
 
 def test_a_line_ups_own_vectors_are_taken(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def loadtest(
         stores[0], options, bed, k=k, clients=sorted(clients or [1, 2, 4, 8]), rates=rate or (), seconds=seconds,
         progress=Bars(),
     )  # fmt: skip
-    _write(out, "load", found, loadtest_sheet(found))
+    _write(out, "loadtest", found, loadtest_sheet(found))
 
 
 def footprint(

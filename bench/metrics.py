@@ -27,7 +27,7 @@ from bakeoff.evaluation.metrics import Scores, deepest, evaluate, join_arrays, j
 
 CUTS = (1, 3, 5, 10, 100)
 NAMES = ("p", "recall", "f1", "ndcg", "map", "mrr")
-MEASURES = [Measure(name, k=k) for name in NAMES for k in CUTS]
+MEASURES = [Measure.of(name, k=k) for name in NAMES for k in CUTS]
 DEPTH = deepest(MEASURES)
 CORPUS, JUDGED = 100_000, 10
 RANX = {"p": "precision"}
@@ -82,7 +82,7 @@ def from_pytrec(answer: Dicts, query_ids: list[str]) -> Scores:
         both = np.where(p + recall > 0, p + recall, 1.0)
         values = (p, recall, 2 * p * recall / both, column(f"ndcg_cut_{k}"), column(f"map_cut_{k}"))
         mrr = np.where(np.round(rank) <= k, column("recip_rank"), 0.0)
-        scores |= dict(zip((Measure(name, k=k) for name in NAMES), (*values, mrr), strict=True))
+        scores |= dict(zip((Measure.of(name, k=k) for name in NAMES), (*values, mrr), strict=True))
     return scores
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from bakeoff.chat import CHATS
+from bakeoff.evaluation.measures import MEASURES, families
 from bakeoff.search.rankers import RANKERS
 from bakeoff.search.stores import STORES
 from bakeoff.tasks.formats import FORMATS
@@ -33,7 +34,7 @@ PLUGINS: list[tuple[Registry[Any], str]] = [
     (registry, name)
     for registry in (PROVIDERS, STORES, RANKERS, FORMATS, KINDS, CHATS, MAKERS)
     for name in registry.names()
-]
+] + [(MEASURES, name) for name in families()]  # without the second spellings
 
 
 @pytest.mark.parametrize(("registry", "name"), PLUGINS, ids=lambda value: getattr(value, "group", value))

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
 import pytest
-from bakeoff.evaluation.measures import FAMILIES, Measure, deepest
+from bakeoff.evaluation.measures import Measure, deepest, families
+from bakeoff.evaluation.measures.base import options_of
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
 
 def test_a_measure_is_its_parts() -> None:
-    assert Measure.parse("ndcg(gain=exp)@5") == Measure("ndcg", k=5, gain="exp")
-    assert Measure.parse("p(rel=2)@5") == Measure("p", k=5, rel=2)
-    assert Measure.parse("map(over=found,rel=2)") == Measure("map", rel=2, over="found")
+    assert Measure.parse("ndcg(gain=exp)@5") == Measure.of("ndcg", k=5, gain="exp")
+    assert Measure.parse("p(rel=2)@5") == Measure.of("p", k=5, rel=2)
+    assert Measure.parse("map(over=found,rel=2)") == Measure.of("map", rel=2, over="found")
 
 
 @pytest.mark.parametrize(
@@ -38,18 +39,17 @@ def test_every_spelling_prints_as_one(written: str, printed: str) -> None:
 
 @st.composite
 def measures(draw: st.DrawFn) -> Measure:
-    name = draw(st.sampled_from(sorted(FAMILIES)))
-    family = FAMILIES[name]
+    name = draw(st.sampled_from(sorted(families())))
+    family = families()[name]
     k = draw(st.integers(1, 1000)) if family.cut == "required" else None
     if family.cut == "optional":
         k = draw(st.none() | st.integers(1, 1000))
-    return Measure(
-        name,
-        k=k,
-        rel=draw(st.none() | st.integers(1, 9)) if "rel" in family.options else None,
-        gain=draw(st.sampled_from(["linear", "exp"])) if "gain" in family.options else "linear",
-        over=draw(st.sampled_from(["relevant", "found"])) if "over" in family.options else "relevant",
-    )
+    values: dict[str, st.SearchStrategy[int | str | None]] = {
+        "rel": st.none() | st.integers(1, 9),
+        "gain": st.sampled_from(["linear", "exp"]),
+        "over": st.sampled_from(["relevant", "found"]),
+    }
+    return Measure.of(name, k, **{option: draw(values[option]) for option in options_of(family)})
 
 
 @given(measures())
@@ -106,11 +106,11 @@ def test_what_cannot_be_read_is_refused_with_its_remedy(written: str, problem: s
 
 def test_a_measure_made_in_code_is_checked_like_a_written_one() -> None:
     with pytest.raises(InputError, match="no option 'gain'"):
-        Measure("p", k=5, gain="exp")
+        Measure.of("p", k=5, gain="exp")
     with pytest.raises(InputError, match="needs a cut-off"):
-        Measure("p")
+        Measure.of("p")
     with pytest.raises(InputError, match="unknown measure"):
-        Measure("ap")
+        Measure.of("aq")
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ Judgments = Mapping[str, Mapping[str, int]]
 
 def by_definition(measure: Measure, ranked: Sequence[int | None], judged: Sequence[int]) -> float:
     """The textbook definition in plain loops; None is an unjudged document."""
-    rel, top = measure.rel or 1, list(ranked[: measure.k])
+    rel, top = measure.options.get("rel") or 1, list(ranked[: measure.k])
     hits = [grade is not None and grade >= rel for grade in top]
     relevant = sum(grade >= rel for grade in judged)
     precision = sum(hits) / measure.k if measure.k else 0.0
@@ -47,7 +47,7 @@ def by_definition(measure: Measure, ranked: Sequence[int | None], judged: Sequen
     if measure.name == "f1":
         return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     if measure.name == "map":
-        over = relevant if measure.over == "relevant" else sum(hits)
+        over = relevant if measure.options["over"] == "relevant" else sum(hits)
         return sum(precisions) / over if over else 0.0
     if measure.name == "mrr":
         return next((1 / rank for rank, hit in enumerate(hits, 1) if hit), 0.0)
@@ -59,7 +59,7 @@ def by_definition(measure: Measure, ranked: Sequence[int | None], judged: Sequen
         return sum(grade is not None for grade in top) / len(top) if top else 0.0
 
     def dcg(grades: Sequence[int | None]) -> float:
-        gains = [(grade or 0) if measure.gain == "linear" else 2 ** (grade or 0) - 1 for grade in grades]
+        gains = [(grade or 0) if measure.options["gain"] == "linear" else 2 ** (grade or 0) - 1 for grade in grades]
         return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
 
     ideal = dcg(sorted(judged, reverse=True)[: measure.k])
@@ -185,7 +185,8 @@ def test_values_do_not_depend_on_the_company(
 
 @given(grades, st.lists(st.sampled_from(DOCUMENTS), unique=True))
 def test_no_ranking_beats_the_oracle(judged: dict[str, int], ids: list[str]) -> None:
-    measures = [measure for measure in EVERY if measure.over == "relevant" and measure.name != "judged"]
+    measures = [measure for measure in EVERY if measure.has_ceiling]
+    assert {measure.name for measure in EVERY} - {measure.name for measure in measures} == {"judged"}
     ranked = join({"q": Ranking(tuple(ids), (0.0,) * len(ids))}, {"q": judged}, ["q"])
     mine, best = evaluate(ranked, measures), evaluate(oracle({"q": judged}, ["q"], len(DOCUMENTS)), measures)
     for measure in measures:

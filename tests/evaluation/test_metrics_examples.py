@@ -9,13 +9,13 @@ from fractions import Fraction
 
 import pytest
 from bakeoff.core.ranking import Ranking, ordered
-from bakeoff.evaluation.measures import FAMILIES, Measure
+from bakeoff.evaluation.measures import Measure, families
 from bakeoff.evaluation.metrics import deepest, evaluate, join, join_scores, weighted_f1
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
-EVERY = [Measure(name, k=None if family.cut == "refused" else 3) for name, family in FAMILIES.items()]
+EVERY = [Measure.of(name, k=None if family.cut == "refused" else 3) for name, family in families().items()]
 
 
 def value(text: str, ids: Sequence[str], judged: Mapping[str, int]) -> float:

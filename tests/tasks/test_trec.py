@@ -11,9 +11,10 @@ import pytest
 import pytrec_eval
 from bakeoff.core.ranking import ordered
 from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.measures.grammar import measures_of
 from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join, join_scores
-from bakeoff.tasks.formats.trec import measures_of, qrels_text, read_qrels, read_run, run_text
+from bakeoff.tasks.formats.trec import qrels_text, read_qrels, read_run, run_text
 from bakeoff_providers.errors import InputError
 from hypothesis import assume, given
 from hypothesis import strategies as st

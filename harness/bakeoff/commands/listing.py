@@ -15,7 +15,7 @@ def list_() -> None:
 
     from bakeoff.chat import CHATS
     from bakeoff.core.paths import lineup_names, task_names
-    from bakeoff.evaluation.measures import FAMILIES
+    from bakeoff.evaluation.measures import families
     from bakeoff.report.console import console, grid
     from bakeoff.search.rankers import RANKERS
     from bakeoff.search.stores import STORES
@@ -28,7 +28,7 @@ def list_() -> None:
             adapter = registry.get(name)
             table.add_row(name, adapter.missing() or "available", (adapter.__doc__ or "").splitlines()[0])
         console().print(table)
-    spellings = [name if family.cut == "refused" else f"{name}@k" for name, family in FAMILIES.items()]
+    spellings = [name if family.cut == "refused" else f"{name}@k" for name, family in families().items()]
     typer.echo(f"tasks: {', '.join(task_names())}; own ones in the formats {', '.join(FORMATS.names())}")
     typer.echo(f"line-ups to run by name: {', '.join(lineup_names())}")
     typer.echo(f"measures: {', '.join(spellings)}; with options: ndcg(gain=exp)@5, p(rel=2)@5")

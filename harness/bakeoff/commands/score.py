@@ -29,13 +29,13 @@ def score(
     """Score TREC runs: means with intervals, and which of several are better, or a tie."""
     from bakeoff.report import scores
     from bakeoff.report.console import console
-    from bakeoff.results.score import DEFAULT_MEASURES, run_names
+    from bakeoff.results.score import SCORE_MEASURES, run_names
     from bakeoff.results.score import score as score_runs
     from bakeoff.tasks.formats.trec import read_qrels
 
     named = dict(zip(run_names(runs), runs, strict=True))
     judgments = read_qrels(qrels, drop_negative=drop_negative)
-    scored = score_runs(judgments, named, measure or DEFAULT_MEASURES, rel=rel, answered=answered, seed=seed)
+    scored = score_runs(judgments, named, measure or SCORE_MEASURES, rel=rel, answered=answered, seed=seed)
     match format_:
         case "table":
             console().print(scores.terminal(scored, per_query=per_query))

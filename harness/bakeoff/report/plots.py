@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bakeoff.evaluation.measures import FAMILIES, Measure
+from bakeoff.evaluation.measures import MEASURES, Measure
 from bakeoff.report.charts import Chart, colour_of, colours, few_ticks, guarded, inline, shape_of
 from bakeoff.report.latency import latencies
 from bakeoff.report.matrix import short_name
@@ -153,7 +153,7 @@ def _cuts(summary: Summary, palette: Mapping[str, str]) -> Chart:
     for name, rows in alike(summary).items():
         for spelling, value in rows[0].measures.items():
             measure = Measure.parse(spelling)
-            if measure.k is None or measure != Measure(measure.name, k=measure.k):
+            if measure.k is None or measure != Measure.of(measure.name, k=measure.k):
                 continue
             families.setdefault(measure.name, []).append(
                 {"contender": name, "model": short_name(rows[0]), "k": measure.k, "mean": value.mean,
@@ -168,7 +168,7 @@ def _cuts(summary: Summary, palette: Mapping[str, str]) -> Chart:
         tip = [alt.Tooltip("contender:N"), alt.Tooltip("k:Q"), alt.Tooltip("mean:Q", format=".3f"),
                alt.Tooltip("low:Q", format=".3f"), alt.Tooltip("high:Q", format=".3f")]  # fmt: skip
         y = alt.Y("mean:Q", title=None, scale=alt.Scale(domainMin=0, nice=True), axis=alt.Axis(tickCount=5))
-        base = alt.Chart(inline(values), title=f"{FAMILIES[family].label}@k")
+        base = alt.Chart(inline(values), title=f"{MEASURES.get(family).title}@k")
         shared = {"color": colour_of(palette), "detail": "contender:N"}
         panels.append(
             alt.layer(

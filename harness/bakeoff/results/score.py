@@ -11,13 +11,14 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure, deepest
+from bakeoff.evaluation.measures.grammar import measures_of
 from bakeoff.evaluation.metrics import Scores, evaluate
 from bakeoff.evaluation.ranked_grades import join_scores
 from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.tests import Pair, bca_intervals, compare, tie_group
-from bakeoff.tasks.formats.trec import Run, measures_of, read_qrels, read_run
+from bakeoff.tasks.formats.trec import Run, read_qrels, read_run
 
-DEFAULT_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "recall@100")
+SCORE_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "recall@100")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Scored:
 def score(
     judgments: Judgments | Path | str,
     runs: Mapping[str, Run | Path | str],
-    measures: Sequence[Measure | str] = DEFAULT_MEASURES,
+    measures: Sequence[Measure | str] = SCORE_MEASURES,
     *,
     rel: int = 1,
     answered: bool = False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.files import read_lines
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Judgments
-from bakeoff.evaluation.measures import Measure
 from bakeoff.tasks.formats.rows import JudgmentCollector, whole
 
 LARGEST = float(np.finfo(np.float32).max)  # trec_eval keeps scores in single precision
@@ -162,21 +160,3 @@ def _wrong(line: bytes, path: Path, number: int) -> InputError:
     _decoded(fields[2], path, number)
     shown = fields[4].decode(errors="replace")
     return InputError(f"score {shown!r} is not a finite number", file=path, place=f"line {number}")
-
-
-# The measures that trec_eval calls by another name, or cuts off in another spelling.
-_THEIRS = {"ndcg_cut": "ndcg", "map_cut": "map", "p": "p", "recall": "recall", "success": "acc"}
-_CUTS = re.compile(r"(?P<name>ndcg_cut|map_cut|p|recall|success)[._](?P<cuts>\d+(?:,\d+)*)|recip_rank", re.IGNORECASE)
-
-_COMMA = re.compile(r",(?![^(]*\))")  # not those within parentheses
-
-
-def measures_of(text: str) -> list[Measure]:
-    """Our spellings, or trec_eval's (`ndcg_cut.5,10`, `P_10`, `recip_rank`): people have those in their fingers."""
-    match = _CUTS.fullmatch(text.strip())
-    if match is None:
-        return [Measure.parse(part) for part in _COMMA.split(text)]
-    if match["name"] is None:
-        return [Measure.parse("mrr")]
-    name = _THEIRS[match["name"].lower()]
-    return [Measure.parse(f"{name}@{cut}") for cut in match["cuts"].split(",")]

@@ -1,0 +1,117 @@
+"""A run joined to its judgments, as measures read it: every intermediate figure is worked out once, if asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bakeoff.core.arrays import Grades, Values
+from bakeoff.evaluation.ranked_grades import RankedGrades
+
+
+class Places:
+    """The judged documents of every ranking as (row, rank, grade); the rest of the ranking adds nothing."""
+
+    def __init__(self, grades: Grades, cuts: Sequence[int], whole: int) -> None:
+        self.cuts, self.whole = cuts, whole
+        self.rows, columns = np.nonzero(grades[:, : max(cuts, default=0)] >= 0)
+        self.ranks, self.grades = columns + 1, grades[self.rows, columns]
+        self.shape = (len(grades), len(cuts))
+        self.cell = self.rows * (len(cuts) + 1) + np.searchsorted(cuts, self.ranks)
+        self._sums: dict[Hashable, Values] = {}
+
+    def sum_above(
+        self,
+        k: int | None,
+        key: Hashable,
+        weights: Callable[[], NDArray[Any] | None],
+        keep: NDArray[np.bool_] | None = None,
+    ) -> Values:
+        """Per query, the sum of the weights of the judged documents above the cut-off.
+
+        All cut-offs are summed in one pass and kept under the key.
+        """
+        if key not in self._sums:
+            self._sums[key] = self._cumulated(weights(), keep)
+        return self._sums[key][:, self.cuts.index(k or self.whole)]
+
+    def count_above(self, k: int | None) -> Values:
+        """How many of the documents above the cut-off have a grade."""
+        return self.sum_above(k, "judged", lambda: None)
+
+    def _cumulated(self, weights: NDArray[Any] | None, keep: NDArray[np.bool_] | None) -> Values:
+        """One pass for all cut-offs, then one sum over the bands between them."""
+        cell = self.cell if keep is None else self.cell[keep]
+        queries, cuts = self.shape
+        bands = np.bincount(cell, weights, minlength=queries * (cuts + 1)).reshape(queries, cuts + 1)
+        return np.cumsum(bands[:, :-1], axis=1, dtype=np.float64)
+
+
+class Relevant:
+    """The places at or above one grade: hits, precisions at hits and first hits."""
+
+    def __init__(self, places: Places, ideal: Grades, rel: int) -> None:
+        self._places, self._rel, self._keep = places, rel, places.grades >= rel
+        self.rows, self.ranks = places.rows[self._keep], places.ranks[self._keep]
+        self.total = np.count_nonzero(ideal >= rel, axis=1)
+
+    def hits(self, k: int | None) -> Values:
+        """The number of relevant documents above the cut-off."""
+        return self._places.sum_above(k, ("hits", self._rel), lambda: None, self._keep)
+
+    def precisions(self, k: int | None) -> Values:
+        """The sum of the precisions at each hit above the cut-off: average precision before its division."""
+        return self._places.sum_above(k, ("precisions", self._rel), lambda: self.ordinal / self.ranks, self._keep)
+
+    @cached_property
+    def ordinal(self) -> NDArray[np.intp]:
+        """1 for a row's first hit, 2 for its second, and so on."""
+        counts = np.bincount(self.rows, minlength=len(self.total))
+        return np.arange(1, len(self.rows) + 1) - (np.cumsum(counts) - counts)[self.rows]
+
+    @cached_property
+    def first(self) -> Values:
+        """The rank of the first hit, infinite where there is none."""
+        first = np.full(len(self.total), np.inf)
+        leading = self.ordinal == 1
+        first[self.rows[leading]] = self.ranks[leading]
+        return first
+
+    @cached_property
+    def hits_at_total(self) -> NDArray[np.intp]:
+        """Hits within as many places as there are relevant documents."""
+        return np.bincount(self.rows[self.ranks <= self.total[self.rows]], minlength=len(self.total))
+
+
+class GradedRun:
+    """All rankings of one run. `ranked` is what came back, `ideal` the best order of all judged documents."""
+
+    def __init__(self, grades: RankedGrades, cuts: Sequence[int | None], rel: int) -> None:
+        self.grades, self.returned, self._rel = grades, grades.returned, rel
+        self.whole = max(grades.grades.shape[1], grades.ideal.shape[1], 1)
+        levels = sorted({self.cut(k) for k in cuts})
+        self.ranked = Places(grades.grades, levels, self.whole)
+        self.ideal = Places(grades.ideal, levels, self.whole)
+        self._relevant: dict[int, Relevant] = {}
+
+    def cut(self, k: int | None) -> int:
+        """How many places a cut-off leaves: all where there is none."""
+        return k or self.whole
+
+    def relevant(self, rel: int | None) -> Relevant:
+        """The run at this threshold, or at the task's own."""
+        level = rel or self._rel
+        if level not in self._relevant:
+            self._relevant[level] = Relevant(self.ranked, self.grades.ideal, level)
+        return self._relevant[level]
+
+
+def ratio(part: NDArray[Any], whole: NDArray[Any]) -> Values:
+    """0 where there is nothing to divide by: a query without relevant documents scores 0, as in trec_eval."""
+    quotient = np.zeros(len(part))
+    np.divide(part, whole, out=quotient, where=whole > 0)
+    return quotient

@@ -1,0 +1,36 @@
+"""Measures as value objects. A new one is a class in a file here and a line below (others: `bakeoff.measures`)."""
+
+from __future__ import annotations
+
+from bakeoff_providers.registry import Registry
+
+from bakeoff.evaluation.measures.base import Measure, deepest
+
+__all__ = ["MEASURES", "Measure", "deepest", "families"]
+
+_HERE = "bakeoff.evaluation.measures"
+
+MEASURES: Registry[Measure] = Registry(
+    "measure",
+    "bakeoff.measures",
+    {
+        "p": f"{_HERE}.hits:Precision",
+        "recall": f"{_HERE}.hits:Recall",
+        "f1": f"{_HERE}.hits:F1",
+        "ndcg": f"{_HERE}.ndcg:NDCG",
+        "map": f"{_HERE}.average_precision:AveragePrecision",
+        "mrr": f"{_HERE}.first_hit:ReciprocalRank",
+        "acc": f"{_HERE}.first_hit:Accuracy",
+        "rprec": f"{_HERE}.hits:RPrecision",
+        "judged": f"{_HERE}.judged:Judged",
+        # Second spellings: they are read, and printed as the first.
+        "ap": f"{_HERE}.average_precision:AveragePrecision",
+        "hit": f"{_HERE}.first_hit:Accuracy",
+    },
+)
+
+
+def families() -> dict[str, type[Measure]]:
+    """Every measure by the name that it prints, in the order of the lines above."""
+    classes = [MEASURES.get(name) for name in MEASURES.names()]
+    return {family.name: family for family in classes}

@@ -1,0 +1,60 @@
+"""Average precision, and its mean over queries, MAP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bakeoff.core.arrays import Values
+from bakeoff.evaluation.graded_run import GradedRun, ratio
+from bakeoff.evaluation.measures.base import Measure, Option
+from bakeoff.evaluation.random_order import RandomOrder, per_count
+
+
+@dataclass(frozen=True)
+class AveragePrecision(Measure):
+    """The sum of the precisions at each hit, by all relevant documents (`over=found`: by those in the ranking)."""
+
+    name: ClassVar = "map"
+    title: ClassVar = "MAP"
+    trec_name: ClassVar = "map"
+    trec_cut_name: ClassVar = "map_cut"
+
+    over: Literal["relevant", "found"] = "relevant"
+    rel: int | None = None
+
+    def values(self, run: GradedRun) -> Values:
+        """The sum above the cut-off, divided."""
+        relevant = run.relevant(self.rel)
+        divisor = relevant.total if self.over == "relevant" else relevant.hits(self.k)
+        return ratio(relevant.precisions(self.k), divisor)
+
+    def expected(self, order: RandomOrder) -> Values:
+        """Over found: given h hits, the top is a corpus of its own with h relevant, and its mean is linear in h."""
+        relevant, places = order.relevant(self.rel), order.places(self.k)
+        if self.over == "relevant":
+            whole = _of_random_order(places, order.documents, relevant)
+            return np.asarray(np.where(relevant > 0, whole, 0.0), dtype=np.float64)
+        some = per_count(relevant, lambda count: 1 - order.no_hit_within(count, places)[-1])
+        alone, two = _of_random_order(places, places, np.array([1.0, 2.0]))
+        more = order.hits(self.rel, self.k) - some
+        return np.asarray(some * alone + more * (two - alone), dtype=np.float64)
+
+    @property
+    def has_ceiling(self) -> bool:
+        """Over found, a single hit at the top is as good as all of them."""
+        return self.over == "relevant"
+
+    def note(self, option: str, value: Option) -> str:
+        """In words."""
+        return "over found" if option == "over" else super().note(option, value)
+
+
+def _of_random_order(places: int, n: int, relevant: NDArray[Any]) -> Values:
+    """E[AP] = Σ (1 + (i−1)(R−1)/(n−1)) / i / n: a hit at i has, on average, so many hits before it."""
+    harmonic = float((1 / np.arange(1, places + 1)).sum())
+    before = (relevant - 1) / (n - 1) if n > 1 else np.zeros(len(relevant))
+    return np.asarray((harmonic + before * (places - harmonic)) / n, dtype=np.float64)

@@ -1,0 +1,144 @@
+"""What a measure is: a value with one spelling that knows its own figures, here and under a random order."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
+
+from bakeoff.core.arrays import Values
+from bakeoff.evaluation.graded_run import GradedRun
+from bakeoff.evaluation.random_order import RandomOrder
+
+Option = int | float | str
+
+
+@dataclass(frozen=True)
+class Measure(ABC):
+    """One measure. Every field besides `k` is an option of its spelling: `name(option=value)@k`.
+
+    `k` is None for the whole ranking; an option `rel` is None where the task's own threshold counts. `trec_name` and
+    `trec_cut_name` are what trec_eval calls it without and with a cut-off.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    cut: ClassVar[Literal["required", "optional", "refused"]] = "optional"
+    trec_name: ClassVar[str | None] = None
+    trec_cut_name: ClassVar[str | None] = None
+
+    k: int | None = None
+
+    @abstractmethod
+    def values(self, run: GradedRun) -> Values:
+        """One value per query of the run."""
+
+    @abstractmethod
+    def expected(self, order: RandomOrder) -> Values:
+        """One value per query: the exact expectation under a uniformly random order of the corpus."""
+
+    @property
+    def has_ceiling(self) -> bool:
+        """Whether no ranking gets more than the perfect one, so that the oracle's row is what can be reached."""
+        return True
+
+    def __post_init__(self) -> None:
+        if self.cut == "required" and self.k is None:
+            raise InputError(f"measure {self.name!r} needs a cut-off", remedy=f"write for example '{self.name}@10'")
+        if self.cut == "refused" and self.k is not None:
+            raise InputError(
+                f"measure {self.name!r} takes no cut-off: it cuts at the number of relevant documents",
+                remedy=f"write '{self.name}'",
+            )
+        if self.k is not None and self.k < 1:
+            raise InputError(f"measure {self.name!r}: the cut-off {self.k} is below 1", remedy="give @1 or more")
+        for option, value in self.options.items():
+            if option == "rel" and value is not None and value < 1:
+                raise InputError(
+                    f"measure {self.name!r}: rel={value} would count grade 0 as relevant", remedy="give rel=1 or more"
+                )
+            choices = choices_of(type(self), option)
+            if choices and value not in choices:
+                raise InputError(
+                    f"measure {self.name!r}: {option}={value} is unknown",
+                    remedy=f"give {' or '.join(f'{option}={choice}' for choice in choices)}",
+                )
+
+    @classmethod
+    def parse(cls, text: str) -> Measure:
+        """Reads one spelling; whatever it can't read it refuses with the remedy, never guesses."""
+        from bakeoff.evaluation.measures.grammar import parse
+
+        return parse(text)
+
+    @classmethod
+    def of(cls, name: str, k: int | None = None, **options: Option | None) -> Measure:
+        """A measure by its name: an option that it does not have is an input error."""
+        from bakeoff.evaluation.measures import MEASURES
+
+        family = MEASURES.get(name)
+        for option in options:
+            check_option(family, option)
+        return family(k=k, **options)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option with its value, by name."""
+        return {option: getattr(self, option) for option in options_of(type(self))}
+
+    def __str__(self) -> str:
+        options = ",".join(f"{option}={value}" for option, value in self._given().items())
+        return self.name + (f"({options})" if options else "") + (f"@{self.k}" if self.k else "")
+
+    @property
+    def label(self) -> str:
+        """The spelling for people, as in table heads: `Precision@5`, `NDCG@10 (exponential gain)`."""
+        notes = [self.note(option, value) for option, value in self._given().items()]
+        head = self.title + (f"@{self.k}" if self.k else "")
+        return f"{head} ({', '.join(notes)})" if notes else head
+
+    def note(self, option: str, value: Option) -> str:
+        """How the label says an option that differs from its default."""
+        return f"grade ≥ {value}" if option == "rel" else f"{option} = {value}"
+
+    def _given(self) -> dict[str, Option]:
+        """The options that differ from their defaults: only these are printed."""
+        defaults = options_of(type(self))
+        return {option: value for option, value in self.options.items() if value != defaults[option]}
+
+
+@cache
+def options_of(family: type[Measure]) -> dict[str, Any]:
+    """The options that a family takes, with their defaults, in the order in which they are printed."""
+    return {field.name: field.default for field in sorted(fields(family), key=lambda f: f.name) if field.name != "k"}
+
+
+@cache
+def type_of(family: type[Measure], option: str) -> Any:
+    """What a field was declared as."""
+    return get_type_hints(family)[option]
+
+
+def choices_of(family: type[Measure], option: str) -> tuple[Any, ...]:
+    """The values that an option may have; nothing where it takes any number."""
+    declared = type_of(family, option)
+    return get_args(declared) if get_origin(declared) is Literal else ()
+
+
+def check_option(family: type[Measure], option: str) -> None:
+    """Refuses an option that the family does not have."""
+    accepted = options_of(family)
+    if option not in accepted:
+        remedy = nearest(option, list(accepted)) if accepted else f"{family.name!r} takes no options"
+        raise InputError(f"measure {family.name!r} has no option {option!r}", remedy=remedy)
+
+
+def deepest(measures: Sequence[Measure]) -> int | None:
+    """How deep rankings must be joined for these measures; None where one of them reads the whole ranking."""
+    cuts = [measure.k for measure in measures]
+    return None if None in cuts else max((cut for cut in cuts if cut is not None), default=None)

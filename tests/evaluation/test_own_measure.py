@@ -1,0 +1,77 @@
+"""A measure from another package: one class and one entry point, and every part of the harness knows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bakeoff.core.ranking import Ranking
+from bakeoff.evaluation.measures import Measure, families
+from bakeoff.evaluation.measures.grammar import measures_of
+from bakeoff.evaluation.metrics import evaluate, join, random_expectation
+from bakeoff_providers.errors import InputError
+
+MODULE = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from bakeoff.evaluation.measures import Measure
+
+
+@dataclass(frozen=True)
+class RankBiased(Measure):
+    name: ClassVar = "rbp"
+    title: ClassVar = "RBP"
+    trec_cut_name: ClassVar = "rbp_cut"
+
+    p: float = 0.8
+    rel: int | None = None
+
+    def values(self, run):
+        hits = run.relevant(self.rel)
+        weights = self.p ** (hits.ranks - 1.0) * (hits.ranks <= run.cut(self.k))
+        per_row = np.bincount(hits.rows, weights, len(hits.total))
+        return (1 - self.p) * per_row
+
+    def expected(self, order):
+        return order.relevant(self.rel) / order.documents * (1 - self.p ** order.places(self.k))
+"""
+
+
+@pytest.fixture
+def rbp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rank_biased.py").write_text(MODULE)
+    info = tmp_path / "rank_biased-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rank-biased\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[bakeoff.measures]\nrbp = rank_biased:RankBiased\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.usefixtures("rbp")
+def test_it_is_parsed_printed_and_listed() -> None:
+    assert list(families())[-1] == "rbp"
+    measure = Measure.parse("rbp(p=0.5)@10")
+    assert (str(measure), measure.label) == ("rbp(p=0.5)@10", "RBP@10 (p = 0.5)")
+    assert measure == Measure.of("rbp", 10, p=0.5)
+    assert str(Measure.parse("RBP(p=0.8, rel=2)")) == "rbp(rel=2)"
+    assert [str(each) for each in measures_of("rbp_cut.5,10")] == ["rbp@5", "rbp@10"]
+    with pytest.raises(InputError, match="'high' is not a number"):
+        Measure.parse("rbp(p=high)")
+
+
+@pytest.mark.usefixtures("rbp")
+def test_it_is_worked_out_beside_ours() -> None:
+    """By hand: hits at ranks 1 and 3 with p = 0.5 give 0.5 × (1 + 0.25)."""
+    measures = [Measure.parse(text) for text in ("rbp(p=0.5)", "rbp(p=0.5)@2", "p@2")]
+    judgments = {"q": {"a": 1, "c": 2}}
+    ranked = join({"q": Ranking(("a", "b", "c", "d"), (4, 3, 2, 1))}, judgments, ["q"])
+    assert [evaluate(ranked, measures)[measure][0] for measure in measures] == [0.625, 0.5, 0.5]
+    expected = random_expectation(judgments, ["q"], 4, measures[:1])
+    assert expected[measures[0]].tolist() == pytest.approx([2 / 4 * 0.5 * (1 + 0.5 + 0.25 + 0.125)])
+
+
+def test_without_its_package_it_is_unknown() -> None:
+    with pytest.raises(InputError, match="unknown measure 'rbp'"):
+        Measure.parse("rbp(p=0.5)@10")

@@ -21,7 +21,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Contender, Lineup
 from bakeoff.report.console import Bars
 from bakeoff.run.runner import Outcome, Settings, run, vectors_folder
-from bakeoff.statistics.tests import bca_interval
+from bakeoff.statistics.intervals import bca_interval
 
 NDCG = Measure.parse("ndcg@10")
 

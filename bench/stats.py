@@ -21,7 +21,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bakeoff.statistics.tests import compare, sign_flip_tests
+from bakeoff.statistics.compare import compare
+from bakeoff.statistics.tests import sign_flip_tests
 
 TARGET = 300
 

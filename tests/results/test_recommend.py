@@ -6,7 +6,7 @@ import pytest
 from bakeoff.core.clock import Percentiles
 from bakeoff.results.recommend import Limits, choose, keeps, recommend, round_below
 from bakeoff.results.schema import Cost, Latency, Row, Value, Verdict
-from bakeoff.statistics.tests import Pair
+from bakeoff.statistics.compare import PairedDifference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,8 +24,8 @@ def row(label: str, mean: float, p95: float | None, usd: float | None, mb: float
     )
 
 
-def pair(a: str, b: str, p: float) -> Pair:
-    return Pair(a, b, 0.1, 0.0, 0.2, p, p, p, p, 0.5, 3, 1, 2)
+def pair(a: str, b: str, p: float) -> PairedDifference:
+    return PairedDifference(a, b, 0.1, 0.0, 0.2, p, p, p, p, 0.5, 3, 1, 2)
 
 
 ROWS = [

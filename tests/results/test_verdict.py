@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.schema import Row, Value
-from bakeoff.results.verdict import decide, order_agreement, tied_with_best
+from bakeoff.results.verdict import decide, order_agreement
+from bakeoff.statistics.compare import tied_with_best
 from scipy import stats
 
 NDCG, MRR = Measure.parse("ndcg@10"), Measure.parse("mrr")

@@ -6,21 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from bakeoff.statistics.tests import (
-    bca_interval,
-    bca_intervals,
-    compare,
-    differences_of,
-    effect_size,
-    holm,
-    kendall_tau,
-    paired_t,
-    sign_flip_test,
-    sign_flip_tests,
-    tie_group,
-    wilcoxon,
-    wins_ties_losses,
-)
+from bakeoff.statistics.columns import differences_of
+from bakeoff.statistics.compare import compare, tie_group
+from bakeoff.statistics.effects import effect_size, kendall_tau, wins_ties_losses
+from bakeoff.statistics.intervals import bca_interval, bca_intervals
+from bakeoff.statistics.tests import holm, paired_t, sign_flip_test, sign_flip_tests, wilcoxon
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats

@@ -9,8 +9,8 @@ import msgspec
 from bakeoff.report.pairs import p_text, pairs_table
 from bakeoff.results.compare import Comparison
 from bakeoff.results.gate import Gate
+from bakeoff.statistics.compare import PairedDifference
 from bakeoff.statistics.constants import ALPHA
-from bakeoff.statistics.tests import Pair
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -44,7 +44,7 @@ def terminal(comparison: Comparison, most: int) -> RenderableType:
     return Group(*parts)
 
 
-def _listed(comparison: Comparison) -> list[Pair]:
+def _listed(comparison: Comparison) -> list[PairedDifference]:
     if len(comparison.pairs) <= FEW_PAIRS:
         return list(comparison.pairs)
     means = comparison.means

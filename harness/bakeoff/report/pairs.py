@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bakeoff.evaluation.measures import Measure
+from bakeoff.statistics.compare import PairedDifference
 from bakeoff.statistics.constants import ALPHA
-from bakeoff.statistics.tests import Pair
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-def pairs_table(pairs: Sequence[Pair], measure: Measure, means: Mapping[str, float]) -> Table:
+def pairs_table(pairs: Sequence[PairedDifference], measure: Measure, means: Mapping[str, float]) -> Table:
     """A row for each pair; a difference that Holm's correction leaves significant stands out."""
     from rich.text import Text
 

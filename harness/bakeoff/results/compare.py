@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
@@ -15,8 +14,8 @@ from bakeoff_providers.registry import nearest
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.result import Result, load
-from bakeoff.statistics import tests as stats
-from bakeoff.statistics.tests import Pair
+from bakeoff.statistics.columns import differences_of
+from bakeoff.statistics.compare import PairedDifference, compare, compare_chosen
 
 
 class Change(NamedTuple):
@@ -35,17 +34,17 @@ class Comparison:
     measure: Measure
     queries: Mapping[str, str]
     scores: Mapping[str, Values]
-    pairs: Sequence[Pair]
+    pairs: Sequence[PairedDifference]
 
     @property
     def means(self) -> dict[str, float]:
         """The mean of each side."""
         return {label: float(values.mean()) for label, values in self.scores.items()}
 
-    def changed_most(self, pair: Pair, most: int) -> list[Change]:
+    def changed_most(self, pair: PairedDifference, most: int) -> list[Change]:
         """The queries with the largest differences, either way; equal ones in the order of the task."""
         a, b = self.scores[pair.a], self.scores[pair.b]
-        differences = stats.differences_of(a, b)
+        differences = differences_of(a, b)
         order = np.argsort(-np.abs(differences), kind="stable")[:most]
         asked = list(self.queries)
         return [
@@ -115,7 +114,7 @@ def compare_results(
     }
     queries = {query: info.text for query, info in first.detailed.queries.items()}
     if alone or all_pairs:
-        pairs = stats.compare(scores)
+        pairs = compare(scores)
         if not pairs:
             raise InputError("there is only one contender", file=first.name, remedy="name a second result")
         return Comparison(measure, queries, scores, pairs)
@@ -127,14 +126,7 @@ def compare_results(
     ]
     if not chosen:
         raise InputError("the results have no contender in common", remedy="--all-pairs compares each with each")
-    return Comparison(measure, queries, scores, pairs_of(scores, chosen))
-
-
-def pairs_of(scores: Mapping[str, Values], chosen: Sequence[tuple[str, str]]) -> list[Pair]:
-    """The chosen pairs only: Holm's correction is over these."""
-    pairs = [stats.compare({a: scores[a], b: scores[b]})[0] for a, b in chosen]
-    adjusted = stats.holm([pair.p for pair in pairs])
-    return [msgspec.structs.replace(pair, p_holm=float(p)) for pair, p in zip(pairs, adjusted, strict=True)]
+    return Comparison(measure, queries, scores, compare_chosen(scores, chosen))
 
 
 def _side(label: str, result: Result, *, alone: bool) -> str:

@@ -9,11 +9,12 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.compare import pairs_of, why_not
+from bakeoff.results.compare import why_not
 from bakeoff.results.result import Result
+from bakeoff.statistics.columns import differences_of
+from bakeoff.statistics.compare import PairedDifference, compare_chosen
 from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.power import more_queries_needed
-from bakeoff.statistics.tests import Pair, differences_of
 
 MAX_DROP = 0.02  # of the mean, where nothing else is said
 
@@ -24,7 +25,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     contender: str
     before: float
     after: float
-    pair: Pair
+    pair: PairedDifference
     failed: bool
     reason: str
 
@@ -81,7 +82,7 @@ def gate(
             refused.append(f"{error} (--contender names those to check)")
     if refused:
         return msgspec.structs.replace(verdict, refused=refused)
-    pairs = pairs_of(scores, [(f"{new} after", f"{old} before") for new, old in chosen])
+    pairs = compare_chosen(scores, [(f"{new} after", f"{old} before") for new, old in chosen])
     checks = []
     for (new, _), pair in zip(chosen, pairs, strict=True):
         after, before = scores[pair.a], scores[pair.b]
@@ -99,7 +100,7 @@ def gate(
     return msgspec.structs.replace(verdict, checks=checks)
 
 
-def _judged(pair: Pair, differences: Values, max_drop: float, alpha: float) -> tuple[bool, str]:
+def _judged(pair: PairedDifference, differences: Values, max_drop: float, alpha: float) -> tuple[bool, str]:
     drop = -pair.difference
     if drop <= max_drop + NOISE:
         what = "unchanged" if not differences.any() else "no drop" if drop <= 0 else f"a drop of {drop:.4f}"

@@ -12,7 +12,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.clock import Percentiles, Timing
 from bakeoff.core.files import new_folder, read_json, write_atomic, write_json
 from bakeoff.core.machine import Machine
-from bakeoff.statistics.tests import Pair
+from bakeoff.statistics.compare import PairedDifference
 
 SUMMARY, DETAILED, QRELS = "metrics_summary.json", "detailed_results.json", "judgments.qrels"
 
@@ -122,7 +122,7 @@ class Verdict(msgspec.Struct, kw_only=True):
     measure: str
     best: str | None
     tie_group: list[str]
-    pairs: list[Pair]
+    pairs: list[PairedDifference]
     smallest_detectable: float | None
     sentences: list[str]
     agreement: dict[str, float] = {}

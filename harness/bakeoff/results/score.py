@@ -14,8 +14,9 @@ from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.grammar import measures_of
 from bakeoff.evaluation.metrics import Scores, evaluate
 from bakeoff.evaluation.ranked_grades import join_scores
+from bakeoff.statistics.compare import PairedDifference, compare, tie_group
 from bakeoff.statistics.constants import SEED
-from bakeoff.statistics.tests import Pair, bca_intervals, compare, tie_group
+from bakeoff.statistics.intervals import bca_intervals
 from bakeoff.tasks.formats.trec import Run, read_qrels, read_run
 
 SCORE_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "recall@100")
@@ -29,7 +30,7 @@ class Scored:
     measures: list[Measure]
     runs: dict[str, Scores]
     intervals: dict[str, dict[Measure, tuple[float, float]]]
-    pairs: dict[Measure, list[Pair]] = field(default_factory=dict)
+    pairs: dict[Measure, list[PairedDifference]] = field(default_factory=dict)
     best: dict[Measure, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 

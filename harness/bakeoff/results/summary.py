@@ -29,9 +29,10 @@ from bakeoff.results.schema import (
     TaskInfo,
     Value,
 )
-from bakeoff.results.verdict import decide, tied_with_best
+from bakeoff.results.verdict import decide
 from bakeoff.run.runner import Entrant, Outcome
-from bakeoff.statistics.tests import bca_intervals
+from bakeoff.statistics.compare import tied_with_best
+from bakeoff.statistics.intervals import bca_intervals
 
 TITLE_LENGTH = 90
 DETAILED_QUERIES = 10_000  # beyond this a reader needs a program, and the runs hold everything

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 
 import numpy as np
 
@@ -11,9 +10,10 @@ from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.recommend import listed, recommend
 from bakeoff.results.schema import Row, Verdict
+from bakeoff.statistics.compare import PairedDifference, compare, detectable_difference, tie_group
 from bakeoff.statistics.constants import ALPHA
-from bakeoff.statistics.power import more_queries_needed, smallest_detectable
-from bakeoff.statistics.tests import Pair, compare, holm_of_pairs, kendall_tau, sign_flip_tests, tie_group
+from bakeoff.statistics.effects import kendall_tau
+from bakeoff.statistics.power import more_queries_needed
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
 WORTH_TELLING = 1.5  # how many times faster a tied contender must be before the verdict mentions it
@@ -43,36 +43,10 @@ def decide(
     return verdict
 
 
-def tied_with_best(scores: Mapping[str, Values], seed: int) -> dict[str, bool]:
-    """For each contender, whether it can't be told from the best on this measure; the best itself is True."""
-    names, table = list(scores), np.stack(list(scores.values()), axis=1) if scores else np.empty((0, 0))
-    indices = list(combinations(range(len(names)), 2))
-    if not indices:
-        return dict.fromkeys(names, True)
-    best = int(np.argmax(table.mean(axis=0)))
-    adjusted = holm_of_pairs(sign_flip_tests(table, indices, seed=seed), table, indices)
-    told = {at for pair, p in zip(indices, adjusted, strict=True) if best in pair and p <= ALPHA for at in pair}
-    return {name: at == best or at not in told for at, name in enumerate(names)}
-
-
-def detectable_difference(scores: Mapping[str, Values], best: str | None) -> float | None:
-    """From the median spread of the others' differences to the best: rows with the same ranking tell nothing."""
-    if best is None:
-        return None
-    spreads = [
-        float(np.std(scores[best] - other, ddof=1))
-        for label, other in scores.items()
-        if label != best and len(other) > 1
-    ]
-    spreads = [spread for spread in spreads if spread > 0]
-    n = len(scores[best])
-    return smallest_detectable(float(np.median(spreads)), n) if spreads and n > 1 else None
-
-
 def _sentences(
     scores: Mapping[str, Values],
     measure: Measure,
-    pairs: Sequence[Pair],
+    pairs: Sequence[PairedDifference],
     group: Sequence[str],
     detectable: float | None,
     rows: Mapping[str, Row],

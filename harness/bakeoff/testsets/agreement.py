@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.constants import SEED
-from bakeoff.statistics.tests import RESAMPLES, bca_of_sums
+from bakeoff.statistics.intervals import RESAMPLES, bca_of_sums
 
 KappaWeighting = Literal["plain", "linear", "quadratic"]
 MISSING = -1

@@ -1,0 +1,110 @@
+"""Scores × Scores → differences, intervals and p-values of pairs of contenders, and who ties with the best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bakeoff.core.arrays import Values
+from bakeoff.statistics.columns import differences_of, table_of
+from bakeoff.statistics.constants import ALPHA, SEED
+from bakeoff.statistics.effects import effect_size, wins_ties_losses
+from bakeoff.statistics.intervals import RESAMPLES, bca_intervals
+from bakeoff.statistics.power import smallest_detectable
+from bakeoff.statistics.tests import FLIPS, holm, holm_of_pairs, paired_t, sign_flip_tests, wilcoxon
+
+
+class PairedDifference(msgspec.Struct, frozen=True):
+    """Two contenders on the same queries: `difference` is a's mean minus b's, with its interval."""
+
+    a: str
+    b: str
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    t_p: float
+    wilcoxon_p: float
+    effect: float
+    wins: int
+    ties: int
+    losses: int
+
+
+def compare(
+    scores: Mapping[str, ArrayLike],
+    *,
+    level: float = 0.95,
+    flips: int = FLIPS,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> list[PairedDifference]:
+    """Every pair of contenders, in the order they are given; Holm's correction is over all distinct ones."""
+    names, table = list(scores), table_of(list(scores.values()))
+    indices = list(combinations(range(len(names)), 2))
+    if not indices:
+        return []
+    p = sign_flip_tests(table, indices, flips=flips, seed=seed)
+    low, high = bca_intervals(table, indices, level=level, resamples=resamples, seed=seed)
+    adjusted = holm_of_pairs(p, table, indices)
+    pairs = []
+    for at, (i, j) in enumerate(indices):
+        d = differences_of(table[:, i], table[:, j])
+        wins, ties, losses = wins_ties_losses(d)
+        pairs.append(
+            PairedDifference(
+                a=names[i], b=names[j], difference=float(d.mean()), low=float(low[at]), high=float(high[at]),
+                p=float(p[at]), p_holm=float(adjusted[at]), t_p=paired_t(d), wilcoxon_p=wilcoxon(d),
+                effect=effect_size(d), wins=wins, ties=ties, losses=losses,
+            )
+        )  # fmt: skip
+    return pairs
+
+
+def tie_group(scores: Mapping[str, ArrayLike], pairs: Sequence[PairedDifference], alpha: float = ALPHA) -> list[str]:
+    """The best contender and those that can't be told from it, best mean first."""
+    means = {name: float(np.mean(np.asarray(values, dtype=np.float64))) for name, values in scores.items()}
+    if not means:
+        return []
+    best = max(means, key=lambda name: means[name])
+    separated = [pair for pair in pairs if best in (pair.a, pair.b) and pair.p_holm <= alpha]
+    worse = {pair.b if pair.a == best else pair.a for pair in separated}
+    return sorted((name for name in means if name not in worse), key=lambda name: -means[name])
+
+
+def compare_chosen(scores: Mapping[str, Values], chosen: Sequence[tuple[str, str]]) -> list[PairedDifference]:
+    """The chosen pairs only: Holm's correction is over these."""
+    pairs = [compare({a: scores[a], b: scores[b]})[0] for a, b in chosen]
+    adjusted = holm([pair.p for pair in pairs])
+    return [msgspec.structs.replace(pair, p_holm=float(p)) for pair, p in zip(pairs, adjusted, strict=True)]
+
+
+def tied_with_best(scores: Mapping[str, Values], seed: int) -> dict[str, bool]:
+    """For each contender, whether it can't be told from the best on this measure; the best itself is True."""
+    names, table = list(scores), np.stack(list(scores.values()), axis=1) if scores else np.empty((0, 0))
+    indices = list(combinations(range(len(names)), 2))
+    if not indices:
+        return dict.fromkeys(names, True)
+    best = int(np.argmax(table.mean(axis=0)))
+    adjusted = holm_of_pairs(sign_flip_tests(table, indices, seed=seed), table, indices)
+    separated = {at for pair, p in zip(indices, adjusted, strict=True) if best in pair and p <= ALPHA for at in pair}
+    return {name: at == best or at not in separated for at, name in enumerate(names)}
+
+
+def detectable_difference(scores: Mapping[str, Values], best: str | None) -> float | None:
+    """From the median spread of the others' differences to the best: rows with the same ranking tell nothing."""
+    if best is None:
+        return None
+    spreads = [
+        float(np.std(scores[best] - other, ddof=1))
+        for label, other in scores.items()
+        if label != best and len(other) > 1
+    ]
+    spreads = [spread for spread in spreads if spread > 0]
+    n = len(scores[best])
+    return smallest_detectable(float(np.median(spreads)), n) if spreads and n > 1 else None

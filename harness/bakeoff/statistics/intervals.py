@@ -1,0 +1,101 @@
+"""Bootstrap intervals, bias-corrected and accelerated (Efron 1987), always seeded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bakeoff.core.arrays import Values
+from bakeoff.statistics.columns import Pairs, across, affordable
+from bakeoff.statistics.constants import NOISE, SEED
+
+RESAMPLES = 10_000
+BLOCK_CELLS = 1 << 24  # draws held at once
+
+
+def bca_interval(
+    values: ArrayLike, level: float = 0.95, *, resamples: int = RESAMPLES, seed: int = SEED
+) -> tuple[float, float]:
+    """Bias-corrected and accelerated bootstrap interval of the mean; unknown (NaN) for a single query."""
+    low, high = bca_intervals(
+        np.asarray(values, dtype=np.float64)[:, None], level=level, resamples=resamples, seed=seed
+    )
+    return float(low[0]), float(high[0])
+
+
+def bca_intervals(
+    values: Values,
+    pairs: Pairs | None = None,
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> tuple[Values, Values]:
+    """Intervals of the mean difference of each pair of columns, or of each column's mean; all share the resamples."""
+    n, differences = len(values), across(values.T, pairs)
+    if n < 2:
+        return np.full(len(differences), np.nan), np.full(len(differences), np.nan)
+    means = differences.mean(axis=1)
+    from_mean = values - values.mean(axis=0)
+    draws = _resamples(n, affordable(resamples, n), seed)
+    drawn = across(np.concatenate([counts @ from_mean for counts in draws]).T / n, pairs)
+    low, high = means.copy(), means.copy()
+    for row in np.flatnonzero(np.ptp(differences, axis=1) > NOISE):
+        centred = differences[row] - means[row]
+        acceleration = (centred**3).sum() / (6 * (centred**2).sum() ** 1.5)
+        low[row], high[row] = means[row] + np.quantile(drawn[row], _bca_levels(drawn[row], acceleration, level))
+    return low, high
+
+
+def bca_of_sums(
+    parts: Values,
+    statistic: Callable[[Values], Values],
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> tuple[float, float, float]:
+    """A statistic of column sums (rows of sums → values), with its BCa interval over the resampled rows of `parts`.
+
+    Resamples in which it is not defined (NaN) are left out.
+    """
+    total = parts.sum(axis=0)
+    value = float(statistic(total[None, :])[0])
+    if len(parts) < 2 or math.isnan(value):
+        return value, math.nan, math.nan
+    drawn = np.concatenate([statistic(counts @ parts) for counts in _resamples(len(parts), resamples, seed)])
+    drawn = np.sort(drawn[~np.isnan(drawn)] - value)
+    drawn[np.abs(drawn) <= NOISE] = 0.0
+    without = statistic(total - parts)
+    leaning = np.nanmean(without) - without[~np.isnan(without)]
+    spread = float((leaning**2).sum())
+    acceleration = float((leaning**3).sum()) / (6 * spread**1.5) if spread > NOISE**2 else 0.0
+    first, last = _bca_levels(drawn, acceleration, level)
+    return value, value + float(np.quantile(drawn, first)), value + float(np.quantile(drawn, last))
+
+
+def _bca_levels(drawn: Values, acceleration: float, level: float) -> tuple[float, float]:
+    """Which quantiles of the resampled means to take, so that bias and skew are corrected (Efron 1987)."""
+    normal = NormalDist()
+    below = (np.count_nonzero(drawn < -NOISE) + np.count_nonzero(drawn <= NOISE)) / 2 / len(drawn)
+    bias = normal.inv_cdf(min(max(below, 0.5 / len(drawn)), 1 - 0.5 / len(drawn)))
+    levels = []
+    for tail in ((1 - level) / 2, (1 + level) / 2):
+        moved = bias + normal.inv_cdf(tail)
+        divisor = 1 - acceleration * moved  # beyond its pole the correction has run off the end of the resamples
+        levels.append(normal.cdf(bias + moved / divisor if divisor > 0 else math.copysign(math.inf, moved)))
+    return levels[0], levels[1]
+
+
+def _resamples(n: int, resamples: int, seed: int, block: int = 1000) -> Iterator[Values]:
+    """Blocks of how often each query was drawn: a product with the values then gives the sums of the resamples."""
+    rng = np.random.default_rng(seed)
+    block = max(1, min(block, BLOCK_CELLS // n))
+    for start in range(0, resamples, block):
+        rows = min(block, resamples - start)
+        drawn = rng.integers(0, n, size=(rows, n)) + n * np.arange(rows)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)

@@ -1,0 +1,110 @@
+"""Every library that the code imports is declared: as a dependency, or as an extra where only an adapter needs it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+OURS = {"bakeoff", "bakeoff_providers"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+MODULES = sorted([*(ROOT / "harness").rglob("*.py"), *(ROOT / "providers").rglob("*.py")])
+
+
+class Import(NamedTuple):
+    """A library that is imported: with its module, or only when a function runs."""
+
+    package: str
+    eager: bool
+    place: str
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _declared(requirements: list[str]) -> set[str]:
+    return {_normal(re.split(r"[\[<>=!~; ]", text, maxsplit=1)[0]) for text in requirements}
+
+
+CORE = _declared(PROJECT["dependencies"])
+EXTRAS = set().union(*(_declared(texts) for name, texts in PROJECT["optional-dependencies"].items() if name != "dev"))
+
+
+@cache
+def _distributions() -> dict[str, set[str]]:
+    """Import name → the distributions that bring it, as they are installed here."""
+    return {package: {_normal(name) for name in names} for package, names in packages_distributions().items()}
+
+
+def _imports(tree: ast.AST, place: str, *, eager: bool = True) -> Iterator[Import]:
+    """Third-party imports; what only a type checker imports is left out."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        for name in names:
+            package = name.partition(".")[0]
+            if package not in sys.stdlib_module_names and package not in OURS:
+                yield Import(package, eager, f"{place}:{node.lineno}" if hasattr(node, "lineno") else place)
+        inside = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        yield from _imports(node, place, eager=eager and not inside)
+
+
+IMPORTS = [
+    found
+    for path in MODULES
+    for found in _imports(ast.parse(path.read_text(encoding="utf-8")), path.relative_to(ROOT).as_posix())
+]
+
+
+def _needed(place: str) -> bool:
+    name = re.sub(r"^(harness|providers)/|\.py:\d+$", "", place).replace("/", ".")
+    parent, _, last = name.rpartition(".")
+    ways = re.compile(rf"\b{re.escape(name)}\b|from {re.escape(parent)} import .*\b{last}\b")
+    return any(ways.search(path.read_text(encoding="utf-8")) for path in MODULES)
+
+
+def _sources(package: str) -> set[str]:
+    return _distributions().get(package, {_normal(package)})
+
+
+@pytest.mark.parametrize("package", sorted({found.package for found in IMPORTS}))
+def test_a_library_is_declared(package: str) -> None:
+    """What comes with a module must come with Bakeoff; what a function imports may be an extra's.
+
+    A module that no other names, such as the stores' conformance suite, is imported by those who want it.
+    """
+    eager = [found.place for found in IMPORTS if found.package == package and found.eager and _needed(found.place)]
+    assert _sources(package) & (CORE if eager else CORE | EXTRAS), eager
+
+
+def test_every_dependency_is_used() -> None:
+    used = set().union(*(_sources(found.package) for found in IMPORTS))
+    assert CORE - used == set()
+
+
+def test_the_check_sees_what_it_should() -> None:
+    lines = [
+        "import a.b",
+        "if TYPE_CHECKING:",
+        "    import c",
+        "def late():",
+        "    from d.e import f",
+        "from a import g",
+    ]
+    tree = ast.parse("\n".join(lines))
+    assert [(found.package, found.eager) for found in _imports(tree, "x")] == [("a", True), ("d", False), ("a", True)]

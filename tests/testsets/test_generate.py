@@ -14,14 +14,8 @@ from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.lineup.lineup import Category, Lineup
 from bakeoff.tasks.formats.native import Article, QueryFile
 from bakeoff.testsets.chat_maker import ChatMaker
-from bakeoff.testsets.generate import (
-    DEFAULT_CATEGORIES,
-    Draft,
-    GenerationRequest,
-    check_categories,
-    generate,
-    query_file,
-)
+from bakeoff.testsets.drafts import Draft, GenerationRequest
+from bakeoff.testsets.generate import DEFAULT_CATEGORIES, check_categories, generate, query_file
 from bakeoff.testsets.select import read_pool
 from bakeoff.testsets.template_maker import TemplateMaker
 from bakeoff.testsets.text_similarity import near_duplicates, overlap, similarity

@@ -92,12 +92,13 @@ def generate(
     from bakeoff.report.console import Bars
     from bakeoff.tasks.formats.native import read_articles
     from bakeoff.testsets import generate as build
+    from bakeoff.testsets.drafts import GenerationRequest
     from bakeoff.testsets.task_folder import write_task
 
     pages = read_articles(articles).articles
     existing = _existing(out, add)
     categories = build.check_categories(Lineup.read(lineup).categories if lineup else {})
-    request = build.GenerationRequest(categories, n, seed, language, parse_day(as_of, "--as-of"))
+    request = GenerationRequest(categories, n, seed, language, parse_day(as_of, "--as-of"))
     asker = None
     extra: dict[str, Any] = {}
     if "asker" in inspect.signature(build.MAKERS.get(maker)).parameters:

@@ -9,7 +9,7 @@ import msgspec
 from bakeoff.chat.ask import Asker, Question, Unusable, read_object
 from bakeoff.core.sampling import order_key
 from bakeoff.tasks.formats.native import Article
-from bakeoff.testsets.generate import Draft, GenerationRequest
+from bakeoff.testsets.drafts import Draft, GenerationRequest
 
 SHOWN = 3  # documents per prompt
 ROUNDS = 4  # prompts for each one that would do if nothing were dropped

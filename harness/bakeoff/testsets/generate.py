@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import Registry
@@ -14,6 +13,7 @@ from bakeoff_providers.registry import Registry
 from bakeoff.core.progress import Progress, silent
 from bakeoff.lineup.lineup import Category
 from bakeoff.tasks.formats.native import Article, QueryEntry, QueryFile
+from bakeoff.testsets.drafts import Draft, GenerationRequest, Maker
 from bakeoff.testsets.text_similarity import overlap, similarity
 
 MOST_ALIKE = 0.6
@@ -27,34 +27,6 @@ DEFAULT_CATEGORIES: Mapping[str, Category] = {
     "administrative": Category("how a place is governed: status, founding, population, seats, courts and districts"),
     "semantic": Category("a need or an idea in everyday words that never names the thing itself"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A query as a maker proposes it, with the documents that it was made from."""
-
-    text: str
-    category: str
-    sources: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class GenerationRequest:
-    """What to generate: how many queries per category, in which language, for which day."""
-
-    categories: Mapping[str, Category]
-    n: int
-    seed: int = 42
-    language: str = "en"
-    as_of: datetime.date | None = None
-
-
-class Maker(Protocol):
-    """Proposes queries, best first and as many as it can: the filter takes what it needs and then stops asking."""
-
-    def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
-        """Proposals for one category."""
-
 
 MAKERS: Registry[Maker] = Registry(
     "query maker",

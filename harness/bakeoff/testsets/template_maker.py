@@ -10,7 +10,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.sampling import order_key
 from bakeoff.tasks.formats.native import Article
 from bakeoff.testsets.content_types import content_type
-from bakeoff.testsets.generate import Draft, GenerationRequest
+from bakeoff.testsets.drafts import Draft, GenerationRequest
 
 GAPS = ("title", "city", "county", "state", "kind", "topic")
 TEMPLATES: Mapping[str, Mapping[str, tuple[str, ...]]] = {

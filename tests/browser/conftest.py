@@ -121,6 +121,18 @@ def axe() -> str:
     return path.read_text()
 
 
+def axe_report(driver: webdriver.Chrome, source: str) -> tuple[list[str], list[str]]:
+    """The rules that the page passes, and what it breaks."""
+    driver.execute_script(source)
+    driver.set_script_timeout(120)
+    passes, violations = driver.execute_async_script(
+        "const done = arguments[0]; axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})"
+        ".then((r) => done([r.passes.map((p) => p.id), r.violations.map((v) => v.id + ': ' + v.help + ' — ' +"
+        " v.nodes.slice(0, 3).map((n) => n.html).join(' … '))]))"
+    )
+    return passes, violations
+
+
 @pytest.fixture(scope="session")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return wikipedia_result(tmp_path_factory.mktemp("results"))

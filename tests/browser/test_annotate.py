@@ -18,7 +18,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from tests.browser.conftest import start_chromium
+from tests.browser.conftest import axe_report, start_chromium
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -41,7 +41,7 @@ class Page:
         command = ["annotate", str(task), "--who", who, "--no-open"]
         self.process = subprocess.Popen(
             [sys.executable, "-c", "from bakeoff.cli import main; main()", *command],
-            env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True,
+            env=os.environ | {"PYTHONPATH": f"{ROOT}/harness:{ROOT}/providers"}, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self.process.stdout is not None
         self.said = self.process.stdout.readline()
@@ -203,3 +203,31 @@ def test_everything_is_within_reach_at_every_width(
     buttons[3].click()
     pages[-1].wait(lambda: pages[-1].at == "1")
     assert list(grades(task).values()) == [3]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_the_grading_page(
+    browser: Any, axe: str, task: Path, pages: list[Page], scheme: str
+) -> None:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
+    pages.append(Page(browser, task))
+    pages[-1].press("3")
+    pages[-1].press("b")  # a pressed button is part of the contrast
+    passes, violations = axe_report(browser, axe)
+    assert violations == []
+    assert "color-contrast" in passes
+
+
+def test_a_task_with_two_grades_takes_no_third(browser: Any, task: Path, pages: list[Page]) -> None:
+    truth = task / "ground_truth.json"
+    content = json.loads(truth.read_text())
+    content["metadata"]["scale"] = {"0": "no", "1": "yes"}
+    content["grades"] = {}
+    truth.write_text(json.dumps(content))
+    pages.append(Page(browser, task))
+    assert [button.text for button in browser.find_elements(By.CSS_SELECTOR, "#grades button")] == ["0no", "1yes"]
+    browser.find_element(By.TAG_NAME, "body").send_keys("3")
+    assert pages[-1].at == "0"
+    pages[-1].press("1")
+    assert list(grades(task).values()) == [1]

@@ -13,7 +13,7 @@ from bakeoff.report.result_page import page
 from bakeoff.results.recommend import Limits, choose
 from bakeoff.results.schema import Latency, Summary, read_detailed, read_summary
 
-from tests.browser.conftest import Browser
+from tests.browser.conftest import Browser, axe_report
 from tests.reporting import BREAKOUT, QUOTES, SCRIPT
 
 pytestmark = pytest.mark.browser
@@ -65,14 +65,7 @@ def test_axe_finds_nothing(browser: Browser, axe: str, result: Path, width: int,
     browser.click("details.query summary")
     browser.run("document.querySelector('#measured details').open = true")
     browser.set("#slide-p95", "1")
-    browser.run(axe)
-    browser.driver.set_script_timeout(120)
-    found = browser.driver.execute_async_script(
-        "const done = arguments[0]; axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})"
-        ".then((r) => done([r.passes.map((p) => p.id), r.violations.map((v) => v.id + ': ' + v.help + ' — ' +"
-        " v.nodes.slice(0, 3).map((n) => n.html).join(' … '))]))"
-    )
-    passes, violations = found
+    passes, violations = axe_report(browser.driver, axe)
     assert violations == []
     assert "color-contrast" in passes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -189,3 +190,33 @@ def test_many_grades_at_once_are_all_kept(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_said(server: Server) -> None:
     with pytest.raises(InputError, match="can't be used"):
         Server(server.session, server.port)
+
+
+def with_scale(tmp_path: Path, scale: object) -> None:
+    path = tmp_path / "task" / "ground_truth.json"
+    truth = json.loads(path.read_text())
+    path.write_text(json.dumps(truth | {"metadata": {"scale": scale}}))
+
+
+def test_the_page_offers_the_grades_of_the_task(tmp_path: Path) -> None:
+    ungraded_task(tmp_path)
+    with_scale(tmp_path, {"0": "no <b>", "1": "yes"})
+    folder = open_task(tmp_path)
+    one = Server(GradingSession(folder, "ada", folder.pool()))
+    try:
+        page = one.page("n")
+    finally:
+        one.close()
+    assert re.findall(r'data-grade="(\d+)"', page) == ["0", "1"]
+    assert "no &lt;b&gt;" in page
+    with pytest.raises(InputError, match="grade 2 is out of range") as refused:
+        GradingSession(folder, "ada", folder.pool()).give(GivenGrade("q1", "1", 2))
+    assert refused.value.remedy == "use 0 or 1"
+
+
+@pytest.mark.parametrize("scale", [{"7": "seven"}, {"a": "b"}, [], "0-3"])
+def test_a_scale_that_is_none_is_refused(tmp_path: Path, scale: object) -> None:
+    ungraded_task(tmp_path)
+    with_scale(tmp_path, scale)
+    with pytest.raises(InputError, match="must name grades from 0 to 3"):
+        _ = open_task(tmp_path).scale

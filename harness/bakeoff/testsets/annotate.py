@@ -6,18 +6,20 @@ import contextlib
 import hmac
 import secrets
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 from bakeoff_providers.errors import InputError
+from markupsafe import Markup
 
-from bakeoff.tasks.formats.native import GRADES
+from bakeoff.report.templating import environment, style
 from bakeoff.testsets.grade import DEFINITIONS
 from bakeoff.testsets.grading_session import GivenGrade, GradingSession
 from bakeoff.testsets.guidelines import to_html
 
+_HERE = Path(__file__).parent
 MOST_BYTES = 100_000  # of one request: a grade and a note
 
 
@@ -56,15 +58,22 @@ class Server:
         self._http.server_close()
 
     def page(self, nonce: str) -> str:
-        """The page with the scale and the task's guidelines in it."""
-        scale = [
-            {"grade": grade, "name": GRADES[grade], "words": DEFINITIONS[grade].partition(": ")[2]} for grade in GRADES
-        ]
-        config = {"scale": sorted(scale, key=lambda row: int(str(row["grade"]))), "who": self.session.who}
-        text = (files("bakeoff.testsets") / "templates" / "annotate.html").read_text(encoding="utf-8")
-        guidelines = to_html(self.session.folder.guidelines)
-        inserted = msgspec.json.encode(config).decode().replace("<", "\\u003c")
-        return text.replace("{{nonce}}", nonce).replace("{{guidelines}}", guidelines).replace("{{config}}", inserted)
+        """The page with the task's scale and guidelines in it."""
+        folder = self.session.folder
+        return environment(_HERE).get_template("annotate.html").render(
+            nonce=nonce,
+            who=self.session.who,
+            scale=[_step(grade, name) for grade, name in sorted(folder.scale.items())],
+            guidelines=Markup(to_html(folder.guidelines)),
+            style=style(_HERE / "static" / "annotate.css"),
+            script=Markup((_HERE / "static" / "annotate.js").read_text()),
+        )  # fmt: skip
+
+
+def _step(grade: int, name: str) -> dict[str, Any]:
+    """A grade as its button shows it; our definition only where the task uses our name."""
+    ours, _, words = DEFINITIONS[grade].partition(": ")
+    return {"grade": grade, "name": name, "words": words if name == ours else ""}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -103,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(lambda: self.server_of_page.session.give(msgspec.json.decode(body, type=GivenGrade)))
 
     def _route(self) -> str | None:
-        """What is asked for behind the token. Another host's name is a page elsewhere that tries its luck."""
+        """What is asked for behind the token; a request under another host's name comes from a foreign page."""
         host = (self.headers.get("Host") or "").rpartition(":")[0]
         token, _, rest = urlsplit(self.path).path.lstrip("/").partition("/")
         if host not in ("127.0.0.1", "localhost"):

@@ -105,6 +105,23 @@ class TaskFolder:
         return self.path.parent / "annotations"
 
     @property
+    def scale(self) -> dict[int, str]:
+        """The grades that annotators may give, with their names: the ground truth's own scale, or all of ours."""
+        own = self.truth.metadata.get("scale")
+        if own is None:
+            return dict(GRADES)
+        try:
+            scale = msgspec.convert(own, dict[int, str], strict=False)
+        except msgspec.ValidationError:
+            scale = {}
+        if not scale or not set(scale) <= set(GRADES):
+            raise InputError(
+                "must name grades from 0 to 3", file=self.truth_path, place="$.metadata.scale",
+                remedy='for example {"0": "none", "1": "relevant"}',
+            )  # fmt: skip
+        return scale
+
+    @property
     def guidelines(self) -> str:
         """The task's own instructions for annotators, if it has any."""
         path = self.path.parent / "GUIDELINES.md"
@@ -146,8 +163,10 @@ class TaskFolder:
         place = f"$.grades.{query}.{document}"
         if not self.has(query, document):
             raise InputError(f"the task has no pair {query}, {document}", file=file, place=place)
-        if grade not in GRADES or isinstance(grade, bool):
-            raise InputError(f"grade {grade} is out of range", file=file, place=place, remedy="use 0, 1, 2 or 3")
+        if grade not in self.scale or isinstance(grade, bool):
+            *most, last = (str(allowed) for allowed in sorted(self.scale))
+            remedy = f"use {', '.join(most)} or {last}" if most else f"use {last}"
+            raise InputError(f"grade {grade} is out of range", file=file, place=place, remedy=remedy)
 
     def annotators(self) -> dict[str, Annotation]:
         """Everyone's grades by name."""
@@ -189,7 +208,7 @@ class TaskFolder:
         for (query, document), grade in truth.grades.items():
             grades.setdefault(query, {})[document] = grade
         self.truth.grades = self.in_order(grades)
-        names = {str(number): words for number, words in GRADES.items()}
+        names = {str(number): words for number, words in self.scale.items()}
         self.truth.metadata |= {"pairs": sum(map(len, self.truth.grades.values())), "scale": names}
         write_json(self.truth_path, self.truth)
         self.queries.queries = [

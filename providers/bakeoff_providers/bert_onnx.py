@@ -126,7 +126,7 @@ class _Writer:
         return name
 
     def _node(self, kind: str, inputs: list[str], name: str, others: Sequence[str] = (), **how: Any) -> str:
-        """Adds a node and returns its first output, which bears its name."""
+        """Adds a node and returns its first output, which has the node's name."""
         from onnx import helper
 
         self.nodes.append(helper.make_node(kind, inputs, [name, *others], name=name, **how))

@@ -23,7 +23,7 @@ def _card(name: str, dimensions: int, context: int, usd: float | None, outputs: 
 
 
 class Cohere(Hosted):
-    """Documents and queries are told apart by `input_type`, which the service requires."""
+    """Documents and queries are distinguished by `input_type`, which the service requires."""
 
     name = "cohere"
     default_model = "embed-v4.0"

@@ -12,7 +12,7 @@ from typing import Any
 from bakeoff_providers.errors import BakeoffError, CallFailed, EmbeddingFailed
 
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, *range(520, 525), 529})
-# Exceptions are told by name: httpx and httpx2 hold separate classes of the same names, and none need be imported.
+# Exceptions are recognised by name: httpx and httpx2 hold separate classes of the same names, and none need be imported.
 TRANSPORT = frozenset(
     {
         "TransportError",  # httpx, httpx2, google.auth
@@ -61,8 +61,8 @@ def failure(
     if isinstance(error, BakeoffError):
         return error
     chain = tuple(_chain(error))
-    status = next((found for link in chain if (found := _status(link)) is not None), None)
-    body = next((found for link in chain if (found := _body(link)) is not None), None)
+    status = next((code for link in chain if (code := _status(link)) is not None), None)
+    body = next((content for link in chain if (content := _body(link)) is not None), None)
     said = scrubbed(_said(error, chain, body), secrets)
     if status is not None and not 200 <= status < 300:
         retryable = status in RETRYABLE and not _out_of_money(body, said)
@@ -187,5 +187,5 @@ def _retry_after(chain: tuple[BaseException, ...], body: Any) -> float | None:
             if isinstance(headers, Mapping) and (seconds := retry_after(headers)) is not None:
                 return seconds
     # Gemini sends no header but a RetryInfo among the details of the body.
-    found = re.search(r"retry_?delay\W+(\d+(?:\.\d+)?)s", repr(body), re.IGNORECASE)
-    return float(found[1]) if found else None
+    delay = re.search(r"retry_?delay\W+(\d+(?:\.\d+)?)s", repr(body), re.IGNORECASE)
+    return float(delay[1]) if delay else None

@@ -47,7 +47,7 @@ class Gemini(Hosted):
         return None if _installed("google.genai") or _installed("google.generativeai") else "install bakeoff[gemini]"
 
     def task(self, role: Role) -> str | None:
-        """A model that is told its task by a prompt takes no task type."""
+        """A model that reads its task from a prompt takes no task type."""
         index = 1 if role is Role.QUERY else 0
         if self._known.document_prompt and self._tasks[index] is None:
             return None

@@ -65,8 +65,8 @@ class MiniLM(Provider):
         passes = list(_passes([len(row) for row in ids]))
         side_by_side = self._pool.map if len(passes) > 1 else map
         answers = side_by_side(lambda rows: _run(session, [ids[row] for row in rows]), passes)
-        for rows, found in zip(passes, answers, strict=True):
-            vectors[rows] = found
+        for rows, answer in zip(passes, answers, strict=True):
+            vectors[rows] = answer
         truncated = sum(bool(encoding.overflowing) for encoding in encodings)
         return EmbeddingBatch(vectors, tokens=sum(map(len, ids)), truncated=truncated)
 

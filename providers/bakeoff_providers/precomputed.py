@@ -24,7 +24,7 @@ BESIDE = (".ids.txt", ".ids.json", ".ids.npy")
 class Precomputed(Provider):
     """One file for both roles (`path`), or one for each (`documents`, `queries`). A .npy needs its ids in another file.
 
-    That file is named by `ids` (`document_ids`, `query_ids`) or stands beside it: `x.npy` and `x.ids.txt`.
+    That file is named by `ids` (`document_ids`, `query_ids`) or is beside it: `x.npy` and `x.ids.txt`.
     """
 
     name: ClassVar[str] = "precomputed"
@@ -77,8 +77,8 @@ class Precomputed(Provider):
             more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
             file = self._files[role][0].name
             raise EmbeddingFailed(f"{self.card.name}: no vector for {role.value} {unknown[0]!r}{more} in {file}")
-        found = np.asarray(vectors[[rows[name] for name in texts]], dtype=np.float32)
-        return checked(EmbeddingBatch(found.reshape(len(texts), vectors.shape[1])), texts, self.card)
+        chosen = np.asarray(vectors[[rows[name] for name in texts]], dtype=np.float32)
+        return checked(EmbeddingBatch(chosen.reshape(len(texts), vectors.shape[1])), texts, self.card)
 
     def ready(self) -> None:
         """Reads the files: wrong ones are found before anything else is embedded."""
@@ -138,7 +138,7 @@ def _read(files: tuple[Path, ...], id_column: str, vector_column: str) -> tuple[
     rows = {_text(name): row for row, name in enumerate(ids)}
     if len(rows) != len(ids):
         twice = Counter(map(_text, ids)).most_common(1)[0][0]
-        raise InputError(f"id {twice!r} stands there twice", file=file)
+        raise InputError(f"id {twice!r} appears twice", file=file)
     return rows, vectors
 
 

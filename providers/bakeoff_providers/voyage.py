@@ -28,7 +28,7 @@ def _card(
 
 
 class Voyage(Hosted):
-    """Documents and queries are told apart by `input_type`."""
+    """Documents and queries are distinguished by `input_type`."""
 
     name = "voyage"
     default_model = "voyage-4"

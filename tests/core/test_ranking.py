@@ -20,7 +20,7 @@ def test_ties_at_the_cut_go_by_id() -> None:
 def test_nan_and_duplicates_are_refused() -> None:
     with pytest.raises(InputError, match="NaN"):
         ordered([("a", float("nan"))])
-    with pytest.raises(InputError, match="'a' stands twice"):
+    with pytest.raises(InputError, match="'a' appears twice"):
         ordered([("a", 1.0), ("a", 0.5)])
 
 

@@ -114,10 +114,10 @@ def test_nan_is_refused_wherever_it_stands(place: int) -> None:
 
 
 def test_duplicate_ids_are_refused() -> None:
-    with pytest.raises(InputError, match="query 'q': 'a' stands twice"):
+    with pytest.raises(InputError, match="query 'q': 'a' appears twice"):
         join({"q": Ranking(("a", "b", "a"), (3.0, 2.0, 1.0))}, {}, ["q"])
     none = np.array([], dtype=np.int32)
-    with pytest.raises(InputError, match="row 1: document 7 stands twice"):
+    with pytest.raises(InputError, match="row 1: document 7 appears twice"):
         join_arrays(np.array([[1, 2, -1, -1], [7, 3, 7, -1]]), none, none, none)
 
 

@@ -117,7 +117,7 @@ def test_bad_numbers_are_refused_by_id(tmp_path: Path) -> None:
     ("arrays", "words"),
     [
         ({"ids": np.array(["a"]), "vectors": VECTORS}, "1 ids for 3 vectors"),
-        ({"ids": np.array(["a", "b", "a"]), "vectors": VECTORS}, "id 'a' stands there twice"),
+        ({"ids": np.array(["a", "b", "a"]), "vectors": VECTORS}, "id 'a' appears twice"),
         ({"ids": np.array(IDS), "vectors": VECTORS[0, :3]}, "not rows of numbers"),
         ({"ids": np.array(IDS), "vectors": np.array([["x"], ["y"], ["z"]])}, "not rows of numbers"),
         ({"names": np.array(IDS), "vectors": VECTORS}, "unreadable"),

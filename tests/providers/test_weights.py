@@ -19,7 +19,7 @@ from bakeoff_providers import weights
 from bakeoff_providers.errors import InputError, Unavailable
 
 FILES = {"model.safetensors": b"\x01\x02" * 700_000, "tokenizer.json": b"{}"}
-TOY = weights.Weights(
+TOY = weights.ModelWeights(
     files={name: hashlib.sha256(content).hexdigest() for name, content in FILES.items()},
     package="toy-weights",
     version="1.0",
@@ -220,7 +220,7 @@ def pull_from_hub(endpoint: str, tmp_path: Path, repository: str = TOY.hub, offl
         "import json, sys\n"
         "from bakeoff_providers import weights\n"
         "from bakeoff_providers.errors import BakeoffError\n"
-        "weights.KNOWN['toy'] = weights.Weights(**json.loads(sys.argv[1]))\n"
+        "weights.KNOWN['toy'] = weights.ModelWeights(**json.loads(sys.argv[1]))\n"
         "try:\n"
         "    print(weights.pull('toy', 'hub'))\n"
         "except BakeoffError as error:\n"

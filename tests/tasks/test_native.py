@@ -69,7 +69,7 @@ def _broken(change: Callable[[Files], object]) -> Files:
             "queries",
             r"differs from the ground truth \(1\)",
         ),
-        (lambda f: f["queries"]["queries"].append(f["queries"]["queries"][0]), None, r"'q1' stands twice"),
+        (lambda f: f["queries"]["queries"].append(f["queries"]["queries"][0]), None, r"'q1' appears twice"),
         (lambda f: f["queries"]["queries"][0].update(query_text=" "), "queries", r"query_text is empty"),
     ],
 )

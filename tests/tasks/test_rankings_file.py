@@ -32,7 +32,7 @@ def test_the_listed_order_counts_unless_there_are_scores(tmp_path: Path) -> None
     [
         ('{"query": "q9", "ranked": []}', "line 1: unknown query 'q9'"),
         ('{"query": "q1", "ranked": ["z"]}', "line 1: unknown document 'z'"),
-        ('{"query": "q1", "ranked": ["a", "a"]}', "'a' stands twice"),
+        ('{"query": "q1", "ranked": ["a", "a"]}', "'a' appears twice"),
         ('{"query": "q1", "ranked": ["a"], "scores": []}', "0 scores for 1 ids"),
         ('{"query": "q1", "ranked": ["a"], "scores": [1e999]}', "line 1"),
         ('{"query": "q1"}', "missing required field `ranked`"),

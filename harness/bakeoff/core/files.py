@@ -28,7 +28,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_unpacked(path: Path) -> bytes:
-    """The content of a plain or a gzipped file, told by its first bytes; without a byte order mark."""
+    """The content of a plain or a gzipped file, recognised by its first bytes; without a byte order mark."""
     data = read_bytes(path)
     if data.startswith(b"\x1f\x8b"):
         try:

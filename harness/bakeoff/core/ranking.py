@@ -32,7 +32,7 @@ def ordered(pairs: Iterable[tuple[str, float]], depth: int | None = None) -> Ran
         if math.isnan(score):
             raise InputError(f"the score of {item!r} is NaN")
         if item in seen:
-            raise InputError(f"{item!r} stands twice in one ranking")
+            raise InputError(f"{item!r} appears twice in one ranking")
         seen.add(item)
     kept = rows if depth is None else rows[:depth]
     return Ranking(tuple(item for item, _ in kept), tuple(float(score) for _, score in kept))

@@ -36,7 +36,7 @@ class Document(msgspec.Struct, frozen=True):
     fields: Mapping[str, str] = {}
 
     def whole(self, field: str = "") -> str:
-        """All that is embedded of it: the title goes before the text, as BEIR and MTEB do; a field stands alone."""
+        """All that is embedded of it: the title goes before the text, as BEIR and MTEB do; a field is taken alone."""
         return self.fields[field] if field else f"{self.title} {self.text}".strip()
 
 
@@ -131,6 +131,6 @@ def _unique(ids: list[str], what: str, task: str) -> set[str]:
         if not item:
             raise InputError(f"task {task!r} has a {what} with an empty id")
         if item in seen:
-            raise InputError(f"{what} id {item!r} stands twice in task {task!r}")
+            raise InputError(f"{what} id {item!r} appears twice in task {task!r}")
         seen.add(item)
     return seen

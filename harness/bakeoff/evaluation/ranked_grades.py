@@ -50,7 +50,7 @@ def join(
         ids = rankings[query].ids if query in rankings else ()
         if len(set(ids)) < len(ids):
             twice = next(item for item, count in Counter(ids).items() if count > 1)
-            raise InputError(f"query {query!r}: {twice!r} stands twice in one ranking")
+            raise InputError(f"query {query!r}: {twice!r} appears twice in one ranking")
         kept.append(ids[:depth])
     returned = np.array([len(ids) for ids in kept], dtype=np.int32)
     grades = _blank(returned)
@@ -87,12 +87,12 @@ def join_scores(
 def _read(
     answers: Sequence[Mapping[str, float]], judged: Sequence[Mapping[str, int]], query_ids: Sequence[str]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """All scores, a row a query, padded with −∞; and the judged documents' scores end to end, NaN where not found."""
+    """All scores, one row per query, padded with −∞; and the judged documents' scores end to end, NaN where not found."""
     packed: list[bytes] = []
-    found: list[float] = []
+    judged_scores: list[float] = []
     for scores, grades in zip(answers, judged, strict=True):
         packed.append(_packed(scores.values()))
-        found.extend(map(scores.get, grades, repeat(nan)))
+        judged_scores.extend(map(scores.get, grades, repeat(nan)))
     sizes = np.array([len(scores) for scores in answers])
     shape, values = (len(answers), int(sizes.max())), np.frombuffer(b"".join(packed))
     if sizes.min() < sizes.max():
@@ -104,7 +104,7 @@ def _read(
         row, column = np.argwhere(np.isnan(values))[0]
         document = next(islice(answers[row], int(column), None))
         raise InputError(f"query {query_ids[row]!r}: the score of {document!r} is NaN")
-    return values, np.frombuffer(_packed(found))
+    return values, np.frombuffer(_packed(judged_scores))
 
 
 def _fill(
@@ -238,4 +238,4 @@ def _refuse_repeated(documents: NDArray[np.integer[Any]]) -> None:
     repeated = np.argwhere((ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] >= 0))
     if len(repeated):
         row, column = repeated[0]
-        raise InputError(f"row {row}: document {ranked[row, column]} stands twice in one ranking")
+        raise InputError(f"row {row}: document {ranked[row, column]} appears twice in one ranking")

@@ -68,20 +68,20 @@ def why_not(a: Result, b: Result) -> list[str]:
     if a.summary.task.fingerprint == b.summary.task.fingerprint:
         return []
     mine, yours = a.detailed, b.detailed
-    found = []
+    reasons = []
     if lost := set(mine.titles) ^ set(yours.titles):
-        found.append(f"other documents: {len(lost)} are only in one of the two, such as {min(lost)!r}")
+        reasons.append(f"other documents: {len(lost)} are only in one of the two, such as {min(lost)!r}")
     if lost := set(mine.queries) ^ set(yours.queries):
-        found.append(f"other queries: {len(lost)} are only in one of the two, such as {min(lost)!r}")
+        reasons.append(f"other queries: {len(lost)} are only in one of the two, such as {min(lost)!r}")
     both = [query for query in mine.queries if query in yours.queries]
     if other := [query for query in both if mine.queries[query].text != yours.queries[query].text]:
-        found.append(f"other queries: {len(other)} have another text, such as {other[0]!r}")
+        reasons.append(f"other queries: {len(other)} have another text, such as {other[0]!r}")
     if other := [query for query in both if mine.queries[query].grades != yours.queries[query].grades]:
-        found.append(f"other judgments: {len(other)} queries have other grades, such as {other[0]!r}")
+        reasons.append(f"other judgments: {len(other)} queries have other grades, such as {other[0]!r}")
     if a.summary.task.rel != b.summary.task.rel:
-        found.append(f"another threshold: rel = {a.summary.task.rel} and {b.summary.task.rel}")
+        reasons.append(f"another threshold: rel = {a.summary.task.rel} and {b.summary.task.rel}")
     tasks = " and ".join(f"{each.summary.task.name} ({each.summary.task.fingerprint})" for each in (a, b))
-    return found or [f"other texts or categories: the tasks are {tasks}"]
+    return reasons or [f"other texts or categories: the tasks are {tasks}"]
 
 
 def compare_results(

@@ -114,5 +114,5 @@ def _judged(pair: PairedDifference, differences: Values, max_drop: float, alpha:
 
 def _names(text: str) -> tuple[str, str]:
     """`label`, or `label=label in the baseline` where it was called otherwise."""
-    new, found, old = text.partition("=")
-    return new, old if found else new
+    new, equals, old = text.partition("=")
+    return new, old if equals else new

@@ -132,8 +132,8 @@ def _offline(ran: Sequence[Row], best: Row, verdict: Verdict) -> Recommendation:
         why = "The best needs no network."
     else:
         gap = best.measures[verdict.measure].mean - chosen.measures[verdict.measure].mean
-        told = "can't be told from the best" if chosen.label in verdict.tie_group else f"{gap:.3f} below the best"
-        why = f"{_named(verdict)} {chosen.measures[verdict.measure].mean:.3f}, {told}."
+        distance = "can't be told from the best" if chosen.label in verdict.tie_group else f"{gap:.3f} below the best"
+        why = f"{_named(verdict)} {chosen.measures[verdict.measure].mean:.3f}, {distance}."
     return Recommendation(use="Offline only", label=chosen.label, why=why)
 
 

@@ -86,7 +86,7 @@ def _score(
         runs=scores,
         intervals={name: _intervals(values, seed) for name, values in scores.items()},
         pairs=pairs,
-        best={measure: tie_group(by_measure[measure], found) for measure, found in pairs.items()},
+        best={measure: tie_group(by_measure[measure], compared) for measure, compared in pairs.items()},
         notes=_notes(judgments, runs, queries, rel, answered=answered),
     )
 
@@ -109,21 +109,21 @@ def _notes(
     judgments: Judgments, runs: Mapping[str, Run], queries: Sequence[str], rel: int, *, answered: bool
 ) -> list[str]:
     """What must be read with the figures."""
-    found = []
+    notes = []
     if len(queries) < len(judgments):
-        found.append(f"{len(judgments) - len(queries)} of {len(judgments)} judged queries are left out (--answered)")
+        notes.append(f"{len(judgments) - len(queries)} of {len(judgments)} judged queries are left out (--answered)")
     for name, run in runs.items():
         lacking = [query for query in queries if query not in run]
         if lacking and not answered:
-            found.append(
+            notes.append(
                 f"{name} lacks {len(lacking)} of {len(queries)} queries ({_some(lacking)}), which score 0; "
                 "--answered leaves them out, as trec_eval does"
             )
         if extra := [query for query in run if query not in judgments]:
-            found.append(f"{name} has {len(extra)} queries without judgments ({_some(extra)}), which are not scored")
+            notes.append(f"{name} has {len(extra)} queries without judgments ({_some(extra)}), which are not scored")
     if lost := [query for query in queries if not any(grade >= rel for grade in judgments[query].values())]:
-        found.append(f"no document is relevant for {len(lost)} queries ({_some(lost)}): every run scores 0 there")
-    return found
+        notes.append(f"no document is relevant for {len(lost)} queries ({_some(lost)}): every run scores 0 there")
+    return notes
 
 
 def _some(names: Sequence[str], most: int = 3) -> str:

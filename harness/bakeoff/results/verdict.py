@@ -16,7 +16,7 @@ from bakeoff.statistics.effects import kendall_tau
 from bakeoff.statistics.power import more_queries_needed
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
-WORTH_TELLING = 1.5  # how many times faster a tied contender must be before the verdict mentions it
+WORTH_A_SENTENCE = 1.5  # how many times faster a tied contender must be before the verdict mentions it
 
 
 def decide(
@@ -29,7 +29,7 @@ def decide(
     detectable = detectable_difference(scores, best)
     sentences = _sentences(scores, measure, pairs, group, detectable, {row.label: row for row in rows})
     agreement = order_agreement([row for row in rows if row.label in scores], measure, others)
-    sentences += _agreement_told(agreement, measure)
+    sentences += _agreement_sentence(agreement, measure)
     verdict = Verdict(
         measure=str(measure),
         best=best,
@@ -56,34 +56,34 @@ def _sentences(
     best, n = group[0], len(scores[group[0]])
     value = rows[best].measures[str(measure)]
     interval = f" (95% interval {value.low:.3f} to {value.high:.3f})" if value.low is not None else ""
-    told = [f"{best} has the highest {measure.label}: {value.mean:.3f}{interval}, over {n} queries."]
+    sentences = [f"{best} has the highest {measure.label}: {value.mean:.3f}{interval}, over {n} queries."]
     against = {pair.b if pair.a == best else pair.a: pair for pair in pairs if best in (pair.a, pair.b)}
     same = [label for label in group[1:] if not np.any(np.abs(scores[best] - scores[label]) > 1e-12)]
     tied = [label for label in group[1:] if label not in same]
     worse = [label for label in against if label not in group]
     if same:
-        told.append(f"{listed(same)} ranked every query with the same result.")
+        sentences.append(f"{listed(same)} ranked every query with the same result.")
     if tied:
-        told.append(f"{listed(tied)} can't be told from it with {n} queries (Holm-adjusted p > {ALPHA}).")
+        sentences.append(f"{listed(tied)} can't be told from it with {n} queries (Holm-adjusted p > {ALPHA}).")
         if faster := _faster(rows[best], [rows[label] for label in tied]):
-            told.append(faster)
+            sentences.append(faster)
         nearest = max(tied, key=lambda label: float(scores[label].mean()))
         more = more_queries_needed(scores[best] - scores[nearest])
         gap = float(scores[best].mean() - scores[nearest].mean())
         if more:
-            told.append(f"If the gap of {gap:.3f} to {nearest} is real, about {more} more queries would show it.")
+            sentences.append(f"If the gap of {gap:.3f} to {nearest} is real, about {more} more queries would show it.")
     if worse:
         closest = min(worse, key=lambda label: abs(against[label].difference))
         pair = against[closest]
-        told.append(
+        sentences.append(
             f"It is better than {listed(worse)}; the smallest of these leads is {abs(pair.difference):.3f} "
             f"over {closest} (p = {pair.p_holm:.2g})."
         )
     if detectable is not None and detectable < 1:
-        told.append(f"With {n} queries, differences below about {detectable:.2f} stay invisible (80% power).")
+        sentences.append(f"With {n} queries, differences below about {detectable:.2f} stay invisible (80% power).")
     elif detectable is not None:
-        told.append(f"{n} queries are too few to show any difference at all (80% power).")
-    return told
+        sentences.append(f"{n} queries are too few to show any difference at all (80% power).")
+    return sentences
 
 
 def order_agreement(rows: Sequence[Row], measure: Measure, others: Sequence[Measure]) -> dict[str, float]:
@@ -95,11 +95,11 @@ def order_agreement(rows: Sequence[Row], measure: Measure, others: Sequence[Meas
     columns = {str(other): [row.measures[str(other)].mean for row in rows] for other in others if other != measure}
     for category in rows[0].categories:
         columns[f"category {category}"] = [row.categories[category][name] for row in rows]
-    found = {key: kendall_tau(mine, values) for key, values in columns.items()}
-    return {key: tau for key, tau in found.items() if np.isfinite(tau)}
+    taus = {key: kendall_tau(mine, values) for key, values in columns.items()}
+    return {key: tau for key, tau in taus.items() if np.isfinite(tau)}
 
 
-def _agreement_told(agreement: Mapping[str, float], measure: Measure) -> list[str]:
+def _agreement_sentence(agreement: Mapping[str, float], measure: Measure) -> list[str]:
     if not agreement:
         return []
     least = min(agreement, key=lambda key: agreement[key])
@@ -117,7 +117,7 @@ def _faster(best: Row, tied: Sequence[Row]) -> str | None:
     if not timed or mine is None:
         return None
     label = min(timed, key=lambda label: timed[label])
-    if mine < WORTH_TELLING * timed[label]:
+    if mine < WORTH_A_SENTENCE * timed[label]:
         return None
     doubtful = bool(best.latency and best.latency.doubts) or any(
         row.latency and row.latency.doubts for row in tied if row.label == label

@@ -92,7 +92,7 @@ def wilcoxon(differences: ArrayLike) -> float:
     if not len(d):
         return 1.0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some versions remark on small samples: p stands beside the exact test
+        warnings.simplefilter("ignore")  # some versions remark on small samples: the exact test is beside it
         return float(stats.wilcoxon(d).pvalue)
 
 

@@ -127,7 +127,7 @@ def test_clusters_are_told_apart(folder: Path) -> None:
         (lambda t: t[0]["overall"].append("c"), r"the list of 'a' has 3 items"),
         (lambda t: t[0].pop("feel"), r"\$\[0\]\.feel: the list of 'a' is missing"),
         (lambda t: t[0].update(overall=["a", "b"]), "'a' stands in its own list"),
-        (lambda t: t[0].update(overall=["b", "b"]), "'b' stands twice in the list of 'a'"),
+        (lambda t: t[0].update(overall=["b", "b"]), "'b' appears twice in the list of 'a'"),
         (lambda t: t[0].update(overall=["b", "z"]), "unknown item 'z' in the list of 'a'"),
         (lambda t: t[0].update(id="z"), r"\$\[0\]: unknown item 'z'"),
         (lambda t: t[0].pop("id"), r"\$\[0\]: an entry without 'id'"),

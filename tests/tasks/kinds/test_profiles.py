@@ -215,7 +215,7 @@ def test_bad_settings_are_named(folder: Path, settings: str, labels: str, said: 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda ps: ps.append(ps[0]), "'p' stands there twice"),
+        (lambda ps: ps.append(ps[0]), "'p' appears twice"),
         (lambda ps: ps[0].pop("profile_id"), "a profile without 'profile_id'"),
         (lambda ps: ps[0].pop("state"), "a profile has no 'state'"),
     ],

@@ -213,7 +213,7 @@ def _list(value: Any, item: str, length: int, known: set[str], file: Path, where
         )
     if len(set(similar)) < length:
         twice = next(other for other in similar if similar.count(other) > 1)
-        raise InputError(f"{twice!r} stands twice in the list of {item!r}", file=file, place=where)
+        raise InputError(f"{twice!r} appears twice in the list of {item!r}", file=file, place=where)
     if unknown := [other for other in similar if other not in known]:
         raise InputError(f"unknown item {unknown[0]!r} in the list of {item!r}", file=file, place=where)
     return similar

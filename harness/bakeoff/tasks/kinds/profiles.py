@@ -121,7 +121,7 @@ class Profiles(Kind):
         for place, profile in enumerate(read_json(self.profiles_file, list[dict[str, Any]])):
             name = str(profile.get(self.profile_key) or "")
             if not name or name in self.profiles:
-                problem = f"{name!r} stands there twice" if name else f"a profile without {self.profile_key!r}"
+                problem = f"{name!r} appears twice" if name else f"a profile without {self.profile_key!r}"
                 raise InputError(problem, file=self.profiles_file, place=f"$[{place}]")
             self.profiles[name] = profile
         for name, profile in self.profiles.items():

@@ -12,7 +12,7 @@ from typing import Any
 from bakeoff_providers.errors import BakeoffError, CallFailed, EmbeddingFailed
 
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, *range(520, 525), 529})
-# Exceptions are recognised by name: httpx and httpx2 hold separate classes of the same names, and none need be imported.
+# Exceptions are recognised by name: httpx and httpx2 have separate classes of the same names, and none is imported.
 TRANSPORT = frozenset(
     {
         "TransportError",  # httpx, httpx2, google.auth

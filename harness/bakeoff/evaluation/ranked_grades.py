@@ -87,7 +87,7 @@ def join_scores(
 def _read(
     answers: Sequence[Mapping[str, float]], judged: Sequence[Mapping[str, int]], query_ids: Sequence[str]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """All scores, one row per query, padded with −∞; and the judged documents' scores end to end, NaN where not found."""
+    """All scores, one row per query, padded with −∞; and the judged documents' scores end to end, NaN where absent."""
     packed: list[bytes] = []
     judged_scores: list[float] = []
     for scores, grades in zip(answers, judged, strict=True):

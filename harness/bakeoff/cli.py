@@ -10,6 +10,7 @@ from bakeoff_providers.errors import BakeoffError, InputError
 
 from bakeoff.commands import (
     agreement,
+    annotate,
     cache,
     compare,
     grade,
@@ -43,9 +44,9 @@ app.add_typer(testsets.corpus, name="corpus")
 app.command()(select.select)
 app.add_typer(testsets.queries, name="queries")
 app.add_typer(grade.grade, name="grade")
-app.command()(grade.annotate)
+app.command()(annotate.annotate)
 app.command()(agreement.agreement)
-app.command()(grade.adjudicate)
+app.command()(annotate.adjudicate)
 app.command()(agreement.audit)
 app.command()(score.score)
 app.command()(compare.compare)

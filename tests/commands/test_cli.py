@@ -151,6 +151,8 @@ def test_list_tells_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
     assert {"wikipedia", "neighbours"} <= set(names.split(", "))
     assert formats == "native, beir, tables, ir_datasets, hub"
     assert "ndcg@k" in done.stdout
+    (profiles,) = [line for line in done.stdout.splitlines() if line.startswith(" profiles ")]
+    assert {"use_best_weights", "weights_file"} <= set(profiles.replace(",", "").split())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""One module a command (or a family of them): its options, and what it does in a few lines.
+"""One module per command, or per family of commands: its options, and what it does in a few lines.
 
 Everything heavy is imported inside the functions: `bakeoff --help` reads all of these modules.
 """

@@ -21,7 +21,7 @@ def agreement(
     task: TaskArgument,
     who: Annotated[list[str] | None, typer.Option(help="Only these annotators.")] = None,
     worst: Annotated[int, typer.Option(min=0, help="How many of the pairs they disagree on most to show.")] = 10,
-    out: Annotated[Path | None, typer.Option(help="Write all of it as JSON, too.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Also write everything as JSON.")] = None,
 ) -> None:
     """Say how far annotators agree: Cohen's and Fleiss' κ, Krippendorff's α, and where they differ."""
     from bakeoff_providers.registry import nearest
@@ -36,49 +36,53 @@ def agreement(
     for name in who or ():
         if name not in annotators:
             raise InputError(f"nobody here is called {name!r}", place="--who", remedy=nearest(name, list(annotators)))
-    given = {name: it.pairs() for name, it in annotators.items() if not who or name in who}
+    given = {name: annotation.pairs() for name, annotation in annotators.items() if not who or name in who}
     if len(given) < 2:
         raise InputError(
             f"there are grades by {len(given)} annotator{'' if len(given) == 1 else 's'}, two are needed",
             file=folder.annotations,
             remedy=f"bakeoff annotate {task} --who …, or bakeoff grade {task} --judge llm",
         )
-    found = compare(given)
-    typer.echo(f"{len(found.annotators)} annotators, {found.pairs} pairs, {len(found.worst)} with more than one grade")
+    agreed = compare(given)
+    typer.echo(
+        f"{len(agreed.annotators)} annotators, {agreed.pairs} pairs, {len(agreed.worst)} with more than one grade"
+    )
     table = grid("annotators", ">pairs", ">equal", "κ", "κ linear", "κ quadratic")
-    for two in found.two:
+    for two in agreed.two:
         values = (_shown(two.plain), _shown(two.linear), _shown(two.quadratic))
         table.add_row(f"{two.a}, {two.b}", str(two.pairs), f"{two.equal:.1%}" if two.pairs else "—", *values)
     console().print(table)
-    typer.echo(f"Fleiss' κ, {found.fleiss_pairs} pairs that all graded: {_shown(found.fleiss)}")
-    typer.echo(f"Krippendorff's α (ordinal): {_shown(found.alpha)}")
+    typer.echo(f"Fleiss' κ, {agreed.fleiss_pairs} pairs that all graded: {_shown(agreed.fleiss)}")
+    typer.echo(f"Krippendorff's α (ordinal): {_shown(agreed.alpha)}")
     typer.echo("In brackets 95% intervals, over resampled queries.")
-    for two in found.two:
+    for two in agreed.two:
         console().print(_confusion(two))
-    if worst and found.worst:
+    if worst and agreed.worst:
         titles = {str(article.page_id): article.title for article in folder.articles}
         listed = grid("query", "document", "title", "grades")
-        for it in found.worst[:worst]:
-            grades = ", ".join(f"{name} {grade}" for name, grade in it.grades.items())
-            listed.add_row(it.query, it.document, titles[it.document], grades)
+        for pair in agreed.worst[:worst]:
+            grades = ", ".join(f"{name} {grade}" for name, grade in pair.grades.items())
+            listed.add_row(pair.query, pair.document, titles[pair.document], grades)
         console().print(listed)
-        if len(found.worst) > worst:
-            typer.echo(f"… and {len(found.worst) - worst} more; bakeoff adjudicate {task} settles them")
+        if len(agreed.worst) > worst:
+            typer.echo(f"… and {len(agreed.worst) - worst} more; bakeoff adjudicate {task} settles them")
     if out is not None:
-        write_json(out, found)
+        write_json(out, agreed)
         typer.echo(f"Written to {out}")
 
 
 def audit(
     task: TaskArgument,
     judge: Annotated[str, typer.Argument(help="The judge model, as its file in annotations/ is called.")],
-    measure: Annotated[str | None, typer.Option(help="The measure that crowns; default: the line-up's.")] = None,
+    measure: Annotated[
+        str | None, typer.Option(help="The measure that decides who wins; default: the line-up's.")
+    ] = None,
     samples: Annotated[int, typer.Option(min=1, help="Bootstrap samples.")] = 1000,
     result: ResultOption = None,
     lineup: LineupOption = None,
     offline: Offline = False,
 ) -> None:
-    """Audit a judge model against people: κ on what both graded, and whether its errors could turn the winner."""
+    """Audit a judge model against people: κ on what both graded, and whether its errors could change the winner."""
     from bakeoff_providers.registry import nearest
 
     from bakeoff.core.files import read_toml
@@ -90,28 +94,28 @@ def audit(
 
     folder = TaskFolder.open(task)
     annotators = folder.annotators()
-    models = [name for name, it in annotators.items() if it.kind == "model"]
+    models = [name for name, annotation in annotators.items() if annotation.kind == "model"]
     if judge not in models:
         raise InputError(f"no judge model is called {judge!r}", remedy=nearest(judge, models) if models else "")
-    people = {name: it for name, it in annotators.items() if it.kind == "person"}
+    people = {name: annotation for name, annotation in annotators.items() if annotation.kind == "person"}
     human = settle(people, []).grades
     human |= {pair: grade for pair, grade in settle({}, folder.adjudicated()).grades.items() if pair in human}
     by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
     rel = int(read_toml(folder.path, dict[str, Any]).get("rel", 1))
     rankings = rankings_for(folder, result, lineup, offline)
-    found = examine(judge, annotators[judge].pairs(), human, rankings, by, rel, samples=samples, progress=Bars())
-    two = found.agreement
+    audited = examine(judge, annotators[judge].pairs(), human, rankings, by, rel, samples=samples, progress=Bars())
+    two = audited.agreement
     typer.echo(
         f"{judge} against {', '.join(people)}: {two.pairs} pairs, {two.equal:.1%} equal, κ {_shown(two.plain)}, "
         f"quadratic {_shown(two.quadratic)}"
     )
     console().print(_confusion(two))
-    places = sorted(found.means, key=lambda label: -found.means[label])
-    typer.echo(f"{by} by the judge: " + ", ".join(f"{label} {found.means[label]:.3f}" for label in places))
-    others = ", ".join(f"{label} {count}" for label, count in found.winners.items() if label != found.winner)
+    places = sorted(audited.means, key=lambda label: -audited.means[label])
+    typer.echo(f"{by} by the judge: " + ", ".join(f"{label} {audited.means[label]:.3f}" for label in places))
+    others = ", ".join(f"{label} {count}" for label, count in audited.winners.items() if label != audited.winner)
     typer.echo(
-        f"Winner: {found.winner}. Under the judge's errors another would win in {found.another} of {found.samples} "
-        f"samples ({found.another / found.samples:.1%})" + (f": {others}" if others else "") + "."
+        f"Winner: {audited.winner}. With the judge's errors another wins in {audited.another} of {audited.samples} "
+        f"samples ({audited.another / audited.samples:.1%})" + (f": {others}" if others else "") + "."
     )
 
 

@@ -1,4 +1,4 @@
-"""`bakeoff cache` and `bakeoff doctor`: what is kept, and what is ready."""
+"""`bakeoff cache` and `bakeoff doctor`: which vectors are stored, and which providers work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-cache = typer.Typer(help="Vectors on disk: paid for once.", no_args_is_help=True)
+cache = typer.Typer(help="Vectors on disk, so that none is paid for twice.", no_args_is_help=True)
 
 
 @cache.command()
@@ -28,7 +28,7 @@ def info() -> None:
 
 @cache.command()
 def prune() -> None:
-    """Drop damaged and double records; nothing that can be used is lost."""
+    """Remove damaged and duplicate records; nothing usable is lost."""
     from bakeoff.embedding.cache import VectorCache
     from bakeoff.run.runner import vectors_folder
 
@@ -37,7 +37,7 @@ def prune() -> None:
 
 @cache.command()
 def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
-    """Forget all vectors, also those that were paid for."""
+    """Delete all vectors, also those that were paid for."""
     from bakeoff.embedding.cache import VectorCache
     from bakeoff.run.runner import vectors_folder
 

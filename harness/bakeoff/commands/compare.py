@@ -27,20 +27,20 @@ def compare(
     from bakeoff.report.console import console
     from bakeoff.results.compare import compare_results, read_results
 
-    found = compare_results(read_results(results), measure, contender or (), all_pairs=all_pairs)
+    comparisons = compare_results(read_results(results), measure, contender or (), all_pairs=all_pairs)
     if format_ == "json":
-        typer.echo(comparison.as_json(found, queries), nl=False)
+        typer.echo(comparison.as_json(comparisons, queries), nl=False)
     else:
-        console().print(comparison.terminal(found, queries))
+        console().print(comparison.terminal(comparisons, queries))
 
 
 def gate(
     result: Annotated[Path, typer.Argument(help="The result to check.")],
-    baseline: Annotated[Path, typer.Option(help="The result to hold it against.")],
+    baseline: Annotated[Path, typer.Option(help="The result to compare with.")],
     measure: MeasureOption = None,
-    max_drop: Annotated[float, typer.Option(min=0, help="The largest drop of the mean that is let pass.")] = 0.02,
+    max_drop: Annotated[float, typer.Option(min=0, help="The largest drop of the mean that is allowed.")] = 0.02,
     contender: Annotated[
-        list[str] | None, typer.Option(help="Only this label; new=old where the baseline calls it otherwise.")
+        list[str] | None, typer.Option(help="Only this label; new=old where the baseline has another name for it.")
     ] = None,
     alpha: Annotated[float, typer.Option(min=0, max=1, help="How unlikely a drop by chance must be.")] = 0.05,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,

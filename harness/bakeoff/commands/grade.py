@@ -1,4 +1,4 @@
-"""`bakeoff grade`, `annotate` and `adjudicate`: who grades, what is still worth grading, and what it comes to."""
+"""`bakeoff grade`: let people or models grade, and see which pairs are still worth grading."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import typer
 from bakeoff_providers.errors import InputError
 from typer.core import TyperGroup
 
+from bakeoff.commands.annotate import OpenPage, Port, Who, serve_page, write_truth
+from bakeoff.commands.chat import ChatOption, ModelOption, chat_askers, echo_estimate, echo_usage
 from bakeoff.commands.options import (
     DryRun,
     LineupOption,
@@ -19,23 +21,11 @@ from bakeoff.commands.options import (
     lineup_path,
     warn,
 )
-from bakeoff.commands.testsets import (
-    ChatOption,
-    ModelOption,
-    chat_askers,
-    echo_foreseen,
-    echo_spent,
-)
 
 if TYPE_CHECKING:
-    from bakeoff.testsets.agreement import Disagreement
     from bakeoff.testsets.label_next import Candidate
     from bakeoff.testsets.pool import Rankings
     from bakeoff.testsets.task_folder import QueryDocument, TaskFolder
-
-Who = Annotated[str | None, typer.Option(help="Who is grading; default: your login.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="The page's port; 0 takes a free one.")]
-OpenPage = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")]
 
 
 class GradeOrNext(TyperGroup):
@@ -59,10 +49,10 @@ def pairs_(
     judge: Annotated[str, typer.Option(help="people or llm.")] = "people",
     model: ModelOption = None,
     set_: ChatOption = None,
-    repeats: Annotated[int, typer.Option(min=1, help="llm: ask each model so often; the majority counts.")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, help="llm: how often each model is asked; the majority counts.")] = 1,
     lineup: LineupOption = None,
     depth: Annotated[int, typer.Option(min=1, help="How many documents of each contender are pooled.")] = 10,
-    all_below: Annotated[int, typer.Option(min=0, help="Up to so many pairs all are graded.")] = 1000,
+    all_below: Annotated[int, typer.Option(min=0, help="Grade all pairs where there are no more than this.")] = 1000,
     max_cost: MaxCost = None,
     dry_run: DryRun = False,
     offline: Offline = False,
@@ -83,7 +73,7 @@ def pairs_(
         if dry_run:
             typer.echo(f"dry run: {len(pairs)} pairs to grade")
         else:
-            _serve(folder, who, pairs, port, open_page)
+            serve_page(folder, who, pairs, port, open_page)
         return
     _judge(folder, pairs, model or ["ollama"], set_, repeats, max_cost, dry_run, offline)
 
@@ -108,76 +98,17 @@ def next_(
     folder = TaskFolder.open(task)
     by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
     loaded = load_task(str(folder.path.resolve()), Path())
-    found = next_pairs(loaded, rankings_for(folder, result, lineup, offline), by, n, progress=Bars())
-    if not found:
+    candidates = next_pairs(loaded, rankings_for(folder, result, lineup, offline), by, n, progress=Bars())
+    if not candidates:
         typer.echo("Every pair that a contender ranked high enough to matter is graded.")
         return
     titles = {str(article.page_id): article.title for article in folder.articles}
     table = grid("query", "document", "title", "ranked", f"what a grade would do to the order by {by}")
-    for it in found:
-        best = sorted(it.ranks.items(), key=lambda item: item[1])
+    for candidate in candidates:
+        best = sorted(candidate.ranks.items(), key=lambda item: item[1])
         ranked = ", ".join(f"{label} {rank}" for label, rank in best[:3]) + (", …" if len(best) > 3 else "")
-        table.add_row(*it.pair, titles[it.pair[1]], ranked, _effect(it))
+        table.add_row(*candidate.pair, titles[candidate.pair[1]], ranked, _effect(candidate))
     console().print(table)
-
-
-def annotate(task: TaskArgument, who: Who = None, port: Port = 0, open_page: OpenPage = True) -> None:
-    """Grade by hand, on a page that only this machine sees."""
-    from bakeoff.testsets.task_folder import TaskFolder
-
-    folder = TaskFolder.open(task)
-    _serve(folder, who, folder.pool(), port, open_page)
-
-
-def adjudicate(
-    task: TaskArgument,
-    decisions: Annotated[
-        Path | None, typer.Option("--from", help="A JSON list of {query_id, page_id, grade, why}.")
-    ] = None,
-    majority: Annotated[bool, typer.Option("--majority", help="Ask nothing: leave the rest to the majority.")] = False,
-) -> None:
-    """Settle what annotators disagree on, then write the ground truth."""
-    from bakeoff.testsets.adjudicate import Adjudication
-    from bakeoff.testsets.task_folder import TaskFolder
-
-    folder = TaskFolder.open(task)
-    if not folder.annotators():
-        raise InputError("nobody has graded anything", file=folder.annotations, remedy=f"bakeoff annotate {task}")
-    work = Adjudication(folder)
-    if decisions is not None:
-        typer.echo(f"{work.decide_from(decisions)} decisions taken from {decisions}")
-    if not majority and (left := work.open()):
-        typer.echo(f"{len(left)} pairs to settle. A grade and Enter; s leaves a pair open, q ends.")
-        decided = work.ask(_Asking(folder))
-        typer.echo(f"{decided} settled.")
-    _write_truth(folder, task)
-
-
-class _Asking:
-    """Shows a pair at the terminal and takes a grade with a reason."""
-
-    def __init__(self, folder: TaskFolder) -> None:
-        self._queries = {entry.query_id: entry.query_text for entry in folder.queries.queries}
-        self._documents = {str(article.page_id): article for article in folder.articles}
-        self._ended = False
-
-    def __call__(self, it: Disagreement) -> tuple[int, str] | None:
-        if self._ended:
-            return None
-        article = self._documents[it.document]
-        typer.echo(f"\n{it.query}: {self._queries[it.query]}\n{article.title} ({it.document})\n{article.summary}")
-        typer.echo("given: " + ", ".join(f"{name} {grade}" for name, grade in it.grades.items()))
-        while True:
-            try:
-                answer = typer.prompt("grade", prompt_suffix=" (0-3, s, q): ").strip().lower()
-            except typer.Abort:
-                answer = "q"
-            if answer in ("s", "q"):
-                self._ended = answer == "q"
-                return None
-            if answer in ("0", "1", "2", "3"):
-                return int(answer), typer.prompt("why", default="", show_default=False)
-            typer.echo("0, 1, 2, 3, s or q")
 
 
 def rankings_for(folder: TaskFolder, result: Path | None, lineup: Path | None, offline: bool) -> Rankings:
@@ -201,7 +132,7 @@ def rankings_for(folder: TaskFolder, result: Path | None, lineup: Path | None, o
 def _pairs(
     folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool, dry_run: bool
 ) -> list[QueryDocument]:
-    """All pairs where they are few; otherwise the pool that is there, or one that is made now."""
+    """All pairs where they are few; otherwise the existing pool, or a new one."""
     from bakeoff.testsets.pool import pooled, write_pool
     from bakeoff.testsets.task_folder import POOL
 
@@ -210,15 +141,15 @@ def _pairs(
         return folder.all_pairs()
     if lineup is None and (folder.annotations / POOL).exists():
         pairs = folder.pool()
-        typer.echo(f"{len(pairs)} pairs of {folder.size}: the pool that is there (--lineup pools anew)")
+        typer.echo(f"{len(pairs)} pairs of {folder.size}: the existing pool (--lineup makes a new one)")
         return pairs
     rankings = rankings_for(folder, None, lineup, offline)
-    found = pooled(rankings, [entry.query_id for entry in folder.queries.queries], depth)
+    pool = pooled(rankings, [entry.query_id for entry in folder.queries.queries], depth)
     if not dry_run:
-        write_pool(folder, found, {"contenders": sorted(rankings), "depth": depth})
+        write_pool(folder, pool, {"contenders": sorted(rankings), "depth": depth})
         pairs = folder.pool()
     else:
-        pairs = [(query, document) for query, documents in found.items() for document in documents]
+        pairs = [(query, document) for query, documents in pool.items() for document in documents]
     typer.echo(f"{len(pairs)} pairs of {folder.size}: the first {depth} of {', '.join(rankings)}")
     return pairs
 
@@ -240,77 +171,42 @@ def _judge(
     bars = Bars()
     judges = [Judge(folder, asker, repeat, bars) for asker in askers for repeat in range(repeats)]
     try:
-        foreseen = [judge.asker.estimate(judge.questions(judge.open_pairs(pairs))) for judge in judges]
+        estimates = [judge.asker.estimate(judge.questions(judge.open_pairs(pairs))) for judge in judges]
         if dry_run:
-            for judge, spent in zip(judges, foreseen, strict=True):
+            for judge, estimate in zip(judges, estimates, strict=True):
                 typer.echo(judge.who)
-                echo_foreseen(spent)
+                echo_estimate(estimate)
             return
         for asker in askers:
-            if not offline and any(it.requests for it, j in zip(foreseen, judges, strict=True) if j.asker is asker):
+            mine = [estimate for judge, estimate in zip(judges, estimates, strict=True) if judge.asker is asker]
+            if not offline and any(estimate.requests for estimate in mine):
                 asker.model.ready()
 
-        def told(judged: Judged) -> None:
+        def report(judged: Judged) -> None:
             typer.echo(f"{judged.who}: {sum(map(len, judged.annotation.grades.values()))} pairs graded")
             for pair, why in list(judged.failed.items())[:5]:
                 typer.echo(f"  no grade for {pair[0]}, {pair[1]}: {why}", err=True)
 
         try:
-            grade_all(judges, pairs, told)
+            grade_all(judges, pairs, report)
         finally:
             for asker in askers:
-                echo_spent(asker.usage)
+                echo_usage(asker.usage)
             if folder.annotators():
-                _write_truth(folder, str(folder.path))
+                write_truth(folder, str(folder.path))
     finally:
         for asker in askers:
             asker.close()
 
 
-def _write_truth(folder: TaskFolder, task: str) -> None:
-    truth = folder.write_truth()
-    typer.echo(f"{folder.truth.metadata['pairs']} grades in {folder.truth_path}")
-    if truth.open:
-        typer.echo(
-            f"warning: {len(truth.open)} pairs have no majority; the grade nearest to the middle stands, the lower of "
-            f"two: bakeoff adjudicate {task}"
-        )
-
-
-def _serve(folder: TaskFolder, who: str | None, pairs: list[QueryDocument], port: int, open_page: bool) -> None:
-    import getpass
-    import webbrowser
-
-    from bakeoff.testsets.annotate import Server
-    from bakeoff.testsets.grading_session import GradingSession
-
-    session = GradingSession(folder, who or getpass.getuser(), pairs)
-    with session.alone():
-        server = Server(session, port)
-        typer.echo(
-            f"{session.done} of {len(session.pairs)} pairs graded by {session.who}. Open {server.address}\n"
-            "Ctrl-C ends it."
-        )
-        if open_page:
-            webbrowser.open(server.address)
-        try:
-            server.serve()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            server.close()
-    typer.echo(f"\n{session.done} of {len(session.pairs)} graded: {session.path}")
-    typer.echo(f"next: bakeoff adjudicate {folder.path.parent}")
-
-
-def _effect(it: Candidate) -> str:
-    if it.swaps:
-        first, second = it.swaps[0]
-        more = f" and {len(it.swaps) - 1} more such" if len(it.swaps) > 1 else ""
-        return f"a {it.grade} puts {first} before {second}{more}"
-    if it.gap is None:
+def _effect(candidate: Candidate) -> str:
+    if candidate.swaps:
+        first, second = candidate.swaps[0]
+        more = f" and {len(candidate.swaps) - 1} more such" if len(candidate.swaps) > 1 else ""
+        return f"a {candidate.grade} puts {first} before {second}{more}"
+    if candidate.gap is None:
         return "nothing"
-    behind, ahead = it.gap
-    if it.closes == float("inf"):
-        return f"a {it.grade} parts {behind} and {ahead}"
-    return f"a {it.grade} closes {it.closes:.0%} of the gap of {behind} to {ahead}"
+    behind, ahead = candidate.gap
+    if candidate.closes == float("inf"):
+        return f"a {candidate.grade} parts {behind} and {ahead}"
+    return f"a {candidate.grade} closes {candidate.closes:.0%} of the gap of {behind} to {ahead}"

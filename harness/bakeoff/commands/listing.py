@@ -1,4 +1,4 @@
-"""`bakeoff list` and `bakeoff models`: what there is, and what would make the rest available."""
+"""`bakeoff list` and `bakeoff models`: what is available, and what is missing for the rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ models = typer.Typer(help="Weights of the models that run on this machine.", no_
 
 
 def list_() -> None:
-    """List providers, stores, rankers, chat models' servers, tasks and measures: available, or what is missing."""
+    """List providers, stores, rankers, chat servers, kinds of task, tasks and measures, and what they lack."""
     from bakeoff_providers import PROVIDERS
 
     from bakeoff.chat import CHATS
@@ -20,14 +20,20 @@ def list_() -> None:
     from bakeoff.search.rankers import RANKERS
     from bakeoff.search.stores import STORES
     from bakeoff.tasks.formats import FORMATS
+    from bakeoff.tasks.kinds import KINDS
+    from bakeoff.tasks.load import kind_options
 
-    kinds: dict[str, Any] = {"provider": PROVIDERS, "store": STORES, "ranker": RANKERS, "chat": CHATS}
-    for kind, registry in kinds.items():
-        table = grid(kind, "state", "about")
+    registries: dict[str, Any] = {"provider": PROVIDERS, "store": STORES, "ranker": RANKERS, "chat": CHATS}
+    for heading, registry in registries.items():
+        table = grid(heading, "state", "about")
         for name in registry.names():
             adapter = registry.get(name)
             table.add_row(name, adapter.missing() or "available", (adapter.__doc__ or "").splitlines()[0])
         console().print(table)
+    table = grid("kind of task", "options (--set changes them)")
+    for kind in KINDS.names():
+        table.add_row(kind, ", ".join(kind_options(kind)))
+    console().print(table)
     spellings = [name if family.cut == "refused" else f"{name}@k" for name, family in families().items()]
     typer.echo(f"tasks: {', '.join(task_names())}; own ones in the formats {', '.join(FORMATS.names())}")
     typer.echo(f"line-ups to run by name: {', '.join(lineup_names())}")

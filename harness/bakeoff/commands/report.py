@@ -1,4 +1,4 @@
-"""`bakeoff report` and `bakeoff serve`: pages from results that are there already."""
+"""`bakeoff report` and `bakeoff serve`: pages from stored results."""
 
 from __future__ import annotations
 

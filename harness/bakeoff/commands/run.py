@@ -84,24 +84,24 @@ def _print_plan(lineup: Lineup, settings: Settings) -> None:
 
     table = grid("rows", ">texts", ">in cache", ">tokens (estimate)", ">requests", ">$", ">minutes", "note")
     plans = plan(lineup, settings)
-    for each in plans:
+    for planned in plans:
         table.add_row(
-            ", ".join(each.rows),
-            str(each.texts),
-            str(each.cached),
-            f"{each.tokens:,.0f}",
-            str(each.requests),
-            "unknown" if each.usd is None else f"{each.usd:.6f}",
-            "–" if each.minutes is None else f"{each.minutes:.1f}",
-            each.note,
+            ", ".join(planned.rows),
+            str(planned.texts),
+            str(planned.cached),
+            f"{planned.tokens:,.0f}",
+            str(planned.requests),
+            "unknown" if planned.usd is None else f"{planned.usd:.6f}",
+            "–" if planned.minutes is None else f"{planned.minutes:.1f}",
+            planned.note,
         )
     console().print(table)
-    typer.echo(f"in all about ${sum(each.usd or 0 for each in plans):.6f}; nothing was asked")
+    typer.echo(f"in total about ${sum(planned.usd or 0 for planned in plans):.6f}; nothing was asked")
 
 
 def show(
     result: Annotated[Path, typer.Argument(help="A folder under results/.")],
-    p95: Annotated[float | None, typer.Option(min=0, help="Limit: milliseconds, question to answer.")] = None,
+    p95: Annotated[float | None, typer.Option(min=0, help="Limit: milliseconds from query to results.")] = None,
     cost: Annotated[float | None, typer.Option(min=0, help="Limit: dollars for a million documents.")] = None,
     index: Annotated[float | None, typer.Option(min=0, help="Limit: megabytes of the index.")] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Limit: no network.")] = False,

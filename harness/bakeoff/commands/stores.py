@@ -1,4 +1,4 @@
-"""`bakeoff sweep`, `bakeoff loadtest` and `bakeoff footprint`: stores by themselves, over one set of vectors."""
+"""`bakeoff sweep`, `bakeoff loadtest` and `bakeoff footprint`: stores alone, over one set of vectors."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ if TYPE_CHECKING:
     from bakeoff.storelab.tables import Sheet
     from bakeoff.storelab.vector_sample import VectorSample
 
-StoreOption = Annotated[list[str] | None, typer.Option(help="A store; again for another. Default: faiss.")]
+StoreOption = Annotated[list[str] | None, typer.Option(help="A store; may be repeated. Default: faiss.")]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", help="A parameter, as ef=64 or, for one store only, faiss.index=HNSW32; again for more."),
+    typer.Option("--set", help="A parameter, as ef=64 or, for one store only, faiss.index=HNSW32; may be repeated."),
 ]
 ContenderOption = Annotated[list[str] | None, typer.Option(help="The contender whose vectors to take.")]
-SyntheticOption = Annotated[int | None, typer.Option(min=100, help="Draw so many clustered vectors instead.")]
+SyntheticOption = Annotated[int | None, typer.Option(min=100, help="Draw this many clustered vectors instead.")]
 DimensionsOption = Annotated[int, typer.Option(min=2, help="Of the drawn vectors.")]
-VectorsOption = Annotated[Path | None, typer.Option(help="Documents as a .npy file, a row each.")]
-QueriesOption = Annotated[Path | None, typer.Option(help="Queries as a .npy file; default: some documents kept back.")]
+VectorsOption = Annotated[Path | None, typer.Option(help="Documents as a .npy file, one row per vector.")]
+QueriesOption = Annotated[
+    Path | None, typer.Option(help="Queries as a .npy file; default: some of the documents, held out.")
+]
 KOption = Annotated[int, typer.Option("-k", min=1, help="How many neighbours to ask for.")]
 
 
@@ -35,7 +37,7 @@ def sweep(
     set_: SetOption = None,
     k: KOption = 10,
     rounds: Annotated[int, typer.Option(min=1, help="How often every query is asked.")] = 3,
-    target: Annotated[float, typer.Option(min=0, max=1, help="The recall that is wanted.")] = 0.99,
+    target: Annotated[float, typer.Option(min=0, max=1, help="The recall to reach.")] = 0.99,
     contender: ContenderOption = None,
     synthetic: SyntheticOption = None,
     dimensions: DimensionsOption = 384,
@@ -43,9 +45,9 @@ def sweep(
     queries: QueriesOption = None,
     out: OutOption = Path("results"),
 ) -> None:
-    """Walk build and query parameters of stores: what recall costs in time and in bytes.
+    """Try build and query parameters of stores: what recall costs in time and in bytes.
 
-    A parameter that is set several times is walked over these values; all others as the store suggests.
+    A parameter that is set several times is tried with each of these values; all others as the store suggests.
     """
     from bakeoff.report.console import Bars
     from bakeoff.storelab import pareto
@@ -63,11 +65,11 @@ def sweep(
         )
         for name in stores
     ]
-    bed = _bed(lineup, contender, synthetic, dimensions, vectors, queries)
-    found = walk_all(bed, walks, k=k, rounds=rounds, target=target, progress=Bars())
+    sample = _sample(lineup, contender, synthetic, dimensions, vectors, queries)
+    swept = walk_all(sample, walks, k=k, rounds=rounds, target=target, progress=Bars())
     if reason := pareto.missing():
         typer.echo(f"no pictures: {reason}", err=True)
-    _write(out, "sweep", found, sweep_sheet(found), lambda folder: pareto.draw(found, folder))
+    _write(out, "sweep", swept, sweep_sheet(swept), lambda folder: pareto.draw(swept, folder))
 
 
 def loadtest(
@@ -75,9 +77,11 @@ def loadtest(
     store: StoreOption = None,
     set_: SetOption = None,
     k: KOption = 10,
-    clients: Annotated[list[int] | None, typer.Option(min=1, help="Clients at the same time; again for more.")] = None,
-    rate: Annotated[list[float] | None, typer.Option(min=0.1, help="Also an open loop at this rate a second.")] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, help="For each load.")] = 5.0,
+    clients: Annotated[list[int] | None, typer.Option(min=1, help="Clients at the same time; may be repeated.")] = None,
+    rate: Annotated[
+        list[float] | None, typer.Option(min=0.1, help="Also an open loop, at this many requests per second.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, help="How long each load lasts.")] = 5.0,
     contender: ContenderOption = None,
     synthetic: SyntheticOption = None,
     dimensions: DimensionsOption = 384,
@@ -94,12 +98,12 @@ def loadtest(
     if len(stores) > 1:
         raise InputError("one store at a time", place="--store", remedy="run it again for the other")
     options = _single(_given(set_ or [], stores)[stores[0]])
-    bed = _bed(lineup, contender, synthetic, dimensions, vectors, queries)
-    found = loadtest_store(
-        stores[0], options, bed, k=k, clients=sorted(clients or [1, 2, 4, 8]), rates=rate or (), seconds=seconds,
+    sample = _sample(lineup, contender, synthetic, dimensions, vectors, queries)
+    tested = loadtest_store(
+        stores[0], options, sample, k=k, clients=sorted(clients or [1, 2, 4, 8]), rates=rate or (), seconds=seconds,
         progress=Bars(),
     )  # fmt: skip
-    _write(out, "loadtest", found, loadtest_sheet(found))
+    _write(out, "loadtest", tested, loadtest_sheet(tested))
 
 
 def footprint(
@@ -112,20 +116,20 @@ def footprint(
     vectors: VectorsOption = None,
     out: OutOption = Path("results"),
 ) -> None:
-    """Measure what stores take: build time, disk, memory, and what follows for 1 M and 100 M documents."""
+    """Measure what stores need: build time, disk, memory, and an estimate for 1 M and 100 M documents."""
     from bakeoff.report.console import Bars
     from bakeoff.storelab.footprint import footprints
     from bakeoff.storelab.tables import footprint_sheet
 
     stores = _stores(store, out)
     given = _given(set_ or [], stores)
-    bed = _bed(lineup, contender, synthetic, dimensions, vectors, None)
-    found = footprints(bed, [(name, _single(given[name])) for name in stores], progress=Bars())
-    _write(out, "footprint", found, footprint_sheet(found))
+    sample = _sample(lineup, contender, synthetic, dimensions, vectors, None)
+    measured = footprints(sample, [(name, _single(given[name])) for name in stores], progress=Bars())
+    _write(out, "footprint", measured, footprint_sheet(measured))
 
 
 def _stores(names: list[str] | None, out: Path) -> list[str]:
-    """The stores that were named; what would only fail at the end is refused here."""
+    """The stores that were named; a bad --out is refused before any work."""
     from bakeoff.search.stores import STORES
 
     check_folder(out)
@@ -139,16 +143,16 @@ def _given(texts: list[str], stores: list[str]) -> dict[str, dict[str, list[Any]
     """What was set for each store: `name=value` for all of them, `store.name=value` for one."""
     from bakeoff.search.stores import STORES
 
-    found: dict[str, dict[str, list[Any]]] = {name: {} for name in stores}
+    parameters: dict[str, dict[str, list[Any]]] = {name: {} for name in stores}
     for name, values in parse_repeated(texts).items():
         owner, dot, parameter = name.partition(".")
-        if dot and owner not in found:
+        if dot and owner not in parameters:
             raise InputError(f"--set {name}: {owner!r} is not among the stores", remedy=f"add --store {owner}")
-        for each in [owner] if dot else stores:
-            found[each][parameter if dot else name] = values
-    for each, parameters in found.items():
-        STORES.check_options(each, parameters)
-    return found
+        for store in [owner] if dot else stores:
+            parameters[store][parameter if dot else name] = values
+    for store, given in parameters.items():
+        STORES.check_options(store, given)
+    return parameters
 
 
 def _single(parameters: dict[str, list[Any]]) -> dict[str, Any]:
@@ -160,7 +164,7 @@ def _single(parameters: dict[str, list[Any]]) -> dict[str, Any]:
     return {name: values[0] for name, values in parameters.items()}
 
 
-def _bed(
+def _sample(
     lineup: Path | None, contender: list[str] | None, synthetic: int | None, dimensions: int, vectors: Path | None,
     queries: Path | None,
 ) -> VectorSample:  # fmt: skip
@@ -182,7 +186,7 @@ def _bed(
 
 
 def _write(
-    out: Path, what: str, found: object, sheet: Sheet, draw: Callable[[Path], list[str]] = lambda _folder: []
+    out: Path, what: str, content: object, sheet: Sheet, draw: Callable[[Path], list[str]] = lambda _folder: []
 ) -> None:
     """All files of one result, in a folder that appears under its name only when it is complete."""
     import datetime
@@ -193,7 +197,7 @@ def _write(
 
     folder = out / f"{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M%S}-{what}"
     with new_folder(folder) as draft:
-        write_json(draft / f"{what}.json", found)
+        write_json(draft / f"{what}.json", content)
         write_atomic(draft / f"{what}.md", markdown(sheet, draw(draft)))
     console().print(terminal(sheet))
     typer.echo(f"\nWritten to {folder}/")

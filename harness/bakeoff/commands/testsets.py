@@ -1,4 +1,4 @@
-"""`bakeoff corpus import` and `bakeoff queries generate`: from documents to a task that lacks nothing but grades."""
+"""`bakeoff corpus import` and `bakeoff queries generate`: from documents to a task that only lacks grades."""
 
 from __future__ import annotations
 
@@ -8,23 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.options import ColumnOption, DryRun, MaxCost, Offline, parse_columns, parse_day, parse_settings
+from bakeoff.commands.chat import ChatOption, chat_askers, echo_estimate, echo_usage
+from bakeoff.commands.options import ColumnOption, DryRun, MaxCost, Offline, parse_columns, parse_day
 
 if TYPE_CHECKING:
-    from bakeoff.chat.ask import Asker, ChatUsage
-    from bakeoff.embedding.budget import Budget
+    from bakeoff.chat.ask import Asker
     from bakeoff.tasks.formats.native import QueryFile
 
 corpus = typer.Typer(help="Documents in, `articles.json` out.", no_args_is_help=True)
 queries = typer.Typer(help="Queries for a corpus.", no_args_is_help=True)
 
-ModelOption = Annotated[
-    list[str] | None, typer.Option("--model", help="A chat model: ollama:llama3.1, gemini:…, openai:…")
-]
-ChatOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="An option of the model, as temperature=0.7 or price_in=0.15; may be repeated."),
-]
 SHOWN = 10  # of a list of what was left out
 
 
@@ -39,8 +32,10 @@ def import_(
     table: Annotated[str | None, typer.Option(help="Database: the table to read.")] = None,
     api: Annotated[str | None, typer.Option(help="A MediaWiki API: the source is then a file of page titles.")] = None,
     whole: Annotated[bool, typer.Option("--whole", help="MediaWiki: whole articles, not only introductions.")] = False,
-    chunks: Annotated[str, typer.Option(help="How runs cut documents: whole, fixed, sentence or semantic.")] = "whole",
-    chunk_size: Annotated[int, typer.Option(min=1, help="Words a piece.")] = 512,
+    chunks: Annotated[
+        str, typer.Option(help="How documents are cut into chunks: whole, fixed, sentence or semantic.")
+    ] = "whole",
+    chunk_size: Annotated[int, typer.Option(min=1, help="Words per chunk.")] = 512,
 ) -> None:
     """Import documents; empty ones and duplicates are left out and named."""
     import msgspec
@@ -55,12 +50,12 @@ def import_(
     except msgspec.ValidationError as error:
         raise InputError(str(error), place="--chunks", remedy="whole, fixed, sentence or semantic") from None
     options = Options(parse_columns(column), table, api, whole, chunking, Bars())
-    found = import_corpus(source, options)
-    write_json(out, found.file)
-    typer.echo(f"{len(found.file.articles)} documents imported: {out}")
-    _list("empty, left out", found.empty)
-    _list("duplicates, left out", [f"{name} = {first}" for name, first in found.duplicates])
-    _list("no such page", found.missing)
+    imported = import_corpus(source, options)
+    write_json(out, imported.file)
+    typer.echo(f"{len(imported.file.articles)} documents imported: {out}")
+    _list("empty, left out", imported.empty)
+    _list("duplicates, left out", [f"{name} = {first}" for name, first in imported.duplicates])
+    _list("no such page", imported.missing)
 
 
 @queries.command()
@@ -75,9 +70,9 @@ def generate(
     language: Annotated[str, typer.Option(help="The queries' language, as de.")] = "en",
     as_of: Annotated[str | None, typer.Option(help="Queries that depend on this day, as 2026-11-16.")] = None,
     max_overlap: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of a query's words that may stand in its source.")
+        float, typer.Option(min=0, max=1, help="Share of a query's words that may be in its source.")
     ] = 0.5,
-    max_similarity: Annotated[float, typer.Option(min=0, max=1, help="From here on two queries are one.")] = 0.6,
+    max_similarity: Annotated[float, typer.Option(min=0, max=1, help="Two queries this similar count as one.")] = 0.6,
     seed: Annotated[int, typer.Option(help="The same seed gives the same queries from templates.")] = 42,
     add: Annotated[bool, typer.Option("--add", help="Add to the queries that the task has.")] = False,
     max_cost: MaxCost = None,
@@ -111,7 +106,7 @@ def generate(
     try:
         if asker is not None and not offline:
             asker.model.ready()
-        found = build.generate(
+        generated = build.generate(
             pages,
             chosen,
             request,
@@ -123,25 +118,25 @@ def generate(
     finally:
         if asker is not None:
             asker.close()
-    _tell(found, n)
-    if not found.queries:
+    _print_queries(generated, n)
+    if not generated.queries:
         raise InputError("no query passed", remedy="raise --max-overlap, or use --maker llm with another model")
-    made = {"model": asker.model.label} if asker is not None else {}
-    content = build.query_file(found, request, maker, existing, made)
+    origin = {"model": asker.model.label} if asker is not None else {}
+    content = build.query_file(generated, request, maker, existing, origin)
     if dry_run:
         typer.echo("dry run: nothing written")
     elif existing is not None:
         write_json(out / "queries.json", content)
-        typer.echo(f"{len(found.queries)} queries added: {out / 'queries.json'}")
+        typer.echo(f"{len(generated.queries)} queries added: {out / 'queries.json'}")
     else:
         path = write_task(out, articles, content)
-        typer.echo(f"{len(found.queries)} queries: {path}\nnext: bakeoff grade {out}")
+        typer.echo(f"{len(generated.queries)} queries: {path}\nnext: bakeoff grade {out}")
     if asker is not None:
-        echo_spent(asker.usage)
+        echo_usage(asker.usage)
 
 
 def _existing(folder: Path, add: bool) -> QueryFile | None:
-    """Grades hang on query ids: a task that is there is only ever added to."""
+    """Grades belong to query ids: an existing task is only ever added to."""
     from bakeoff.core.files import read_json
     from bakeoff.tasks.formats.native import QueryFile
 
@@ -153,63 +148,29 @@ def _existing(folder: Path, add: bool) -> QueryFile | None:
     return read_json(path, QueryFile) if add else None
 
 
-def _dry_run_of_queries(composer: Any, pages: Any, request: Any, asker: Asker) -> None:
+def _dry_run_of_queries(maker: Any, pages: Any, request: Any, asker: Asker) -> None:
     from bakeoff.testsets.chat_maker import ROUNDS
 
     questions = {
         (category, number): question
         for category in request.categories
-        for number, question in enumerate(composer.questions(pages, category, request))
+        for number, question in enumerate(maker.questions(pages, category, request))
     }
-    foreseen = asker.estimate(questions)
-    typer.echo(f"at most {foreseen.requests} prompts (a {ROUNDS}th of them if every query passes)")
-    echo_foreseen(foreseen)
+    estimate = asker.estimate(questions)
+    typer.echo(f"at most {estimate.requests} prompts (a {ROUNDS}th of them if every query passes)")
+    echo_estimate(estimate)
 
 
-def _tell(found: Any, n: int) -> None:
+def _print_queries(generated: Any, n: int) -> None:
     from bakeoff.report.console import console, grid
 
     table = grid("category", "query", ">words shared with its source")
-    for draft, shared in zip(found.queries, found.overlaps, strict=True):
+    for draft, shared in zip(generated.queries, generated.overlaps, strict=True):
         table.add_row(draft.category, draft.text, f"{shared:.0%}")
     console().print(table)
-    _list("not taken", [f"{it.category}: {it.text}: {it.why}" for it in found.dropped])
-    for category, taken in found.short.items():
+    _list("not taken", [f"{draft.category}: {draft.text}: {draft.why}" for draft in generated.dropped])
+    for category, taken in generated.short.items():
         typer.echo(f"warning: {category}: {taken} of {n} queries; no more could be made from these documents")
-
-
-def chat_askers(specs: list[str], given: list[str] | None, max_cost: float | None, offline: bool) -> list[Asker]:
-    """The models behind one budget and the cache of answers."""
-    from bakeoff_providers.weights import home
-
-    from bakeoff.chat.ask import make_asker
-    from bakeoff.embedding.budget import Budget
-
-    budget: Budget | None = Budget(max_cost) if max_cost is not None else None
-    options = parse_settings(given, "temperature=0.7")
-    return [make_asker(spec, options, answers=home() / "answers", budget=budget, offline=offline) for spec in specs]
-
-
-def echo_spent(spent: ChatUsage) -> None:
-    """What the answers took, in one line."""
-    typer.echo(
-        f"{spent.asked} answers: {spent.cached} from the cache, {spent.requests} requests "
-        f"({spent.unusable} unusable), {spent.prompt_tokens:.0f} + {spent.answer_tokens:.0f} tokens, {_dollars(spent)}"
-    )
-
-
-def echo_foreseen(spent: ChatUsage) -> None:
-    """What asking would take, in one line."""
-    typer.echo(
-        f"dry run: {spent.asked} answers, {spent.cached} in the cache, {spent.requests} to ask for: about "
-        f"{spent.prompt_tokens:.0f} + {spent.answer_tokens:.0f} tokens, {_dollars(spent)}"
-    )
-
-
-def _dollars(spent: ChatUsage) -> str:
-    if spent.usd is None:
-        return "price unknown (give price_in and price_out)"
-    return f"${spent.usd:.4f}" if spent.usd else "free"
 
 
 def _list(what: str, names: list[str]) -> None:

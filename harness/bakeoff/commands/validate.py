@@ -1,4 +1,4 @@
-"""`bakeoff validate`: is a line-up sound, and what can its task tell?"""
+"""`bakeoff validate`: is a line-up valid, and which differences can its task show?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def validate(
     target: Annotated[
         str | None, typer.Argument(help="A line-up, or a task: its folder, task.toml or name; default: the line-up.")
     ] = None,
-    health: Annotated[bool, typer.Option(help="Let free contenders try the task, to see what it can tell.")] = True,
+    health: Annotated[
+        bool, typer.Option(help="Let free contenders try the task, to see which differences it can show.")
+    ] = True,
 ) -> None:
     """Check a line-up or a task before anything is spent on it."""
     from bakeoff.report.console import Bars
@@ -30,13 +32,13 @@ def validate(
     kind = load_kind(lineup.task, lineup.folder)
     task = kind.task()
     typer.echo(f"{path}: valid")
-    _tell_task(task)
+    _print_task(task)
     if lineup.contenders:
         typer.echo(f"measures: {', '.join(map(str, lineup.measures))}; {lineup.primary} decides")
         for contender in lineup.contenders:
             typer.echo(f"  {contender.label}: {contender.missing() or 'ready'}")
     if health and kind.scouted:
-        _tell_health(examine(task, lineup, Bars()))
+        _print_health(examine(task, lineup, Bars()))
 
 
 def _lineup(target: str | None) -> tuple[Path, Lineup]:
@@ -64,7 +66,7 @@ def _lineup(target: str | None) -> tuple[Path, Lineup]:
     )
 
 
-def _tell_task(task: Task) -> None:
+def _print_task(task: Task) -> None:
     judged = sum(len(grades) for grades in task.judgments.values())
     typer.echo(
         f"task {task.name}: {len(task.documents)} documents, {len(task.queries)} queries, "
@@ -72,28 +74,32 @@ def _tell_task(task: Task) -> None:
     )
 
 
-def _tell_health(found: Health) -> None:
+def _print_health(health: Health) -> None:
     from bakeoff.report.console import console, grid
 
     table = grid("measure", ">oracle", ">bm25", ">random", "target")
-    for it in found.ceilings:
-        target = "" if it.target is None else f"{it.target:.2f}" + (" out of reach" if it.out_of_reach else "")
-        table.add_row(it.measure, f"{it.oracle:.3f}", f"{it.bm25:.3f}", f"{it.random:.3f}", target)
+    for ceiling in health.ceilings:
+        target = (
+            ""
+            if ceiling.target is None
+            else f"{ceiling.target:.2f}" + (" out of reach" if ceiling.out_of_reach else "")
+        )
+        table.add_row(ceiling.measure, f"{ceiling.oracle:.3f}", f"{ceiling.bm25:.3f}", f"{ceiling.random:.3f}", target)
     console().print(table)
     typer.echo(
-        f"judged: {found.judged_share:.1%} of all pairs, {found.judged_top:.1%} of the first {found.depth} places"
+        f"judged: {health.judged_share:.1%} of all pairs, {health.judged_top:.1%} of the first {health.depth} places"
     )
-    if found.lexical is not None:
+    if health.lexical is not None:
         words = (
-            "" if found.shared_words is None else f"; {found.shared_words:.0%} of a query's words stand in its answers"
+            "" if health.shared_words is None else f"; {health.shared_words:.0%} of a query's words are in its answers"
         )
-        typer.echo(f"how lexical: BM25 has {found.lexical:.0%} of the oracle's {found.primary}{words}")
-    if found.smallest_detectable is not None:
+        typer.echo(f"how lexical: BM25 has {health.lexical:.0%} of the oracle's {health.primary}{words}")
+    if health.smallest_detectable is not None:
         typer.echo(
-            f"smallest detectable difference: about {found.smallest_detectable:.3f} {found.primary} with "
-            f"{found.queries} queries (80% power)"
+            f"smallest detectable difference: about {health.smallest_detectable:.3f} {health.primary} with "
+            f"{health.queries} queries (80% power)"
         )
-    for finding in found.findings():
+    for finding in health.findings():
         typer.echo(f"warning: {finding}")
-    if not found.findings():
+    if not health.findings():
         typer.echo("nothing to fix")

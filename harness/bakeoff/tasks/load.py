@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,13 @@ from bakeoff.tasks.kinds import KINDS, load_kind
 def load_task(source: str | Mapping[str, Any], base: Path) -> Task:
     """By a built-in name, by its task.toml or the folder that holds one, or described in place."""
     return load_kind(source, base).task()
+
+
+def kind_options(kind: str) -> list[str]:
+    """What a task of this kind may say, in its file or by `--set`; an ellipsis where the kind's own page lists more."""
+    parameters = inspect.signature(KINDS.get(kind)).parameters
+    own = [parameter for name, parameter in parameters.items() if name not in ("name", "base", "targets")]
+    return ["…" if parameter.kind is parameter.VAR_KEYWORD else parameter.name for parameter in own]
 
 
 def task_options(source: str | Mapping[str, Any], base: Path, given: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -1,0 +1,116 @@
+"""`bakeoff annotate` and `bakeoff adjudicate`: grading by hand, and settling what annotators disagree on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from bakeoff_providers.errors import InputError
+
+from bakeoff.commands.options import TaskArgument
+
+if TYPE_CHECKING:
+    from bakeoff.testsets.agreement import Disagreement
+    from bakeoff.testsets.task_folder import QueryDocument, TaskFolder
+
+Who = Annotated[str | None, typer.Option(help="Who is grading; default: your login.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="The page's port; 0 takes a free one.")]
+OpenPage = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")]
+
+
+def annotate(task: TaskArgument, who: Who = None, port: Port = 0, open_page: OpenPage = True) -> None:
+    """Grade by hand, on a page that only this machine sees."""
+    from bakeoff.testsets.task_folder import TaskFolder
+
+    folder = TaskFolder.open(task)
+    serve_page(folder, who, folder.pool(), port, open_page)
+
+
+def adjudicate(
+    task: TaskArgument,
+    decisions: Annotated[
+        Path | None, typer.Option("--from", help="A JSON list of {query_id, page_id, grade, why}.")
+    ] = None,
+    majority: Annotated[bool, typer.Option("--majority", help="Ask nothing: leave the rest to the majority.")] = False,
+) -> None:
+    """Settle what annotators disagree on, then write the ground truth."""
+    from bakeoff.testsets.adjudicate import Adjudication
+    from bakeoff.testsets.task_folder import TaskFolder
+
+    folder = TaskFolder.open(task)
+    if not folder.annotators():
+        raise InputError("nobody has graded anything", file=folder.annotations, remedy=f"bakeoff annotate {task}")
+    work = Adjudication(folder)
+    if decisions is not None:
+        typer.echo(f"{work.decide_from(decisions)} decisions taken from {decisions}")
+    if not majority and (left := work.open()):
+        typer.echo(f"{len(left)} pairs to settle. A grade and Enter; s leaves a pair open, q ends.")
+        decided = work.ask(_Asking(folder))
+        typer.echo(f"{decided} settled.")
+    write_truth(folder, task)
+
+
+class _Asking:
+    """Shows a pair at the terminal and takes a grade with a reason."""
+
+    def __init__(self, folder: TaskFolder) -> None:
+        self._queries = {entry.query_id: entry.query_text for entry in folder.queries.queries}
+        self._documents = {str(article.page_id): article for article in folder.articles}
+        self._ended = False
+
+    def __call__(self, pair: Disagreement) -> tuple[int, str] | None:
+        if self._ended:
+            return None
+        article = self._documents[pair.document]
+        typer.echo(f"\n{pair.query}: {self._queries[pair.query]}\n{article.title} ({pair.document})\n{article.summary}")
+        typer.echo("given: " + ", ".join(f"{name} {grade}" for name, grade in pair.grades.items()))
+        while True:
+            try:
+                answer = typer.prompt("grade", prompt_suffix=" (0-3, s, q): ").strip().lower()
+            except typer.Abort:
+                answer = "q"
+            if answer in ("s", "q"):
+                self._ended = answer == "q"
+                return None
+            if answer in ("0", "1", "2", "3"):
+                return int(answer), typer.prompt("why", default="", show_default=False)
+            typer.echo("0, 1, 2, 3, s or q")
+
+
+def serve_page(folder: TaskFolder, who: str | None, pairs: list[QueryDocument], port: int, open_page: bool) -> None:
+    """The page on which one person grades, until Ctrl-C."""
+    import getpass
+    import webbrowser
+
+    from bakeoff.testsets.annotate import Server
+    from bakeoff.testsets.grading_session import GradingSession
+
+    session = GradingSession(folder, who or getpass.getuser(), pairs)
+    with session.alone():
+        server = Server(session, port)
+        typer.echo(
+            f"{session.done} of {len(session.pairs)} pairs graded by {session.who}. Open {server.address}\n"
+            "Ctrl-C ends it."
+        )
+        if open_page:
+            webbrowser.open(server.address)
+        try:
+            server.serve()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            server.close()
+    typer.echo(f"\n{session.done} of {len(session.pairs)} graded: {session.path}")
+    typer.echo(f"next: bakeoff adjudicate {folder.path.parent}")
+
+
+def write_truth(folder: TaskFolder, task: str) -> None:
+    """The ground truth from all grades; pairs without a majority are named."""
+    truth = folder.write_truth()
+    typer.echo(f"{folder.truth.metadata['pairs']} grades in {folder.truth_path}")
+    if truth.open:
+        typer.echo(
+            f"warning: {len(truth.open)} pairs have no majority; the grade nearest to the middle counts, the lower of "
+            f"two: bakeoff adjudicate {task}"
+        )

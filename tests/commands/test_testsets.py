@@ -158,7 +158,7 @@ def test_people_the_pool_next_and_the_audit(home: Path, wire: WireServer) -> Non
     (page.parent / "ada.json").write_text(json.dumps(copy))
     said = say(home, "audit", "task", "ollama-llama3.1", "--samples", "50")
     assert "8 pairs, 100.0% equal, κ 1.0000" in said
-    assert "another would win in 0 of 50 samples" in said
+    assert "another wins in 0 of 50 samples" in said
     assert "did you mean 'ollama-llama3.1'" in say(home, "audit", "task", "ollama-llama3", code=2)
 
 

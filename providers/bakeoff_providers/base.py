@@ -63,7 +63,7 @@ class EmbeddingBatch:
 
 
 class Provider(ABC):
-    """Text → vectors. One subclass a file; heavy libraries are imported inside its methods.
+    """Text → vectors. One subclass per file; heavy libraries are imported inside its methods.
 
     `local` says that calls are free and stay on this machine; `by_id`, that it wants ids in place of texts;
     `paths` names the options that are files, which a line-up gives relative to itself.

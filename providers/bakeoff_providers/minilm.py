@@ -26,7 +26,7 @@ _PASS_TOKENS = 512
 class MiniLM(Provider):
     """Mean pooling, length 1, 256 tokens; a longer text is cut there and counted. Both roles share one space.
 
-    `threads` is how many passes run side by side (default: one a core), each on a thread of its own: no thread
+    `threads` is how many passes run side by side (default: one per core), each on a thread of its own: no thread
     waits for another within a pass, and the vectors are the same to the bit whatever their number.
     """
 

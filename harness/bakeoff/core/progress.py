@@ -11,5 +11,5 @@ Progress = Callable[[str, int], AbstractContextManager[Advance]]  # a label and 
 
 @contextmanager
 def silent(label: str, total: int) -> Iterator[Advance]:  # noqa: ARG001 - the shape of Progress
-    """For the Python API and tests."""
+    """The default, so that a library call prints nothing."""
     yield lambda _steps: None

@@ -27,7 +27,7 @@ Ties = Literal["id_ascending", "trec"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedGrades:
-    """One row a query: grades in ranked order, how many documents came back, and all judged grades, best first.
+    """One row per query: grades in ranked order, how many documents came back, and all judged grades, best first.
 
     `depth` is where rankings were cut while joining; None means that they are whole.
     """
@@ -192,7 +192,7 @@ def join_arrays(
         raise InputError("a document is judged twice for one query")
     judged_document, judged_grade = judged_document[order], judged_grade[order]
     counts = np.bincount(judged_query, minlength=len(documents))
-    # One cell a document, filled for one query at a time. Index −1 reads the last cell, so padding is no special case.
+    # One cell per document, filled for one query at a time. Index −1 reads the last cell: padding is no special case.
     cells = np.full(size + 1, UNJUDGED, dtype=np.int32)
     cells[-1] = NO_DOCUMENT
     grades = np.empty(documents.shape, dtype=np.int32)

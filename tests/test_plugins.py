@@ -28,6 +28,7 @@ DOCUMENTED = {
     "bakeoff.rankers": "README.md",
     "bakeoff.formats": "docs/tasks.md",
     "bakeoff.kinds": "README.md",
+    "bakeoff.measures": "docs/scoring.md",
 }
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 PLUGINS: list[tuple[Registry[Any], str]] = [

@@ -25,7 +25,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def grid(*heads: str) -> Table:
-    """The look of every table: a line under the heads, no boxes; a head that starts with > stands over figures."""
+    """The look of every table: a line under the heads, no boxes; a head that starts with > is over figures."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for head in heads:
         table.add_column(head.removeprefix(">"), justify="right" if head.startswith(">") else "left", overflow="fold")

@@ -86,11 +86,11 @@ def _moved(entries: Sequence[Entry], label: str, value: float) -> list[str]:
     return []
 
 
-def page(entries: Sequence[Entry], made: Sequence[Chart] | None = None) -> str:
+def page(entries: Sequence[Entry], drawn: Sequence[Chart] | None = None) -> str:
     """One page for several results."""
     entries = ordered(entries)
-    if made is None:
-        made = charts(entries) if drawing.available() else []
+    if drawn is None:
+        drawn = charts(entries) if drawing.available() else []
     content = {
         "sentences": sentences(entries) if entries else ["There is no result here yet: bakeoff run makes one."],
         "palette": _palette(entries),
@@ -98,22 +98,22 @@ def page(entries: Sequence[Entry], made: Sequence[Chart] | None = None) -> str:
         "results": _lines(entries),
     }
     return document(
-        "history.html", content, {"rows": [], "pairs": [], "queries": [], "limits": [], "contenders": []}, made
+        "history.html", content, {"rows": [], "pairs": [], "queries": [], "limits": [], "contenders": []}, drawn
     )
 
 
 def render(entries: Sequence[Entry], target: Path, *, pictures: bool) -> list[str]:
     """Writes the page, and the chart as a picture beside it; a sentence for everything that could not be made."""
-    made = charts(entries) if drawing.available() else []
-    problems = [chart.failure for chart in made if chart.failure]
+    drawn = charts(entries) if drawing.available() else []
+    problems = [chart.failure for chart in drawn if chart.failure]
     if not drawing.available():
         problems.append(drawing.MISSING)
     if pictures:
-        files, failures = drawing.pictures(made)
+        files, failures = drawing.pictures(drawn)
         problems += failures
         for name, content in files.items():
             write_atomic(target.parent / name, content)
-    write_atomic(target, page(entries, made))
+    write_atomic(target, page(entries, drawn))
     return problems
 
 

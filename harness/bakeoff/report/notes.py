@@ -1,4 +1,4 @@
-"""What stands around the matrix: notes on its figures, the headline, the advice by use, when and where it was made."""
+"""The words around the matrix: notes on its figures, the headline, the advice by use, when and where it was made."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _HERE = Path(__file__).parent
 @cache
 def environment(room: Path = _HERE) -> Environment:
     """The templates of a room."""
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader(room / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -26,9 +26,8 @@ def environment(room: Path = _HERE) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters["percent"] = lambda share: f"{share:.1%}"
-    made.filters["json"] = embedded
-    return made
+    templates.filters["percent"] = lambda share: f"{share:.1%}"
+    return templates
 
 
 def style(*files: Path) -> Markup:

@@ -7,7 +7,7 @@
 
   /** The pair of two contenders, seen from the first. */
   function pairOf(a, b) {
-    const pair = data.pairs.find((each) => (each.a === a && each.b === b) || (each.a === b && each.b === a));
+    const pair = data.pairs.find((two) => (two.a === a && two.b === b) || (two.a === b && two.b === a));
     if (!pair || pair.a === a) return pair;
     const { difference, low, high, wins, losses } = pair;
     return { ...pair, a, b, difference: -difference, low: -high, high: -low, wins: losses, losses: wins };

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Contender, Lineup
 from bakeoff.report.console import Bars
-from bakeoff.run.runner import Outcome, Settings, run, vectors_folder
+from bakeoff.run.runner import NotRun, Outcome, Settings, run, vectors_folder
 from bakeoff.statistics.intervals import bca_interval
 
 NDCG = Measure.parse("ndcg@10")
@@ -67,15 +67,15 @@ def verdict(outcome: Outcome) -> int:
     off = queries != 300 or documents != 5183
     if off:
         print("this is not SciFact's test split: 5183 documents and 300 queries were expected")
-    for entrant in outcome.entrants:
-        label = entrant.contender.label
+    for row in outcome.contenders:
+        label = row.contender.label
         known = PUBLISHED[label]
-        if entrant.not_run is not None:
+        if isinstance(row, NotRun):
             off = True
-            print(f"{label:<8} not run: {entrant.not_run}")
+            print(f"{label:<8} not run: {row.reason}")
             continue
-        mean = float(entrant.scores[NDCG].mean())
-        low, high = bca_interval(entrant.scores[NDCG])
+        mean = float(row.scores[NDCG].mean())
+        low, high = bca_interval(row.scores[NDCG])
         missed = abs(mean - known.ndcg) > known.within
         off |= missed
         print(

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bakeoff.core.clock import now
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.search import exact
-from bakeoff.search.searchers import Index
+from bakeoff.search.index import Index
 from bakeoff.search.stores.faiss import Faiss
 from bakeoff.storelab.vector_sample import VectorSample, synthetic
 
@@ -81,13 +81,13 @@ def harness_overhead(sample: VectorSample, rounds: int) -> bool:
 
 def bare_search(store: Faiss, index: Index, query: Any) -> int:
     start = now()
-    store._index.search(query[None], index.reach)
+    store._index.search(query[None], index.fetch_size())
     return now() - start
 
 
 def harness_search(store: Faiss, index: Index, query: Any) -> int:
     start = now()
-    store.search(query, index.reach, {})
+    store.search(query, index.fetch_size(), {})
     return now() - start
 
 

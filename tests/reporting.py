@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bakeoff.core.paths import default_lineup
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report import render
 from bakeoff.results.record import record
 from bakeoff.run.runner import run
 
@@ -22,7 +23,9 @@ def wikipedia_result(out: Path, *only: str) -> Path:
     from dataclasses import replace
 
     lineup = replace(Lineup.read(default_lineup()).narrowed(only or ("tfidf", "fake", "bm25", "voyage-4")), rounds=4)
-    return record(run(lineup), out, command="bakeoff run --contender tfidf")
+    folder = record(run(lineup), out, command="bakeoff run --contender tfidf")
+    render(folder)
+    return folder
 
 
 def hostile_lineup(folder: Path) -> Path:
@@ -41,4 +44,6 @@ def hostile_lineup(folder: Path) -> Path:
 
 def hostile_result(folder: Path) -> Path:
     """Its result."""
-    return record(run(Lineup.read(hostile_lineup(folder))), folder / "results")
+    result = record(run(Lineup.read(hostile_lineup(folder))), folder / "results")
+    render(result)
+    return result

@@ -14,7 +14,7 @@ from bakeoff.evaluation.measures import MEASURES, families
 from bakeoff.search.rankers import RANKERS
 from bakeoff.search.stores import STORES
 from bakeoff.tasks.formats import FORMATS
-from bakeoff.tasks.kinds import KINDS
+from bakeoff.tasks.kinds import TASK_KINDS
 from bakeoff.testsets.generate import MAKERS
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.registry import Registry
@@ -33,7 +33,7 @@ DOCUMENTED = {
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 PLUGINS: list[tuple[Registry[Any], str]] = [
     (registry, name)
-    for registry in (PROVIDERS, STORES, RANKERS, FORMATS, KINDS, CHATS, MAKERS)
+    for registry in (PROVIDERS, STORES, RANKERS, FORMATS, TASK_KINDS, CHATS, MAKERS)
     for name in registry.names()
 ] + [(MEASURES, name) for name in families()]  # without the second spellings
 

@@ -28,13 +28,19 @@ def priced(result: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Summ
     summary = read_summary(result)
     figures = {"tfidf+faiss": (40.0, 0.0, True), "tfidf+chroma": (55.0, 0.0, True), "fake+faiss": (2.0, 20.0, False),
                "fake+chroma": (3.5, 130.0, False), "bm25": (0.4, 0.0, True)}  # fmt: skip
-    for row in summary.ran:
-        p95, usd, row.local = figures[row.label]
-        assert row.latency is not None
-        assert row.cost is not None
-        total = msgspec.structs.replace(row.latency.total, p95=p95)
-        row.latency = Latency(embed=row.latency.embed, search=row.latency.search, total=total, doubts=[])
-        row.cost = msgspec.structs.replace(row.cost, usd=usd, usd_per_million_documents=usd)
+    rows = []
+    for row in summary.rows:
+        if row.ran:
+            p95, usd, local = figures[row.label]
+            assert row.latency is not None
+            assert row.cost is not None
+            total = msgspec.structs.replace(row.latency.total, p95=p95)
+            latency = Latency(embed=row.latency.embed, search=row.latency.search, total=total, doubts=[])
+            cost = msgspec.structs.replace(row.cost, usd=usd, usd_per_million_documents=usd)
+            rows.append(msgspec.structs.replace(row, local=local, latency=latency, cost=cost))
+        else:
+            rows.append(row)
+    summary = msgspec.structs.replace(summary, rows=rows)
     made = tmp_path_factory.mktemp("priced") / "page.html"
     made.write_text(page(summary, read_detailed(result)))
     return summary, made
@@ -233,8 +239,8 @@ def test_printing_leaves_the_controls_out_and_is_light(browser: Browser, result:
 
 
 def test_a_history_changes_its_measure(browser: Browser, result: Path, tmp_path: Path) -> None:
-    first, second = read_summary(result), read_summary(result)
-    second.started, second.task.fingerprint = "2027-01-01T00:00:00+00:00", "other"
+    first, replace = read_summary(result), msgspec.structs.replace
+    second = replace(first, started="2027-01-01T00:00:00+00:00", task=replace(first.task, fingerprint="other"))
     made = tmp_path / "history.html"
     made.write_text(history.page([Entry(name=n, link="", summary=s) for n, s in (("a", first), ("b", second))]))
     browser.screen()

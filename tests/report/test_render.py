@@ -17,6 +17,7 @@ from bakeoff.report.clean import chart_values
 from bakeoff.results.schema import DETAILED, SUMMARY, read_detailed, read_summary
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.report.parsed import ParsedPage
 from tests.reporting import wikipedia_result
@@ -53,8 +54,9 @@ def test_without_the_extra_the_page_says_what_to_install(
 def test_one_failing_chart_leaves_everything_else(folder: Path, tmp_path: Path) -> None:
     result = copied(folder, tmp_path / "result")
     summary = read_summary(result)
-    summary.ran[0].categories = {summary.task.categories[0]: {}}  # the deciding measure is not there
-    write_json(result / SUMMARY, summary)
+    first = summary.ran[0]
+    broken = replace(first, categories={summary.task.categories[0]: {}})  # the deciding measure is not there
+    write_json(result / SUMMARY, replace(summary, rows=[broken if row is first else row for row in summary.rows]))
     (problem,) = render(result, pictures=True)
     assert problem == "The chart 'NDCG@10 by category' could not be drawn: KeyError: 'ndcg@10'"
     made = (result / "evaluation_report.html").read_text()
@@ -89,12 +91,10 @@ def test_control_characters_in_data_become_pictures_and_a_page(folder: Path, tmp
     summary, detailed = read_summary(result), read_detailed(result)
     hostile = "a\x00b\x07c\x1bd\ufffee\uffff\u2028f\x85g"
     renamed = {row.label: f"{hostile} {row.label}" for row in summary.rows}
-    for row in summary.rows:
-        row.label, row.store = renamed[row.label], hostile
-    for contender in detailed.contenders:
-        contender.label = renamed[contender.label]
-    summary.verdict.best = renamed[str(summary.verdict.best)]
-    write_json(result / SUMMARY, summary)
-    write_json(result / DETAILED, detailed)
+    rows = [replace(row, label=renamed[row.label], store=hostile) for row in summary.rows]
+    contenders = [replace(contender, label=renamed[contender.label]) for contender in detailed.contenders]
+    verdict = replace(summary.verdict, best=renamed[str(summary.verdict.best)])
+    write_json(result / SUMMARY, replace(summary, rows=rows, verdict=verdict))
+    write_json(result / DETAILED, replace(detailed, contenders=contenders))
     assert render(result, pictures=True) == []
     assert (result / "charts" / "quality-latency.png").read_bytes().startswith(b"\x89PNG")

@@ -16,6 +16,7 @@ from bakeoff.report import history
 from bakeoff.report.history import Entry, changes, points, sentences
 from bakeoff.report.site import HOST, Site, entries
 from bakeoff.results.schema import SUMMARY, Summary, read_summary
+from msgspec.structs import replace
 
 from tests.commands.test_cli import bakeoff
 from tests.reporting import SCRIPT, wikipedia_result
@@ -29,12 +30,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number, day in enumerate(("2026-03-01", "2026-03-02", "2026-03-05")):
         copy = folder / f"{day.replace('-', '')}-101500-wikipedia"
         shutil.copytree(first, copy)
-        summary = read_summary(copy)
-        summary.started = f"{day}T10:15:00+00:00"
+        summary = replace(read_summary(copy), started=f"{day}T10:15:00+00:00")
         if number:
-            next(row for row in summary.rows if row.label == "fake+faiss").model = f"hash2 {SCRIPT}"
+            renamed = [
+                replace(row, model=f"hash2 {SCRIPT}") if row.label == "fake+faiss" else row for row in summary.rows
+            ]
+            summary = replace(summary, rows=renamed)
         if number == 2:
-            summary.task.fingerprint, summary.task.documents = "other", 30
+            summary = replace(summary, task=replace(summary.task, fingerprint="other", documents=30))
         write_json(copy / SUMMARY, summary)
     shutil.rmtree(first)
     return folder

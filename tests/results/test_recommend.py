@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from bakeoff.core.clock import Percentiles
 from bakeoff.results.recommend import Limits, choose, keeps, recommend, round_below
@@ -62,11 +63,8 @@ def test_each_use_has_its_own_choice() -> None:
 
 def test_a_timing_in_doubt_is_said_where_it_decides() -> None:
     doubtful = [*ROWS]
-    doubtful[1] = row("large", 0.78, 90.0, 0.0, 4.0)
-    assert doubtful[1].latency is not None
-    doubtful[1].latency = Latency(
-        embed=Percentiles(0), search=Percentiles(0), total=Percentiles(60, 90, 90), doubts=["busy"]
-    )
+    latency = Latency(embed=Percentiles(0), search=Percentiles(0), total=Percentiles(60, 90, 90), doubts=["busy"])
+    doubtful[1] = msgspec.structs.replace(row("large", 0.78, 90.0, 0.0, 4.0), latency=latency)
     found = {each.use: each.why for each in recommend(doubtful, VERDICT)}
     assert "can't be trusted" in found["Best under 200 ms"]
     assert "can't be trusted" not in found["Offline only"]

@@ -61,7 +61,7 @@ def _settings(folder: Path, **changes: Any) -> Settings:
 
 
 def _ran(outcome: Outcome) -> Outcome:
-    assert [entrant.not_run for entrant in outcome.entrants] == [None] * len(outcome.entrants)
+    assert outcome.not_run == []
     return outcome
 
 
@@ -104,7 +104,7 @@ def test_the_second_run_asks_nothing_with_or_without_a_key(
 
 def test_offline_with_an_empty_cache_says_what_is_missing(tmp_path: Path, wire: WireServer, provider: str) -> None:
     outcome = run(_lineup(tmp_path, wire, provider), _settings(tmp_path, offline=True))
-    assert outcome.entrants[0].not_run == "--offline, and 25 texts or more are not in the cache"
+    assert outcome.not_run[0].reason == "--offline, and 25 texts or more are not in the cache"
     assert wire.requests == []
 
 
@@ -128,9 +128,10 @@ def test_a_passing_fault_costs_exactly_one_more_request(
     wire.faults.append(fault)
     outcome = _ran(run(lineup, _settings(tmp_path)))
     assert len(wire.embeddings()) == told.requests + 1
-    embedder = outcome.entrants[0].embedder
-    assert embedder is not None
-    assert embedder.usage[Role.DOCUMENT].retries == 1
+    search = outcome.ran[0].search
+    assert search is not None
+    assert search.embedding is not None
+    assert search.embedding.usage[Role.DOCUMENT].retries == 1
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
@@ -140,7 +141,7 @@ def test_a_lasting_fault_ends_the_row_after_one_request(
     wire.faults.append(Fault(status=status, message=f"no, {KEY} will not do"))
     outcome = run(_lineup(tmp_path, wire, provider), _settings(tmp_path))
     assert len(wire.embeddings()) == 1
-    reason = outcome.entrants[0].not_run
+    reason = outcome.not_run[0].reason
     assert reason
     assert KEY not in reason
 
@@ -149,14 +150,14 @@ def test_a_lasting_fault_ends_the_row_after_one_request(
 def test_an_unusable_answer_is_refused(tmp_path: Path, wire: WireServer, provider: str, kind: str) -> None:
     wire.faults.append(Fault(kind))  # type: ignore[arg-type]
     outcome = run(_lineup(tmp_path, wire, provider), _settings(tmp_path))
-    assert outcome.entrants[0].not_run
+    assert outcome.not_run[0].reason
     assert len(wire.embeddings()) == 1
 
 
 def test_a_busy_server_is_given_up_after_the_policys_attempts(tmp_path: Path, wire: WireServer, provider: str) -> None:
     wire.faults.extend([Fault(status=503)] * 10)
     outcome = run(_lineup(tmp_path, wire, provider), _settings(tmp_path))
-    assert outcome.entrants[0].not_run
+    assert outcome.not_run[0].reason
     assert len(wire.embeddings()) == 4
 
 
@@ -170,8 +171,7 @@ def test_no_key_reaches_a_result_or_the_cache(tmp_path: Path, wire: WireServer, 
 def test_the_budget_stops_the_run_and_it_can_be_taken_up_again(tmp_path: Path, wire: WireServer) -> None:
     lineup = _lineup(tmp_path, wire, "openai")
     stopped = run(lineup, _settings(tmp_path, max_cost=0.00001))
-    assert stopped.entrants[0].not_run is not None
-    assert "would be passed" in stopped.entrants[0].not_run
+    assert "would be passed" in stopped.not_run[0].reason
     paid = sum(len(request.texts) for request in wire.embeddings())
     _ran(run(lineup, _settings(tmp_path, max_cost=1.0)))
     assert sum(len(request.texts) for request in wire.embeddings()) == 45
@@ -181,7 +181,7 @@ def test_the_budget_stops_the_run_and_it_can_be_taken_up_again(tmp_path: Path, w
 def test_variants_come_from_one_paid_pass(tmp_path: Path, wire: WireServer) -> None:
     extra = 'dimensions = [1024, 512, 256]\nprecision = ["float32", "int8", "binary"]\n'
     outcome = _ran(run(_lineup(tmp_path, wire, "voyage", extra), _settings(tmp_path)))
-    assert len(outcome.entrants) == 9
+    assert len(outcome.contenders) == 9
     assert sum(len(request.texts) for request in wire.embeddings()) == 45
     rows = {row.label: row for row in summarise(outcome).rows}
     assert rows["voyage-4@256-binary+faiss"].vector_bytes == 32

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import pytrec_eval
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report import render
 from bakeoff.report.exports import markdown
 from bakeoff.results.record import record
 from bakeoff.results.schema import read_detailed, read_summary
@@ -54,9 +55,9 @@ def test_the_scales_are_the_ceiling_and_the_expectation(lineup_file: Path) -> No
 
 
 def test_the_same_vectors_rank_alike_in_every_exact_store(lineup_file: Path) -> None:
-    faiss, chroma = (entrant for entrant in run(Lineup.read(lineup_file)).ran if entrant.contender.provider)
-    assert {query: ranking.ids for query, ranking in faiss.rounds[0].items()} == {
-        query: ranking.ids for query, ranking in chroma.rounds[0].items()
+    faiss, chroma = (row for row in run(Lineup.read(lineup_file)).ran if row.contender.provider)
+    assert {query: ranking.ids for query, ranking in faiss.rankings.items()} == {
+        query: ranking.ids for query, ranking in chroma.rankings.items()
     }
     assert faiss.stable
     assert chroma.stable
@@ -65,9 +66,9 @@ def test_the_same_vectors_rank_alike_in_every_exact_store(lineup_file: Path) -> 
 def test_a_contender_that_cannot_run_keeps_its_row(lineup_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
     outcome = run(Lineup.read(lineup_file))
-    (lost,) = [entrant for entrant in outcome.entrants if entrant.not_run]
+    (lost,) = outcome.not_run
     assert lost.contender.label == "voyage+faiss"
-    assert lost.not_run == "VOYAGE_API_KEY is not set"
+    assert lost.reason == "VOYAGE_API_KEY is not set"
 
 
 def test_warnings_name_what_weakens_the_result(lineup_file: Path) -> None:
@@ -78,6 +79,7 @@ def test_warnings_name_what_weakens_the_result(lineup_file: Path) -> None:
 
 def test_the_result_is_complete_and_the_reports_come_from_it_alone(lineup_file: Path, tmp_path: Path) -> None:
     folder = record(run(Lineup.read(lineup_file)), tmp_path / "results")
+    render(folder)
     files = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
     assert {"metrics_summary.json", "detailed_results.json", "matrix.md", "evaluation_report.html"} <= files
     assert {"runs/bm25.trec", "runs/fake+faiss.trec", "runs/fake+chroma.trec"} <= files
@@ -123,6 +125,11 @@ def test_a_second_run_embeds_no_document_again(lineup_file: Path, tmp_path: Path
     first, second = run(lineup, settings), run(lineup, settings)
     from bakeoff_providers.base import Role
 
-    assert [entrant.embedder.usage[Role.DOCUMENT].requests for entrant in first.ran if entrant.embedder] == [1]
-    assert [entrant.embedder.usage[Role.DOCUMENT].requests for entrant in second.ran if entrant.embedder] == [0]
+    requests = []
+    for outcome in (first, second):
+        (row,) = outcome.ran
+        assert row.search is not None
+        assert row.search.embedding is not None
+        requests.append(row.search.embedding.usage[Role.DOCUMENT].requests)
+    assert requests == [1, 0]
     assert first.scores == second.scores

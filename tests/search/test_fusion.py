@@ -10,7 +10,7 @@ from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.summary import summarise
 from bakeoff.run.runner import Settings, run
-from bakeoff.search.fusion import Fusion, Weights, grid, tune, weighted_rrf
+from bakeoff.search.fusion import Fusion, FusionWeights, grid, tune, weighted_rrf
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,7 +76,7 @@ def test_the_grid_is_the_whole_simplex() -> None:
 
 def test_tuning_scores_every_query_with_weights_that_did_not_see_it() -> None:
     # Four folds of one. Choice A is right on queries 0 and 1, B on 2 and 3, by the same amount.
-    scores: dict[Weights, np.ndarray] = {
+    scores: dict[FusionWeights, np.ndarray] = {
         (1.0, 0.0): np.array([1.0, 1.0, 0.0, 0.0]),
         (0.0, 1.0): np.array([0.0, 0.0, 1.0, 1.0]),
     }
@@ -121,15 +121,16 @@ def lineup_file(tmp_path: Path) -> Path:
 
 def test_a_hybrid_is_a_row_like_any_other(lineup_file: Path) -> None:
     outcome = run(Lineup.read(lineup_file))
-    entrants = {entrant.contender.label: entrant for entrant in outcome.ran}
-    hybrid = entrants["hybrid"]
+    rows_by_label = {row.contender.label: row for row in outcome.ran}
+    hybrid = rows_by_label["hybrid"]
     for query in outcome.task.queries:
         expected: dict[str, float] = {}
         for label, weight in (("bm25", 0.7), ("fake+faiss", 0.3)):
-            for rank, document in enumerate(entrants[label].rounds[0][query.id].ids, start=1):
+            for rank, document in enumerate(rows_by_label[label].rankings[query.id].ids, start=1):
                 expected[document] = expected.get(document, 0) + weight / (10 + rank)
-        assert hybrid.rounds[0][query.id].ids == ordered(expected.items()).ids
-    assert len(hybrid.timing.search_ns) == len(hybrid.timing.embed_ns) == 2 * 4
+        assert hybrid.rankings[query.id].ids == ordered(expected.items()).ids
+    assert hybrid.search is not None
+    assert len(hybrid.search.timing.search_ns) == len(hybrid.search.timing.embed_ns) == 2 * 4
     rows = {row.label: row for row in summarise(outcome).rows}
     assert rows["hybrid"].kind == "fused"
     assert rows["hybrid"].cost is not None
@@ -175,9 +176,9 @@ def test_a_part_that_cannot_run_stops_the_fusion_alone(lineup_file: Path, monkey
     )
     lineup_file.write_text(text.replace("fake+faiss", "voyage+faiss"))
     outcome = run(Lineup.read(lineup_file))
-    lost = {entrant.contender.label: entrant.not_run for entrant in outcome.entrants if entrant.not_run}
+    lost = {row.contender.label: row.reason for row in outcome.not_run}
     assert lost["hybrid"] == "needs voyage+faiss, which can't be asked here"
-    assert [entrant.contender.label for entrant in outcome.ran] == ["bm25"]
+    assert [row.contender.label for row in outcome.ran] == ["bm25"]
 
 
 def test_tuning_without_a_fusion_is_refused_before_anything_runs(lineup_file: Path) -> None:

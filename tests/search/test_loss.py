@@ -10,11 +10,13 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report import render
 from bakeoff.results.record import record
 from bakeoff.results.schema import read_summary
 from bakeoff.run.runner import run
-from bakeoff.search.loss import Truth, attribute
-from bakeoff.search.searchers import Index
+from bakeoff.search.exact_search import ExactSearch
+from bakeoff.search.index import Index
+from bakeoff.search.loss import index_loss
 from bakeoff_providers.errors import InputError
 
 from tests.native_task import native_files, pages, write_lineup
@@ -26,20 +28,20 @@ def _at(degrees: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
     return np.array([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], dtype=np.float32)
 
 
-def _truth(where: dict[str, object] | None = None) -> tuple[Truth, Task]:
+def _exact(where: dict[str, object] | None = None) -> tuple[ExactSearch, Task]:
     documents = [Document(item, item, metadata={"kind": "odd" if item in "ace" else "even"}) for item in ANGLES]
     query = Query("q", "q", where=where or {})
     task = Task(name="t", documents=documents, queries=[query], judgments={"q": {"a": 3, "d": 1}})
     index = Index([Chunk(item, item, "") for item in ANGLES], 100, metadata=task.metadata)
-    return Truth(index, np.stack([_at(angle) for angle in ANGLES.values()]), {"q": _at(0)}), task
+    return ExactSearch(index, np.stack([_at(angle) for angle in ANGLES.values()]), {"q": _at(0)}), task
 
 
 def test_an_index_that_misses_the_best_document() -> None:
-    truth, task = _truth()
+    exact, task = _exact()
     found = Ranking(("b", "c", "d", "e"), (0.9, 0.7, 0.5, 0.1))
-    loss = attribute(truth, task, {"q": found})
+    loss = index_loss(exact, task, {"q": found})
     ideal = 3 + 1 / np.log2(3)
-    assert truth.rankings["q"].ids == ("a", "b", "c", "d", "e")
+    assert exact.rankings(task.queries)["q"].ids == ("a", "b", "c", "d", "e")
     assert loss.ndcg_exact == pytest.approx((3 + 1 / np.log2(5)) / ideal)
     # of the two graded documents only d came back, third
     assert loss.ndcg_lost == pytest.approx(loss.ndcg_exact - (1 / np.log2(4)) / ideal)
@@ -48,24 +50,24 @@ def test_an_index_that_misses_the_best_document() -> None:
 
 
 def test_a_filter_holds_for_exact_search_too() -> None:
-    truth, task = _truth({"kind": "even"})
-    loss = attribute(truth, task, {"q": Ranking(("b",), (0.9,))})
-    assert truth.rankings["q"].ids == ("b", "d")
+    exact, task = _exact({"kind": "even"})
+    loss = index_loss(exact, task, {"q": Ranking(("b",), (0.9,))})
+    assert exact.rankings(task.queries)["q"].ids == ("b", "d")
     assert loss.recall == pytest.approx(1 / 2)
 
 
 def test_an_item_is_not_its_own_neighbour() -> None:
-    truth, _ = _truth()
+    exact, _ = _exact()
     asked = Query("q", "q", item="a")
-    assert truth.search([asked])["q"].ids == ("b", "c", "d", "e")
+    assert exact.rankings([asked])["q"].ids == ("b", "c", "d", "e")
 
 
 def test_a_piece_of_a_document_counts_for_it() -> None:
     index = Index([Chunk("x#0", "x", ""), Chunk("x#1", "x", ""), Chunk("y", "y", "")], 10)
-    truth = Truth(index, np.stack([_at(80), _at(5), _at(10)]), {"q": _at(0)})
+    exact = ExactSearch(index, np.stack([_at(80), _at(5), _at(10)]), {"q": _at(0)})
     query = Query("q", "q")
-    assert truth.search([query])["q"].ids == ("x", "y")
-    assert truth.recall(query, Ranking(("y", "x"), (0.9, 0.8))) == 1
+    assert exact.rankings([query])["q"].ids == ("x", "y")
+    assert exact.recall(query, Ranking(("y", "x"), (0.9, 0.8))) == 1
 
 
 def _line_up(folder: Path, stores: str) -> Path:
@@ -86,6 +88,7 @@ def test_a_run_shows_the_loss_of_approximate_rows_only(tmp_path: Path) -> None:
     lossy = '{ name = "faiss", label = "lists", options = { index = "IVF32,Flat", nprobe = 1 } }'
     outcome = run(Lineup.read(_line_up(tmp_path, f'"faiss", "sqlite_vec", "hnswlib", {lossy}')))
     folder = record(outcome, tmp_path / "results")
+    render(folder)
     rows = {row.label: row for row in read_summary(folder).rows}
     assert rows["tfidf+faiss"].loss is rows["tfidf+sqlite_vec"].loss is rows["bm25"].loss is rows["oracle"].loss is None
     exact = rows["tfidf+faiss"].measures["ndcg@10"].mean
@@ -103,18 +106,18 @@ def test_a_run_shows_the_loss_of_approximate_rows_only(tmp_path: Path) -> None:
 
 def test_a_filtered_query_gets_what_passes_from_every_contender(tmp_path: Path) -> None:
     outcome = run(Lineup.read(_line_up(tmp_path, '"faiss", "chroma"')))
-    for entrant in outcome.ran:
-        assert all(int(item) % 2 for item in entrant.rounds[0]["q1"].ids)
-        assert not all(int(item) % 2 for item in entrant.rounds[0]["q2"].ids)
-    dense = [entrant.rounds[0]["q1"] for entrant in outcome.ran if entrant.contender.provider]
+    for row in outcome.ran:
+        assert all(int(item) % 2 for item in row.rankings["q1"].ids)
+        assert not all(int(item) % 2 for item in row.rankings["q2"].ids)
+    dense = [row.rankings["q1"] for row in outcome.ran if row.contender.provider]
     assert len(dense[0]) == 20
     assert dense[0].ids == dense[1].ids
 
 
-def test_a_filter_that_makes_no_sense_is_told_before_anything_runs() -> None:
+def test_a_filter_that_makes_no_sense_is_refused_before_anything_runs() -> None:
     with pytest.raises(InputError, match="mixes kinds"):
-        _truth({"kind": ["odd", 1]})
+        _exact({"kind": ["odd", 1]})
 
 
 def test_a_filter_is_part_of_the_fingerprint() -> None:
-    assert _truth()[1].fingerprint() != _truth({"kind": "odd"})[1].fingerprint()
+    assert _exact()[1].fingerprint() != _exact({"kind": "odd"})[1].fingerprint()

@@ -8,7 +8,7 @@ import pytest
 from bakeoff.core.ranking import ordered
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.search.hits import Hits
-from bakeoff.search.searchers import Index
+from bakeoff.search.index import Index
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,8 +32,8 @@ def test_ties_at_the_cut_are_settled_by_id_though_the_store_cut_elsewhere() -> N
     index = _index({name: name for name in scores}, depth=2)
     search = _exact(scores, list(scores))
     assert callable(search)
-    assert search(index.reach).ids == ["h", "g", "f"]
-    assert index.ranking(search(index.reach), search).ids == ("a", "b")
+    assert search(index.fetch_size()).ids == ["h", "g", "f"]
+    assert index.ranking(search(index.fetch_size()), search).ids == ("a", "b")
 
 
 def test_noise_beyond_six_digits_makes_no_winner() -> None:
@@ -48,7 +48,7 @@ def test_a_document_in_many_pieces_does_not_push_others_out() -> None:
     index = _index(pieces, depth=2)
     search = _exact(scores, list(pieces))
     assert callable(search)
-    ranking = index.ranking(search(index.reach), search)
+    ranking = index.ranking(search(index.fetch_size()), search)
     assert ranking.ids == ("long", "short")
     assert ranking.scores == (0.9, 0.1)
 
@@ -64,7 +64,7 @@ def test_any_exact_store_gives_the_one_ranking(scores: dict[str, float], depth: 
     index = _index({name: name for name in scores}, depth)
     search = _exact(scores, order)
     assert callable(search)
-    assert index.ranking(search(index.reach), search) == ordered(scores.items(), depth)
+    assert index.ranking(search(index.fetch_size()), search) == ordered(scores.items(), depth)
 
 
 def test_an_id_that_nobody_owns_is_an_error() -> None:

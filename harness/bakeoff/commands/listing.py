@@ -20,7 +20,7 @@ def list_() -> None:
     from bakeoff.search.rankers import RANKERS
     from bakeoff.search.stores import STORES
     from bakeoff.tasks.formats import FORMATS
-    from bakeoff.tasks.kinds import KINDS
+    from bakeoff.tasks.kinds import TASK_KINDS
     from bakeoff.tasks.load import kind_options
 
     registries: dict[str, Any] = {"provider": PROVIDERS, "store": STORES, "ranker": RANKERS, "chat": CHATS}
@@ -31,7 +31,7 @@ def list_() -> None:
             table.add_row(name, adapter.missing() or "available", (adapter.__doc__ or "").splitlines()[0])
         console().print(table)
     table = grid("kind of task", "options (--set changes them)")
-    for kind in KINDS.names():
+    for kind in TASK_KINDS.names():
         table.add_row(kind, ", ".join(kind_options(kind)))
     console().print(table)
     spellings = [name if family.cut == "refused" else f"{name}@k" for name, family in families().items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,9 +74,27 @@ def run(
         _print_plan(chosen, settings)
         return
     command = shlex.join(["bakeoff", *sys.argv[1:]])
-    folder = record(run_lineup(chosen, settings), out, command=command, pictures=True)
-    show(folder)
+    _show_and_render(record(run_lineup(chosen, settings), out, command=command))
+
+
+def _show_and_render(folder: Path) -> None:
+    """The figures are safe by now: whatever goes wrong with a report is said, and it can be made again."""
+    from bakeoff.report import render
+    from bakeoff.report.charts import MISSING
+
+    problems: list[str] = []
+    try:
+        show(folder)
+        problems = render(folder, pictures=True)
+    except Exception as error:
+        logging.getLogger("bakeoff.report").warning("no report", exc_info=error)
+        problems = [f"{type(error).__name__}: {error}"]
     typer.echo(f"\nWritten to {folder}/")
+    for problem in problems:
+        typer.echo(problem, err=True)
+    if set(problems) - {MISSING}:
+        typer.echo(f"error: the figures are complete, the report is not\n  remedy: bakeoff report {folder}", err=True)
+        raise typer.Exit(1)
 
 
 def _print_plan(lineup: Lineup, settings: Settings) -> None:

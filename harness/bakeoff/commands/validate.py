@@ -37,7 +37,7 @@ def validate(
         typer.echo(f"measures: {', '.join(map(str, lineup.measures))}; {lineup.primary} decides")
         for contender in lineup.contenders:
             typer.echo(f"  {contender.label}: {contender.missing() or 'ready'}")
-    if health and kind.scouted:
+    if health and kind.free_health_check:
         _print_health(examine(task, lineup, Bars()))
 
 

@@ -8,13 +8,14 @@ from functools import partial
 from pathlib import Path
 
 from bakeoff.core.files import write_atomic
-from bakeoff.results.schema import Detailed, Summary, read_detailed, read_summary
+from bakeoff.results.schema import read_detailed, read_summary
+from bakeoff.tasks.kinds import TASK_KINDS
 
 PAGE = "evaluation_report.html"
 log = logging.getLogger(__name__)
 
 
-def render(folder: Path, *, pictures: bool, page: Path | None = None) -> list[str]:
+def render(folder: Path, *, pictures: bool = False, page: Path | None = None) -> list[str]:
     """Writes the page, the exports and, if wanted, pictures of the charts into a result's folder.
 
     The answer is a sentence for everything that could not be made: one renderer that fails leaves the others.
@@ -34,6 +35,8 @@ def render(folder: Path, *, pictures: bool, page: Path | None = None) -> list[st
         files, failures = charts.pictures(drawn)
         problems += failures
         renderers |= {name: partial(bytes, content) for name, content in files.items()}
+        if charts.available():
+            renderers |= TASK_KINDS.get(summary.task.kind).pictures(summary.figures)
     for name, make in renderers.items():
         try:
             write_atomic(page if name == PAGE else page.parent / name, make())
@@ -41,15 +44,3 @@ def render(folder: Path, *, pictures: bool, page: Path | None = None) -> list[st
             log.debug("%s failed", name, exc_info=True)
             problems.append(f"{name} could not be made: {type(error).__name__}: {error}")
     return problems
-
-
-def report_files(summary: Summary, detailed: Detailed, *, pictures: bool = False) -> dict[str, str | bytes]:
-    """The page, the exports, and the charts as pictures where they are wanted and can be drawn."""
-    from bakeoff.report import charts, plots
-    from bakeoff.report.exports import EXPORTS
-    from bakeoff.report.result_page import page
-
-    drawn = plots.charts(summary, detailed) if charts.available() else []
-    files: dict[str, str | bytes] = {PAGE: page(summary, detailed, drawn)}
-    files |= {name: export(summary) for name, export in EXPORTS.items()}
-    return files | (charts.pictures(drawn)[0] if pictures and drawn else {})

@@ -1,26 +1,23 @@
-"""Outcome → a folder under results/: all files of one run, named by its time and line-up."""
+"""Outcome → a folder under results/: all figures of one run, named by its time and line-up. Reports come later."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from bakeoff.report import report_files
 from bakeoff.results import schema as results
 from bakeoff.results.summary import detail, summarise
 from bakeoff.run.runner import Outcome
 from bakeoff.tasks.formats.trec import qrels_text, run_text
 
 
-def record(outcome: Outcome, out: Path | str, *, command: str = "", pictures: bool = False) -> Path:
-    """Writes the result and tells where it is; pictures of the charts take seconds, so they are asked for."""
-    summary, detailed = summarise(outcome), detail(outcome)
-    summary.command = command
+def record(outcome: Outcome, out: Path | str, *, command: str = "") -> Path:
+    """Writes the figures and says where: everything that a report is made from, and nothing that has to be drawn."""
     folder = Path(out) / f"{outcome.started:%Y%m%d-%H%M%S}-{outcome.lineup.name}"
-    files = report_files(summary, detailed, pictures=pictures)
-    for entrant in outcome.ran:
-        if entrant.rounds and entrant.rounds[0]:
-            label = entrant.contender.label
-            files[f"runs/{label}.trec"] = run_text(entrant.rounds[0], label)
+    files: dict[str, str | bytes] = {
+        f"runs/{row.contender.label}.trec": run_text(row.rankings, row.contender.label)
+        for row in outcome.ran
+        if row.rankings
+    }
     files[results.QRELS] = qrels_text(outcome.task.judgments)
-    results.write(folder, summary, detailed, files | dict(outcome.extras.files))
+    results.write(folder, summarise(outcome, command), detail(outcome), files | dict(outcome.extras.files))
     return folder

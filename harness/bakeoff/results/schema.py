@@ -12,7 +12,9 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.clock import Percentiles, Timing
 from bakeoff.core.files import new_folder, read_json, write_atomic, write_json
 from bakeoff.core.machine import Machine
+from bakeoff.search.loss import Loss as Loss  # part of a row, so it is had from here too
 from bakeoff.statistics.compare import PairedDifference
+from bakeoff.tasks.kinds.base import Section as Section
 
 SUMMARY, DETAILED, QRELS = "metrics_summary.json", "detailed_results.json", "judgments.qrels"
 
@@ -50,21 +52,8 @@ class Latency(msgspec.Struct, kw_only=True, frozen=True):
     doubts: list[str] = []
 
 
-class Loss(msgspec.Struct, kw_only=True, frozen=True):
-    """What an approximate index takes from its model: NDCG@10 under exact search, how much of it is lost, and recall.
-
-    `recall` is the share of the ten nearest documents that came back; one that ties with the tenth counts. `short`
-    counts queries that got fewer documents than there were.
-    """
-
-    ndcg_exact: float
-    ndcg_lost: float
-    recall: float
-    short: int = 0
-
-
-class Row(msgspec.Struct, kw_only=True):
-    """One row of the matrix. `not_run` holds the reason where there is nothing else to tell."""
+class Row(msgspec.Struct, kw_only=True, frozen=True):
+    """One row of the matrix. `not_run` holds the reason where there is nothing else to say."""
 
     label: str
     kind: str
@@ -93,7 +82,7 @@ class Row(msgspec.Struct, kw_only=True):
         return self.not_run is None and self.kind != "baseline"
 
 
-class TaskInfo(msgspec.Struct, kw_only=True):
+class TaskInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Enough of the task to know what was asked, and whether two results may be compared."""
 
     name: str
@@ -117,7 +106,7 @@ class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, kw_only=True):
-    """Who wins, who ties, how sure, and what this many queries can't tell."""
+    """Who wins, who ties, how sure, and what this many queries can't show."""
 
     measure: str
     best: str | None
@@ -129,16 +118,7 @@ class Verdict(msgspec.Struct, kw_only=True):
     recommendations: list[Recommendation] = []
 
 
-class Section(msgspec.Struct, kw_only=True):
-    """A table that a kind of task adds to every report, in words and figures that are ready to be shown."""
-
-    title: str
-    head: list[str] = []
-    rows: list[list[str]] = []
-    notes: list[str] = []
-
-
-class Summary(msgspec.Struct, kw_only=True):
+class Summary(msgspec.Struct, kw_only=True, frozen=True):
     """`metrics_summary.json`."""
 
     name: str
@@ -161,7 +141,7 @@ class Summary(msgspec.Struct, kw_only=True):
         return [row for row in self.rows if row.ran]
 
 
-class QueryResult(msgspec.Struct, kw_only=True):
+class QueryResult(msgspec.Struct, kw_only=True, frozen=True):
     """One query of one contender: what came back, how it was graded, and what it scored."""
 
     ids: list[str]
@@ -170,7 +150,7 @@ class QueryResult(msgspec.Struct, kw_only=True):
     measures: dict[str, float]
 
 
-class ContenderResult(msgspec.Struct, kw_only=True):
+class ContenderResult(msgspec.Struct, kw_only=True, frozen=True):
     """One contender: a result for each query, and the raw samples."""
 
     label: str
@@ -178,7 +158,7 @@ class ContenderResult(msgspec.Struct, kw_only=True):
     timing: Timing
 
 
-class QueryInfo(msgspec.Struct, kw_only=True):
+class QueryInfo(msgspec.Struct, kw_only=True, frozen=True):
     """A query as the reports show it, with every judged document's grade."""
 
     text: str
@@ -186,7 +166,7 @@ class QueryInfo(msgspec.Struct, kw_only=True):
     grades: dict[str, int]
 
 
-class Detailed(msgspec.Struct, kw_only=True):
+class Detailed(msgspec.Struct, kw_only=True, frozen=True):
     """`detailed_results.json`."""
 
     queries: dict[str, QueryInfo]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Fitted, Provider, Role, checked
-from bakeoff_providers.errors import BakeoffError
 
 from bakeoff.core.clock import timed
+from bakeoff.run.failures import reason_of
 
 SAMPLE = ("A short text about lakes.", "Another one about mountains.")
 
@@ -26,7 +26,7 @@ class Finding:
 
 
 def examine(names: Sequence[str]) -> Iterator[Finding]:
-    """One finding a provider, as they come: a hosted one is really asked, for a handful of tokens."""
+    """One finding per provider, as they come: a hosted one is really asked, for a handful of tokens."""
     for name in names:
         adapter = PROVIDERS.get(name)
         if reason := adapter.missing():
@@ -45,8 +45,8 @@ def _tried(provider: Provider) -> Finding:
         provider.embed(SAMPLE[:1], Role.QUERY)  # the first call loads and connects
         batch, nanoseconds = timed(lambda: provider.embed(SAMPLE[:1], Role.QUERY))
         vectors = checked(batch, SAMPLE[:1], provider.card).vectors
-    except BakeoffError as error:
-        return Finding(provider.name, provider.card.name, str(error))
+    except Exception as error:  # a library's own errors are findings too
+        return Finding(provider.name, provider.card.name, reason_of(error))
     finally:
         provider.close()
     return Finding(provider.name, provider.card.name, "", int(vectors.shape[1]), nanoseconds / 1e6)

@@ -1,4 +1,4 @@
-"""What a run would ask for and cost, told before any call is made."""
+"""What a run would ask for and cost, before any call is made."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bakeoff_providers.base import ModelCard, Role
-from bakeoff_providers.errors import BakeoffError, InputError
+from bakeoff_providers.errors import InputError
 
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder, batches, estimated_tokens
-from bakeoff.lineup.lineup import Contender, Lineup
-from bakeoff.run.prepare import Embeddings
-from bakeoff.run.runner import TIMED_HOSTED, Settings
+from bakeoff.lineup.contender import Contender
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.run.embeddings import Embeddings
+from bakeoff.run.failures import reason_of
+from bakeoff.run.settings import Settings
+from bakeoff.search.searchers import TIMED_HOSTED
 from bakeoff.tasks.kinds import load_kind
 
 
@@ -55,8 +58,8 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
         documents, wanted = embedder.missing(texts, Role.DOCUMENT), embedder.missing(asked, Role.QUERY)
     except InputError:
         raise
-    except BakeoffError as error:
-        return Plan(labels, note=str(error))
+    except Exception as error:  # whatever a provider raises is a note to its rows
+        return Plan(labels, note=reason_of(error))
     total = len(set(texts)) + len(set(asked))
     note = first.missing() or ""
     if provider.local:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
-from bakeoff.results.schema import Section
-from bakeoff.search.fusion import FOLDS, GRID, Tuned, Weights, grid, tune, weighted_rrf
-
-if TYPE_CHECKING:
-    from bakeoff.lineup.lineup import Lineup
-    from bakeoff.run.prepare import Entrant
-    from bakeoff.run.runner import Outcome
-    from bakeoff.tasks.kinds.base import Kind
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.run.stages import Scored
+from bakeoff.search.fusion import FOLDS, GRID, Fusion, FusionWeights, Tuned, grid, tune, weighted_rrf
+from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, Section, TaskKind
 
 
 def check_tunable(lineup: Lineup) -> None:
@@ -24,65 +20,72 @@ def check_tunable(lineup: Lineup) -> None:
         raise InputError("--tune-weights needs a [[fusion]] in the line-up", remedy="see docs/ordered.md")
 
 
-def tuned_fusions(outcome: Outcome, kind: Kind) -> None:
+def with_tuned_weights(
+    extras: Extras, finished: FinishedRun, ran: Sequence[Scored], kind: TaskKind, depth: int
+) -> Extras:
     """Adds a table to the result. The rows of the matrix keep the weights of the line-up: those were not fitted."""
-    primary, seed = outcome.lineup.primary, outcome.lineup.seed
+    primary = finished.primary
     rows, figures = [], {}
-    entrants = {entrant.contender.label: entrant for entrant in outcome.ran}
-    for entrant in outcome.ran:
-        fusion = entrant.contender.fusion
-        if fusion is None:
+    by_label = {row.contender.label: row for row in ran}
+    for row in ran:
+        fusion = row.contender.fusion
+        if fusion is None or not by_label.keys() >= set(fusion.of):
             continue
-        found = tune(
-            {weights: _scored(entrant, entrants, weights, outcome, kind) for weights in grid(len(fusion.of))}, seed
+        parts = [by_label[label] for label in fusion.of]
+        tuned = tune(
+            {weights: _scores(row, parts, fusion, weights, finished, kind, depth) for weights in grid(len(fusion.of))},
+            finished.seed,
         )
-        given, held_out = float(entrant.scores[primary].mean()), float(found.out_of_fold.mean())
-        label = entrant.contender.label
+        given, held_out = float(row.scores[primary].mean()), float(tuned.out_of_fold.mean())
+        label = row.contender.label
         rows.append(
-            [label, _shown(fusion.weights), f"{given:.3f}", _shown(found.weights), f"{held_out:.3f}",
-             f"{found.in_sample:.3f}"]
+            [label, _shown(fusion.weights), f"{given:.3f}", _shown(tuned.weights), f"{held_out:.3f}",
+             f"{tuned.in_sample:.3f}"]
         )  # fmt: skip
-        figures[label] = _figures(found, fusion.of, str(primary), given)
-    outcome.extras.figures["tuned_weights"] = figures
-    outcome.extras.sections.append(
-        Section(
-            title=f"Tuned weights ({primary.label})",
-            head=["Fusion", "weights given", "score", "weights tuned", "out-of-fold score", "(in sample)"],
-            rows=rows,
-            notes=[
-                f"{FOLDS}-fold cross-validation over queries, weights in steps of {1 / GRID:g}, seed {seed}. Only the "
-                "out-of-fold score may be quoted for tuned weights: each query has weights chosen without it."
-            ],
-        )
+        figures[label] = _figures(tuned, fusion.of, str(primary), given)
+    section = Section(
+        title=f"Tuned weights ({primary.label})",
+        head=["Fusion", "weights given", "score", "weights tuned", "out-of-fold score", "(in sample)"],
+        rows=rows,
+        notes=[
+            f"{FOLDS}-fold cross-validation over queries, weights in steps of {1 / GRID:g}, seed {finished.seed}. Only "
+            "the out-of-fold score may be quoted for tuned weights: each query has weights chosen without it."
+        ],
     )
+    return extras.with_table("tuned_weights", figures, section)
 
 
-def _scored(
-    entrant: Entrant, entrants: dict[str, Entrant], weights: Weights, outcome: Outcome, kind: Kind
+def _scores(
+    row: Scored,
+    parts: Sequence[Scored],
+    fusion: Fusion,
+    weights: FusionWeights,
+    finished: FinishedRun,
+    kind: TaskKind,
+    depth: int,
 ) -> NDArray[np.float64]:
-    fusion = entrant.contender.fusion
-    assert fusion is not None
-    answered = {}
-    for query in outcome.task.queries:
-        rankings = [entrants[label].found[query.id] for label in fusion.of]
-        fused = weighted_rrf(rankings, weights, fusion.c, fusion.top_n).cut(outcome.lineup.depth or len(rankings[0]))
-        answered[query.id] = kind.refine(query, fused)
-    primary = outcome.lineup.primary
-    return kind.score(entrant, answered, outcome.task, [primary])[primary]
+    """Per-query values of the primary measure under these weights."""
+    rankings = {}
+    for query in finished.task.queries:
+        retrieved = [part.retrieved[query.id] for part in parts]
+        fused = weighted_rrf(retrieved, weights, fusion.c, fusion.top_n).cut(depth)
+        rankings[query.id] = kind.refine(query, fused)
+    answers = Answers(row.contender, rankings, row.retrieved)
+    return kind.score(finished.task, answers, [finished.primary])[finished.primary]
 
 
-def _shown(weights: Weights) -> str:
+def _shown(weights: FusionWeights) -> str:
     return " : ".join(f"{weight:g}" for weight in weights)
 
 
-def _figures(found: Tuned, of: tuple[str, ...], primary: str, given: float) -> dict[str, object]:
+def _figures(tuned: Tuned, of: tuple[str, ...], primary: str, given: float) -> Mapping[str, object]:
     return {
         "of": list(of),
         "measure": primary,
         "given": given,
-        "weights": list(found.weights),
-        "fold_weights": [list(weights) for weights in found.fold_weights],
-        "out_of_fold": float(found.out_of_fold.mean()),
-        "in_sample": found.in_sample,
-        "per_query": found.out_of_fold.tolist(),
+        "weights": list(tuned.weights),
+        "fold_weights": [list(weights) for weights in tuned.fold_weights],
+        "out_of_fold": float(tuned.out_of_fold.mean()),
+        "in_sample": tuned.in_sample,
+        "per_query": tuned.out_of_fold.tolist(),
     }

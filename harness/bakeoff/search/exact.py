@@ -1,4 +1,4 @@
-"""Exact search, a block of documents at a time: the truth that every index is measured against.
+"""Exact search, a block of documents at a time: what every index is measured against.
 
 One matrix product for each block; a document is looked at again only if it beats the k-th best that its query has
 so far. What is kept beside the vectors is one block of scores and the few candidates.
@@ -100,8 +100,8 @@ def _kth(scores: Similarities, k: int) -> Similarities:
     return np.partition(scores, at, axis=1)[:, at : at + 1]
 
 
-def recall(found: NDArray[np.floating], last: float, wanted: int) -> float:
+def recall(scores: NDArray[np.floating], last: float, wanted: int) -> float:
     """How many of the `wanted` nearest came back, by their exact scores: one that ties with the last counts too."""
     if not wanted:
         return 1.0
-    return min(int(np.count_nonzero(found >= last - TOLERANCE)), wanted) / wanted
+    return min(int(np.count_nonzero(scores >= last - TOLERANCE)), wanted) / wanted

@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
-from bakeoff.core.clock import timed
 from bakeoff.core.ranking import Ranking, ordered
-
-if TYPE_CHECKING:
-    from bakeoff.core.task import Query
-    from bakeoff.search.searchers import Answer, Searcher
 
 RRF_DIGITS = 12  # sums of the same terms in another order differ beyond this, and would decide ties by chance
 GRID = 10  # weights are tried in tenths
 FOLDS = 5
 
-Weights = tuple[float, ...]
+FusionWeights = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +24,7 @@ class Fusion:
     """Which rankings, how much each counts, how steeply ranks fall, and how deep each is read (None: wholly)."""
 
     of: tuple[str, ...]
-    weights: Weights
+    weights: FusionWeights
     c: float = 60.0
     top_n: int | None = None
 
@@ -60,47 +54,24 @@ def weighted_rrf(
     return ordered((document, round(score, RRF_DIGITS)) for document, score in scores.items())
 
 
-@dataclass(slots=True)
-class FusedSearcher:
-    """Asks every part and fuses: it takes the time of all of them, so its row is as slow as it would really be."""
-
-    parts: Sequence[Searcher]
-    fusion: Fusion
-    depth: int
-
-    def ask(self, query: Query) -> Answer:
-        """One after the other; the fusing counts as search."""
-        from bakeoff.search.searchers import Answer
-
-        answers = [part.ask(query) for part in self.parts]
-        rankings, fusion = [answer.ranking for answer in answers], self.fusion
-        fused, fuse_ns = timed(lambda: weighted_rrf(rankings, fusion.weights, fusion.c, fusion.top_n))
-        embedded = [answer.embed_ns for answer in answers if answer.embed_ns is not None]
-        return Answer(
-            fused.cut(self.depth),
-            sum(answer.search_ns for answer in answers) + fuse_ns,
-            sum(embedded) if embedded else None,
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Tuned:
     """What tuning found. Only `out_of_fold` may be quoted: `in_sample` is what the weights were chosen to reach."""
 
-    weights: Weights
-    fold_weights: tuple[Weights, ...]
+    weights: FusionWeights
+    fold_weights: tuple[FusionWeights, ...]
     out_of_fold: NDArray[np.float64]
     in_sample: float
 
 
-def grid(parts: int, steps: int = GRID) -> Iterator[Weights]:
+def grid(parts: int, steps: int = GRID) -> Iterator[FusionWeights]:
     """Every way to share 1 among the parts in steps: all corners, edges and the inside of the simplex."""
     for bars in combinations(range(steps + parts - 1), parts - 1):
         edges = (-1, *bars, steps + parts - 1)
         yield tuple((edges[at + 1] - edges[at] - 1) / steps for at in range(parts))
 
 
-def tune(scores: Mapping[Weights, NDArray[np.float64]], seed: int, folds: int = FOLDS) -> Tuned:
+def tune(scores: Mapping[FusionWeights, NDArray[np.float64]], seed: int, folds: int = FOLDS) -> Tuned:
     """Chooses weights by cross-validation over queries: each query is scored with weights chosen without it.
 
     `scores` has every query's value under each choice. Among equally good choices the most even one is taken.

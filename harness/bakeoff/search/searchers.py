@@ -1,23 +1,27 @@
-"""Contender × task → what it answered: documents put where they can be found, then one query at a time, timed."""
+"""What can be asked: a provider's vectors in a store, or a lexical ranker; one query at a time, timed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 from bakeoff_providers.base import Role, Vectors
 
 from bakeoff.core.clock import timed
 from bakeoff.core.filters import conditions, passes
-from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
-from bakeoff.embedding.chunking import Chunk
 from bakeoff.embedding.embed import Embedder
-from bakeoff.search.hits import SIMILARITY_DIGITS, Hits, best_chunks
+from bakeoff.search.exact_search import ExactSearch
+from bakeoff.search.hits import Hits
+from bakeoff.search.index import Index
 from bakeoff.search.rankers.base import Ranker
 from bakeoff.search.stores.base import Store
 from bakeoff.search.variants import FittedVariant
+
+TIMED_HOSTED = 30  # queries that a hosted provider is asked one by one for the sake of its latency
+TIMED_LOCAL = 100  # and a local one, in each round: its calls are free, but 300 queries in six rows take minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,102 +33,71 @@ class Answer:
     embed_ns: int | None = None
 
 
-class Searcher(Protocol):
-    """Something that can be asked."""
+class Searcher(ABC):
+    """Something that can be asked. A new sort of row needs `ask`; the rest is for those that have more to say."""
 
+    @abstractmethod
     def ask(self, query: Query) -> Answer:
         """The ranking of at most `depth` documents for this query."""
 
+    def prefetch(self, queries: Sequence[Query]) -> None:  # noqa: B027 - most have nothing to fetch
+        """Called once before the rounds: takes in one go what is not worth a timed request for each query."""
 
-@dataclass(slots=True)
-class Index:
-    """The pieces of the corpus and whose they are: what turns hits on pieces into a ranking of documents.
+    def exact_search(self) -> ExactSearch | None:
+        """The same vectors searched exactly; None where nothing can have been missed, or there are no vectors."""
+        return None
 
-    `texts` holds whole documents, for queries that are items of the corpus.
-    """
-
-    chunks: Sequence[Chunk]
-    depth: int
-    texts: Mapping[str, str] = field(default_factory=dict)
-    metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    owner: dict[str, str] = field(init=False)
-    most_pieces: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.owner = {chunk.id: chunk.document for chunk in self.chunks}
-        pieces: dict[str, int] = {}
-        for chunk in self.chunks:
-            pieces[chunk.document] = pieces.get(chunk.document, 0) + 1
-        self.most_pieces = max(pieces.values())
-
-    @property
-    def reach(self) -> int:
-        """How many pieces to ask for: enough for `depth` documents however they are cut, and one to see a tie by."""
-        return min(len(self.owner), self.depth * self.most_pieces + 1)
-
-    def reach_past(self, item: str) -> int:
-        """The reach of a query that is an item: its own pieces take places that others need."""
-        return min(len(self.owner), self.reach + self.most_pieces) if item else self.reach
-
-    def fields(self, chunk: Chunk) -> Mapping[str, Any]:
-        """What a filter sees of a piece: its document's metadata."""
-        return self.metadata.get(chunk.document, {})
-
-    def ranking(self, hits: Hits, more: Callable[[int], Hits], item: str = "") -> Ranking:
-        """Documents by their best piece. Asks for more while documents that tie with the last may be missing.
-
-        `item` is the document that asks: it has no place in its own ranking.
-        """
-        while True:
-            scores = [round(score, SIMILARITY_DIGITS) for score in hits.scores]
-            best = best_chunks(hits.ids, scores, self.owner)
-            best.pop(item, None)
-            ranking = ordered(best.items(), self.depth)
-            complete = len(hits.ids) >= len(self.owner) or len(hits.ids) < self.reach_past(item)
-            if complete or (len(ranking) == self.depth and min(scores) < ranking.scores[-1]):
-                return ranking
-            wider = more(min(len(self.owner), 2 * len(hits.ids)))
-            if len(wider.ids) <= len(hits.ids):
-                return ranking
-            hits = wider
+    def close(self) -> None:  # noqa: B027 - most hold nothing
+        """Lets go of what it holds."""
 
 
 @dataclass(slots=True)
-class DenseSearcher:
+class DenseSearcher(Searcher):
     """A provider's vectors in a store. Only the store's own call is timed as search."""
 
     embedder: Embedder
     store: Store
     index: Index
     variant: FittedVariant
-    pieces: Vectors
-    asked: dict[str, Vectors] = field(default_factory=dict)  # by query: what exact search is asked with, to compare
-    _vectors: dict[str, Vectors] = field(default_factory=dict)
+    vectors: Vectors
+    _query_vectors: dict[str, Vectors] = field(default_factory=dict)  # by query id, for exact search
+    _vectors: dict[str, Vectors] = field(default_factory=dict)  # by text: what need not be embedded again
 
     def ask(self, query: Query) -> Answer:
         """Embeds, searches, ranks."""
         whole, embed_ns = self._vector(query)
         vector = self.variant.queries(whole[None])[0]
-        self.asked[query.id] = vector
-        reach = self.index.reach_past(query.item)
-        hits, search_ns = timed(lambda: self.store.search(vector, reach, query.where))
+        self._query_vectors[query.id] = vector
+        size = self.index.fetch_size(excluding=query.item)
+        hits, search_ns = timed(lambda: self.store.search(vector, size, query.where))
         ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.item)
         return Answer(ranking, search_ns, embed_ns)
 
-    def learn(self, item: str, vector: Vectors) -> None:
+    def set_item_vector(self, item: str, vector: Vectors) -> None:
         """An item that is one piece has its vector already: asking for it again would only cost."""
         self._vectors[item if self.embedder.provider.by_id else self.index.texts[item]] = vector
 
-    def know(self, queries: Sequence[Query]) -> None:
-        """Takes the vectors of these queries in one go, untimed: nobody wants to pay 300 requests for a latency."""
+    def prefetch(self, queries: Sequence[Query]) -> None:
+        """All but the first few, untimed: nobody wants to pay 300 requests for a latency."""
+        rest = queries[TIMED_LOCAL if self.embedder.provider.local else TIMED_HOSTED :]
         for role in Role:
-            texts = [self._asked(query) for query in queries if _role(query) is role]
+            texts = [self._query_text(query) for query in rest if _role(query) is role]
             texts = [text for text in texts if text not in self._vectors]
             if texts:
                 self._vectors.update(zip(texts, self.embedder.embed(texts, role), strict=True))
 
+    def exact_search(self) -> ExactSearch | None:
+        """Over what the store holds, with the vectors that it was asked with."""
+        if self.store.capabilities.exact:
+            return None
+        return ExactSearch(self.index, self.vectors, dict(self._query_vectors))
+
+    def close(self) -> None:
+        """The store goes; vectors and provider are shared with other rows."""
+        self.store.discard()
+
     def _vector(self, query: Query) -> tuple[Vectors, int | None]:
-        text = self._asked(query)
+        text = self._query_text(query)
         if text in self._vectors:
             return self._vectors[text], None
         vector, embed_ns = self.embedder.embed_timed(text, _role(query))
@@ -132,14 +105,14 @@ class DenseSearcher:
             self._vectors[text] = vector
         return vector, embed_ns
 
-    def _asked(self, query: Query) -> str:
+    def _query_text(self, query: Query) -> str:
         if self.embedder.provider.by_id:
             return query.item or query.id
         return self.index.texts[query.item] if query.item else query.text
 
 
 @dataclass(slots=True)
-class LexicalSearcher:
+class LexicalSearcher(Searcher):
     """A ranker that needs no vectors."""
 
     ranker: Ranker
@@ -147,8 +120,8 @@ class LexicalSearcher:
 
     def ask(self, query: Query) -> Answer:
         """Searches, ranks."""
-        reach = self.index.reach_past(query.item)
-        hits, search_ns = timed(lambda: self._search(query, reach))
+        size = self.index.fetch_size(excluding=query.item)
+        hits, search_ns = timed(lambda: self._search(query, size))
         return Answer(self.index.ranking(hits, lambda k: self._search(query, k), query.item), search_ns)
 
     def _search(self, query: Query, k: int) -> Hits:
@@ -158,8 +131,8 @@ class LexicalSearcher:
             return self.ranker.search(text, k)
         filters = conditions(query.where)
         allowed = {chunk.id for chunk in self.index.chunks if passes(self.index.fields(chunk), filters)}
-        found = self.ranker.search(text, len(self.index.chunks))
-        kept = [pair for pair in zip(found.ids, found.scores, strict=True) if pair[0] in allowed]
+        everything = self.ranker.search(text, len(self.index.chunks))
+        kept = [pair for pair in zip(everything.ids, everything.scores, strict=True) if pair[0] in allowed]
         best = sorted(kept, key=lambda pair: -pair[1])[:k]
         return Hits([item for item, _ in best], [score for _, score in best])
 

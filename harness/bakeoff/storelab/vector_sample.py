@@ -84,7 +84,7 @@ def from_files(vectors: Path, queries: Path | None) -> VectorSample:
 
 def from_lineup(lineup: Lineup, settings: Settings) -> VectorSample:
     """The first dense contender's own vectors: its task embedded as a run would, through the cache."""
-    from bakeoff.run.prepare import Embeddings
+    from bakeoff.run.embeddings import Embeddings
     from bakeoff.tasks.kinds import load_kind
 
     contender = next((contender for contender in lineup.contenders if contender.provider), None)

@@ -112,7 +112,7 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
     outcome = run(scouts, Settings(progress=progress))
     scales = outcome.baselines
     ids = [query.id for query in task.queries]
-    answers = {entrant.contender.label: entrant.rounds[0] for entrant in outcome.ran}
+    answers = {scored.contender.label: scored.rankings for scored in outcome.ran}
     depth = max((measure.k for measure in measures if measure.k), default=10)
     joined = {label: join(rankings, task.judgments, ids) for label, rankings in answers.items()}
     scored = {label: evaluate(ranked, [*measures, primary], task.rel) for label, ranked in joined.items()}

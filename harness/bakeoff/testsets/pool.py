@@ -27,9 +27,9 @@ def rankings_of_run(lineup: Lineup, task: Path, settings: Settings) -> Rankings:
     """Lets the contenders of a line-up answer this task's queries once."""
     outcome = run(replace(lineup, task=str(task.resolve()), rounds=1), settings)
     if not outcome.ran:
-        reasons = "; ".join(f"{entrant.contender.label}: {entrant.not_run}" for entrant in outcome.entrants)
+        reasons = "; ".join(f"{lost.contender.label}: {lost.reason}" for lost in outcome.not_run)
         raise InputError(f"no contender can run ({reasons})", remedy="add one that needs no key, such as bm25")
-    return {entrant.contender.label: entrant.rounds[0] for entrant in outcome.ran}
+    return {scored.contender.label: scored.rankings for scored in outcome.ran}
 
 
 def rankings_of_result(folder: Path, queries: Sequence[str]) -> Rankings:

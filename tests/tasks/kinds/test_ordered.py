@@ -74,7 +74,7 @@ def _run(folder: Path) -> Outcome:
 
 
 def test_every_space_ranks_all_others_by_angle(folder: Path) -> None:
-    rankings = {e.contender.label: {q: r.ids for q, r in e.rounds[0].items()} for e in _run(folder).ran}
+    rankings = {e.contender.label: {q: r.ids for q, r in e.rankings.items()} for e in _run(folder).ran}
     assert rankings["DenseAnchor+faiss"] == {"a": ("b", "c", "d"), "b": ("a", "c", "d")}
     assert rankings["DenseFeel+faiss"] == {"a": ("d", "c", "b"), "b": ("c", "d", "a")}
     # c = 1, weights 1 and 3. a: b 1/2 + 3/4, c 1/3 + 3/3, d 1/4 + 3/2. b: a 1/2 + 3/4, c 1/3 + 3/2, d 1/4 + 3/3
@@ -126,7 +126,7 @@ def test_clusters_are_told_apart(folder: Path) -> None:
         (lambda t: t[0]["overall"].pop(), r"\$\[0\]\.overall: the list of 'a' has 1 items"),
         (lambda t: t[0]["overall"].append("c"), r"the list of 'a' has 3 items"),
         (lambda t: t[0].pop("feel"), r"\$\[0\]\.feel: the list of 'a' is missing"),
-        (lambda t: t[0].update(overall=["a", "b"]), "'a' stands in its own list"),
+        (lambda t: t[0].update(overall=["a", "b"]), "'a' is in its own list"),
         (lambda t: t[0].update(overall=["b", "b"]), "'b' appears twice in the list of 'a'"),
         (lambda t: t[0].update(overall=["b", "z"]), "unknown item 'z' in the list of 'a'"),
         (lambda t: t[0].update(id="z"), r"\$\[0\]: unknown item 'z'"),

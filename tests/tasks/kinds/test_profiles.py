@@ -96,7 +96,7 @@ def _run(folder: Path, settings: str = "", labels: str = "", more: str = "", **o
 
 
 def test_three_stages(folder: Path) -> None:
-    answered = _run(folder).ran[0].rounds[0]
+    answered = _run(folder).ran[0].rankings
     # w is shut out (3.9). Half similarity, half keywords (one of two): x 0.4, y 0.3 + 0.25, z 0 + 0.25
     assert answered["p"].ids == ("y", "x", "z")
     assert answered["p"].scores == pytest.approx([0.55, 0.4, 0.25])
@@ -105,7 +105,7 @@ def test_three_stages(folder: Path) -> None:
 
 def test_the_rerank_lifts_within_its_depth(folder: Path) -> None:
     boost = '[[task.rerank.boosts]]\nprofile = "gpa"\nop = "at_least"\nitem = "min_gpa"\nboost = 1.0\n'
-    lifted = _run(folder, more=f"[task.rerank]\ndepth = 2\n{boost}").ran[0].rounds[0]["p"]
+    lifted = _run(folder, more=f"[task.rerank]\ndepth = 2\n{boost}").ran[0].rankings["p"]
     assert lifted.scores == pytest.approx([1.55, 1.4, 0.25])
 
 
@@ -176,10 +176,10 @@ def test_weights_come_from_a_file(folder: Path) -> None:
     (folder / "best.json").write_text('{"similarity": 1.0, "keywords": 0.0}')
     (folder / "other.json").write_text('{"similarity": 0.0, "keywords": 1.0}')
     best = 'best_weights = "best.json"'
-    assert _run(folder, best).ran[0].rounds[0]["p"].ids == ("x", "y", "z")
-    assert _run(folder, best, use_best_weights=False).ran[0].rounds[0]["p"].ids == ("y", "x", "z")
+    assert _run(folder, best).ran[0].rankings["p"].ids == ("x", "y", "z")
+    assert _run(folder, best, use_best_weights=False).ran[0].rankings["p"].ids == ("y", "x", "z")
     named = _run(folder, best, weights_file=str(folder / "other.json"))
-    assert named.ran[0].rounds[0]["p"].ids == ("y", "z", "x")
+    assert named.ran[0].rankings["p"].ids == ("y", "z", "x")
     assert named.extras.figures["weights_from"] == "other.json"
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from bakeoff.core.paths import lineup_file
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report import render
 from bakeoff.results.record import record
 from bakeoff.results.schema import read_summary
 from bakeoff.run.runner import Outcome, run
@@ -75,8 +76,8 @@ def test_the_truth_is_the_references_top_k_without_the_item(folder: Path) -> Non
     assert outcome.task.judgments["a"] == {"b": 1, "c": 1, "d": 1}
     assert outcome.task.judgments["e"] == {"d": 1, "c": 1, "b": 1}
     assert all(query not in grades for query, grades in outcome.task.judgments.items())
-    for entrant in outcome.ran:
-        assert all(query not in ranking.ids for query, ranking in entrant.rounds[0].items())
+    for row in outcome.ran:
+        assert all(query not in ranking.ids for query, ranking in row.rankings.items())
 
 
 def test_a_candidate_with_the_same_vectors_reproduces_all(folder: Path) -> None:
@@ -146,6 +147,7 @@ def test_the_sample_is_seeded(folder: Path) -> None:
 
 def test_the_files_say_what_the_table_says(folder: Path) -> None:
     target = record(_run(folder), folder / "results")
+    render(target, pictures=True)
     rows = list(csv.DictReader(io.StringIO((target / "base+faiss_results.csv").read_text())))
     assert [row["k"] for row in rows] == ["1", "3"]
     assert float(rows[1]["recall_mean"]) == pytest.approx(13 / 15)

@@ -136,7 +136,7 @@ def test_seeds_give_a_spread_and_a_paired_test(folder: Path) -> None:
             means[name].append(float(np.mean(1 / np.array(ranks))))
     contenders = "".join(f'[[contender]]\nanswers = "{name}-{{seed}}.npy"\nseeds = [1, 2, 3]\n' for name in means)
     outcome = run(_lineup(folder, contenders))
-    assert [entrant.contender.label for entrant in outcome.ran] == ["one", "two"]
+    assert [row.contender.label for row in outcome.ran] == ["one", "two"]
     figures = outcome.extras.figures["models"]
     assert figures["one"]["mrr"] == pytest.approx(means["one"])
     table, tests = outcome.extras.sections

@@ -21,7 +21,7 @@ import pytest
 from bakeoff_providers.errors import InputError
 
 from bakeoff.embedding.chunking import Chunk
-from bakeoff.search.searchers import Index
+from bakeoff.search.index import Index
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.conformance_data import (
     DIMENSIONS,
@@ -174,7 +174,7 @@ class StoreConformance:
         store.add(IDS[:300], vectors)
         store.build()
         index = Index([Chunk(item, item, "") for item in IDS[:300]], depth=10)
-        ranking = index.ranking(store.search(vectors[100], index.reach), lambda k: store.search(vectors[100], k))
+        ranking = index.ranking(store.search(vectors[100], index.fetch_size()), lambda k: store.search(vectors[100], k))
         assert ranking.ids == tuple(sorted(IDS[100:140])[:10])
         assert len(set(ranking.scores)) == 1
         store.discard()
@@ -184,7 +184,7 @@ class StoreConformance:
         index = Index([Chunk(item, item, "") for item in IDS], depth=20)
         for query in QUERIES[:5]:
             truth = dict(zip(IDS, similarities(query).tolist(), strict=True))
-            ranking = index.ranking(filled.search(query, index.reach), partial(filled.search, query))
+            ranking = index.ranking(filled.search(query, index.fetch_size()), partial(filled.search, query))
             exact = [truth[item] for item in ranking.ids]
             assert len(exact) == 20
             assert list(ranking.scores) == sorted(ranking.scores, reverse=True)

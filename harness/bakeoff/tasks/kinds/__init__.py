@@ -14,9 +14,9 @@ from bakeoff.tasks.description import task_description
 from bakeoff.tasks.formats import converted
 
 if TYPE_CHECKING:
-    from bakeoff.tasks.kinds.base import Kind
+    from bakeoff.tasks.kinds.base import TaskKind
 
-KINDS: Registry[Kind] = Registry(
+TASK_KINDS: Registry[TaskKind] = Registry(
     "kind of task",
     "bakeoff.kinds",
     {
@@ -29,7 +29,7 @@ KINDS: Registry[Kind] = Registry(
 )
 
 
-def load_kind(source: str | Mapping[str, Any], base: Path, overrides: Mapping[str, Any] | None = None) -> Kind:
+def load_kind(source: str | Mapping[str, Any], base: Path, overrides: Mapping[str, Any] | None = None) -> TaskKind:
     """A task's kind with its settings: by a built-in name, by the path of a task.toml, or described in place."""
     from bakeoff.core.files import read_toml
 
@@ -39,17 +39,17 @@ def load_kind(source: str | Mapping[str, Any], base: Path, overrides: Mapping[st
     return _load(path.parent.name, {**read_toml(path, dict[str, Any]), **(overrides or {})}, path.parent, path)
 
 
-def _load(name: str, description: Mapping[str, Any], base: Path, file: Path | None) -> Kind:
+def _load(name: str, description: Mapping[str, Any], base: Path, file: Path | None) -> TaskKind:
     options = {key: value for key, value in description.items() if key not in ("kind", "name", "targets")}
     kind = str(description.get("kind", "graded"))
     try:
         targets = converted("targets", description.get("targets", {}), dict[str, float])
         given = {**options, "name": str(description.get("name", name)), "base": base, "targets": targets}
-        KINDS.check_options(kind, given)
+        TASK_KINDS.check_options(kind, given)
         try:
-            inspect.signature(KINDS.get(kind)).bind(**given)
+            inspect.signature(TASK_KINDS.get(kind)).bind(**given)
         except TypeError as error:
             raise InputError(f"a task of kind {kind!r}: {error}", remedy=f"see docs/{kind}.md") from None
-        return KINDS.create(kind, **given)
+        return TASK_KINDS.create(kind, **given)
     except InputError as error:
         raise InputError(error.problem, file=error.file or file, place=error.place, remedy=error.remedy) from None

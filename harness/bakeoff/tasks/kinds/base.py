@@ -2,46 +2,138 @@
 
 from __future__ import annotations
 
+import datetime
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import msgspec
+from bakeoff_providers.base import Vectors
 
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query, Task
+from bakeoff.embedding.embed import Embedder
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores, evaluate, join
-from bakeoff.results.schema import Section
+from bakeoff.lineup.contender import Contender
+from bakeoff.search.index import Index
 from bakeoff.tasks.rankings_file import read_rankings
 
-if TYPE_CHECKING:
-    from bakeoff.lineup.contender import Contender
-    from bakeoff.run.prepare import Embeddings, Entrant
-    from bakeoff.run.runner import Outcome
+
+class Section(msgspec.Struct, kw_only=True, frozen=True):
+    """A table that a kind of task adds to every report, in words and figures that are ready to be shown."""
+
+    title: str
+    head: list[str] = []
+    rows: list[list[str]] = []
+    notes: list[str] = []
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Extras:
     """What a kind adds to a result: figures for machines, tables for people, files of its own."""
 
-    figures: dict[str, Any] = field(default_factory=dict)
-    sections: list[Section] = field(default_factory=list)
-    files: dict[str, str | bytes] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    sections: Sequence[Section] = ()
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
+
+    def with_table(self, name: str, figures: Any, section: Section) -> Extras:
+        """The same and one table more, its figures under this name."""
+        return Extras({**self.figures, name: figures}, [*self.sections, section], self.files, self.warnings)
 
 
-class Kind(ABC):
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What one contender answered to each query: after the kind's own stages, and `retrieved` before them."""
+
+    contender: Contender
+    rankings: Mapping[str, Ranking]
+    retrieved: Mapping[str, Ranking]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One file of answers that someone else made: its scores, its rankings, and what else the kind took from it."""
+
+    scores: Scores
+    rankings: Mapping[str, Ranking]
+    figures: Mapping[str, float] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class ScoredContender(Protocol):
+    """A contender that ran, as kinds see it. `readings` is by seed, and empty where no file was read."""
+
+    @property
+    def contender(self) -> Contender:
+        """The row of the line-up."""
+
+    @property
+    def rankings(self) -> Mapping[str, Ranking]:
+        """The first round, after the kind's own stages."""
+
+    @property
+    def retrieved(self) -> Mapping[str, Ranking]:
+        """The first round, as the search itself answered."""
+
+    @property
+    def scores(self) -> Scores:
+        """Per-query values: the mean over rounds or seeds."""
+
+    @property
+    def readings(self) -> Mapping[str, Reading]:
+        """The files of answers, by seed."""
+
+    @property
+    def stable(self) -> bool | None:
+        """Whether every round gave the same order; unknown after a single one."""
+
+
+class EmbeddedCorpus(NamedTuple):
+    """The corpus in one model's vectors, and the embedder that made them."""
+
+    embedder: Embedder
+    vectors: Vectors
+
+
+class CorpusVectors(Protocol):
+    """The corpus in pieces and vectors, made once for each embedding."""
+
+    def of(self, contender: Contender) -> EmbeddedCorpus:
+        """The vectors of all pieces."""
+
+    def index(self, contender: Contender) -> Index:
+        """The pieces that this contender searches."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """All that a kind needs to know of a run for its own tables and files."""
+
+    task: Task
+    contenders: Sequence[ScoredContender]
+    baselines: Mapping[str, Scores]
+    primary: Measure
+    seed: int
+    started: datetime.datetime
+    vectors: CorpusVectors
+
+
+class TaskKind(ABC):
     """One source of judgments. Everything that is not overridden is the engine's ordinary way.
 
-    `whole` asks for rankings down to the last document; `measures` are worked out besides those of the line-up;
-    `scouted` says that free contenders can try the task, so that its health can be told before anything is spent.
+    A kind holds its settings and what its files say, nothing that a run found: every method may be called again.
+    `needs_full_ranking` asks for rankings down to the last document; `measures` are worked out besides those of the
+    line-up; `free_health_check` says that free contenders can try the task before anything is spent.
     """
 
     name: ClassVar[str]
-    whole: ClassVar[bool] = False
+    needs_full_ranking: ClassVar[bool] = False
     measures: ClassVar[tuple[str, ...]] = ()
-    scouted: ClassVar[bool] = False
+    free_health_check: ClassVar[bool] = False
     paths: ClassVar[tuple[str, ...]] = ()  # options that are files; `--set` takes them from the current folder
 
     def __init__(self, name: str, base: Path, targets: Mapping[str, float]) -> None:
@@ -56,35 +148,33 @@ class Kind(ABC):
     def task(self) -> Task:
         """The task, checked; its judgments may still be empty where they depend on vectors."""
 
-    def judged(self, task: Task, embeddings: Embeddings) -> Task:  # noqa: ARG002 - most kinds need no vectors
+    def judged(self, task: Task, vectors: CorpusVectors) -> Task:  # noqa: ARG002 - most kinds need no vectors
         """The task with its judgments, before any contender is prepared."""
         return task
 
     def refine(self, query: Query, ranking: Ranking) -> Ranking:  # noqa: ARG002 - most kinds rank as the store does
-        """Stages of the kind's own behind the search; what the search itself found stays in `Entrant.found`."""
+        """Stages of the kind's own behind the search."""
         return ranking
 
-    def score(  # most kinds judge all contenders alike
-        self,
-        entrant: Entrant,  # noqa: ARG002
-        answered: Mapping[str, Ranking],
-        task: Task,
-        measures: Sequence[Measure],
-    ) -> Scores:
+    def score(self, task: Task, answers: Answers, measures: Sequence[Measure]) -> Scores:
         """Per-query values of one round of one contender."""
-        return evaluate(join(answered, task.judgments, [query.id for query in task.queries]), measures, task.rel)
+        ids = [query.id for query in task.queries]
+        return evaluate(join(answers.rankings, task.judgments, ids), measures, task.rel)
 
-    def read(
-        self, entrant: Entrant, file: Path, task: Task, measures: Sequence[Measure]
-    ) -> tuple[Scores, dict[str, Ranking]]:
-        """The answers that someone else made, in a file."""
+    def read(self, task: Task, contender: Contender, seed: str, file: Path, measures: Sequence[Measure]) -> Reading:  # noqa: ARG002
+        """The answers that someone else made, in a file; `seed` is empty where there is only one."""
         rankings = read_rankings(file, task)
-        return self.score(entrant, rankings, task, measures), rankings
+        return Reading(self.score(task, Answers(contender, rankings, {}), measures), rankings)
 
     def baselines(self, task: Task, measures: Sequence[Measure]) -> dict[str, Scores]:  # noqa: ARG002
         """Rows that no provider made, besides the oracle and the random order."""
         return {}
 
-    def extras(self, outcome: Outcome) -> Extras:  # noqa: ARG002 - the matrix may be all there is to tell
+    def extras(self, run: FinishedRun) -> Extras:  # noqa: ARG002 - the matrix may be all there is to say
         """Figures, tables and files of this kind; called while vectors are still at hand."""
         return Extras()
+
+    @classmethod
+    def pictures(cls, figures: Mapping[str, Any]) -> dict[str, Callable[[], bytes]]:  # noqa: ARG003 - most draw nothing
+        """Pictures of this kind's own, from the figures in a result alone, and drawn only when they are called for."""
+        return {}

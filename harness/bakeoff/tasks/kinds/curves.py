@@ -22,7 +22,7 @@ class Curve:
 
 
 def curves_png(points: Sequence[Curve]) -> bytes:
-    """One panel a measure. Needs the charts extra, and no browser."""
+    """One panel per measure. Needs the charts extra, and no browser."""
     if missing := missing_modules(("altair", "vl_convert"), "charts"):
         raise Unavailable(missing)
     import altair

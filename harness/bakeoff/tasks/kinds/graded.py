@@ -12,14 +12,14 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.task import Chunking, Task
 from bakeoff.tasks.formats import FORMATS, check_types, converted
-from bakeoff.tasks.kinds.base import Kind
+from bakeoff.tasks.kinds.base import TaskKind
 
 
-class Graded(Kind):
+class Graded(TaskKind):
     """Grades from files; whatever options there are belong to the format."""
 
     name = "graded"
-    scouted = True
+    free_health_check = True
 
     def __init__(
         self,

@@ -1,8 +1,9 @@
-"""Each item has ordered lists of its most similar items, one a facet: item → item, in several spaces, fused."""
+"""Each item has ordered lists of its most similar items, one per facet: item → item, in several spaces, fused."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +11,24 @@ import msgspec
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_json
+from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores, evaluate, join, random_expectation
-from bakeoff.results.schema import Section
-from bakeoff.run.prepare import Entrant
-from bakeoff.run.runner import Outcome
+from bakeoff.search.fusion import Fusion
 from bakeoff.tasks.formats.items import read_documents
-from bakeoff.tasks.kinds.base import Extras, Kind
+from bakeoff.tasks.kinds.base import Extras, FinishedRun, ScoredContender, Section, TaskKind
+
+NOTHING = Ranking((), ())
 
 Lists = dict[str, list[str]]  # item → its most similar items, best first
 
 
-class Ordered(Kind):
+class Ordered(TaskKind):
     """Every row is judged by the overall lists; a space over a facet's text is also judged by that facet's own."""
 
     name = "ordered"
-    whole = True
+    needs_full_ranking = True
 
     def __init__(
         self,
@@ -56,13 +58,21 @@ class Ordered(Kind):
             raise InputError(f"the overall facet {overall!r} is not among the facets", place="overall")
         self.items, self.truth, self.overall = items, base / truth, overall
         self.id_key, self.cluster, self.cuts = id_key, cluster, sorted(set(cuts))
-        self.lists: dict[str, Lists] = {}
+
+    @cached_property
+    def documents(self) -> list[Document]:
+        """The items."""
+        return read_documents(self.base / self.items, id_key=self.id_key, fields=self.texts)
+
+    @cached_property
+    def lists(self) -> dict[str, Lists]:
+        """By facet: every item's list."""
+        known = {document.id for document in self.documents}
+        return read_lists(self.truth, self.id_key, self.facets, self.length, known)
 
     def task(self) -> Task:
         """Items and lists, all of the lists' rules checked."""
-        documents = read_documents(self.base / self.items, id_key=self.id_key, fields=self.texts)
-        self.lists = read_lists(self.truth, self.id_key, self.facets, self.length, {d.id for d in documents})
-        asked = self.lists[self.overall]
+        documents, asked = self.documents, self.lists[self.overall]
         return Task(
             name=self.task_name,
             kind=self.name,
@@ -76,40 +86,38 @@ class Ordered(Kind):
         cluster = str(document.metadata.get(self.cluster) or "") if self.cluster else ""
         return Query(id=document.id, text=document.whole(), category=cluster, item=document.id)
 
-    def facet(self, entrant: Entrant) -> str:
+    def facet(self, scored: ScoredContender) -> str:
         """The list that a row has to reproduce: that of its text; overall for everything else, fusions included."""
-        field = entrant.contender.field
+        field = scored.contender.field
         return field if field in self.facets else self.overall
 
-    def extras(self, outcome: Outcome) -> Extras:
+    def extras(self, run: FinishedRun) -> Extras:
         """Every space at every K against its own list, every list, every cluster, and the report files."""
-        figures = {entrant.contender.label: self._figures(entrant, outcome.task) for entrant in outcome.ran}
-        extras = Extras(figures={"spaces": figures})
-        extras.sections = [self._by_k(outcome, figures), self._by_facet(outcome)]
-        if outcome.task.categories:
-            extras.sections.append(self._by_cluster(outcome))
-        fusions = [entrant for entrant in outcome.ran if entrant.contender.fusion]
+        figures = {scored.contender.label: self._figures(scored, run.task) for scored in run.contenders}
+        sections = [self._by_k(run, figures), self._by_facet(run)]
+        if run.task.categories:
+            sections.append(self._by_cluster(run))
+        fusions = [scored for scored in run.contenders if scored.contender.fusion]
+        files: dict[str, str | bytes] = {}
         for number, fusion in enumerate(fusions or [None]):
             for k in self.cuts:
                 suffix = f"_{fusion.contender.label}" if fusion and number else ""
-                report = self._report(outcome, fusion, k)
-                extras.files[f"ordered_report{suffix}_k{k}.json"] = (
-                    msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
-                )
-        return extras
+                report = msgspec.json.encode(self._report(run, fusion, k))
+                files[f"ordered_report{suffix}_k{k}.json"] = msgspec.json.format(report, indent=2) + b"\n"
+        return Extras({"spaces": figures}, sections, files)
 
-    def _scores(self, entrant: Entrant, task: Task, facet: str, cuts: Sequence[int]) -> Scores:
+    def _scores(self, scored: ScoredContender, task: Task, facet: str, cuts: Sequence[int]) -> Scores:
         """The engine's own measures, against one facet's lists."""
         measures = [measure for k in cuts for measure in _measures(k)]
         ids = [query.id for query in task.queries]
-        return evaluate(join(entrant.rounds[0], graded(self.lists[facet], self.length), ids), measures)
+        return evaluate(join(scored.rankings, graded(self.lists[facet], self.length), ids), measures)
 
-    def _figures(self, entrant: Entrant, task: Task) -> dict[str, Any]:
-        scores = self._scores(entrant, task, self.facet(entrant), self.cuts)
-        return {"list": self.facet(entrant), "at": {str(k): _means(scores, k) for k in self.cuts}}
+    def _figures(self, scored: ScoredContender, task: Task) -> dict[str, Any]:
+        scores = self._scores(scored, task, self.facet(scored), self.cuts)
+        return {"list": self.facet(scored), "at": {str(k): _means(scores, k) for k in self.cuts}}
 
-    def _by_k(self, outcome: Outcome, figures: Mapping[str, Any]) -> Section:
-        task = outcome.task
+    def _by_k(self, run: FinishedRun, figures: Mapping[str, Any]) -> Section:
+        task = run.task
         rows = [
             [label, figure["list"], str(k), *(f"{value:.3f}" for value in figure["at"][str(k)].values())]
             for label, figure in figures.items()
@@ -130,61 +138,66 @@ class Ordered(Kind):
             ],
         )
 
-    def _by_facet(self, outcome: Outcome) -> Section:
+    def _by_facet(self, run: FinishedRun) -> Section:
         k = self.length
         rows = []
-        for entrant in outcome.ran:
+        for scored in run.contenders:
             cells = []
             for facet in self.facets:
-                own = facet == self.overall or not entrant.contender.fusion
-                scores = self._scores(entrant, outcome.task, facet, [k])
+                own = facet == self.overall or not scored.contender.fusion
+                scores = self._scores(scored, run.task, facet, [k])
                 cells.append(f"{_means(scores, k)['mean_ndcg']:.3f}" if own else "–")
-            rows.append([entrant.contender.label, *cells])
+            rows.append([scored.contender.label, *cells])
         return Section(title=f"nDCG@{k} against every list", head=["Row", *self.facets], rows=rows)
 
-    def _by_cluster(self, outcome: Outcome) -> Section:
-        k, task, ran = self.length, outcome.task, outcome.ran
+    def _by_cluster(self, run: FinishedRun) -> Section:
+        k, task = self.length, run.task
         ndcg = Measure.parse(f"ndcg(gain=exp)@{k}")
-        values = [self._scores(entrant, task, self.overall, [k])[ndcg] for entrant in ran]
+        values = [self._scores(scored, task, self.overall, [k])[ndcg] for scored in run.contenders]
         rows = []
         for cluster in task.categories:
             inside = [place for place, query in enumerate(task.queries) if query.category == cluster]
             rows.append([cluster, str(len(inside)), *(f"{column[inside].mean():.3f}" for column in values)])
         return Section(
             title=f"nDCG@{k} by {self.cluster}, against the overall lists",
-            head=[self.cluster.capitalize(), "items", *(entrant.contender.label for entrant in ran)],
+            head=[self.cluster.capitalize(), "items", *(scored.contender.label for scored in run.contenders)],
             rows=rows,
         )
 
-    def _report(self, outcome: Outcome, fused: Entrant | None, k: int) -> dict[str, Any]:
+    def _report(self, run: FinishedRun, fused: ScoredContender | None, k: int) -> dict[str, Any]:
         """One K: the spaces that are fused (all rows where nothing is), their fusion, and every query."""
         fusion = fused.contender.fusion if fused else None
-        spaces = [e for e in outcome.ran if not e.contender.fusion and (not fusion or e.contender.label in fusion.of)]
+        alone = [scored for scored in run.contenders if not scored.contender.fusion]
+        spaces = [scored for scored in alone if not fusion or scored.contender.label in fusion.of]
         names = _names(spaces)
         columns = {names[space.contender.label]: (space, self.facet(space)) for space in spaces}
         if fused is not None:
             columns["combined_weighted_rrf"] = (fused, self.overall)
-        scores = {name: self._scores(entrant, outcome.task, facet, [k]) for name, (entrant, facet) in columns.items()}
+        scores = {name: self._scores(scored, run.task, facet, [k]) for name, (scored, facet) in columns.items()}
         return {
             "K": k,
-            "weights": dict(zip((names[label] for label in fusion.of), fusion.weights, strict=True)) if fusion else {},
+            "weights": _weights(fusion, names) if fusion else {},
             "c": fusion.c if fusion else None,
-            **{name: _means(found, k) for name, found in scores.items()},
+            **{name: _means(values, k) for name, values in scores.items()},
             **({} if fused else {"combined_weighted_rrf": None}),
             "per_query": {
                 query.id: {
-                    name: _one(scores[name], place, k, entrant.rounds[0][query.id].ids)
-                    for name, (entrant, _) in columns.items()
+                    name: _one(scores[name], place, k, scored.rankings.get(query.id, NOTHING).ids)
+                    for name, (scored, _) in columns.items()
                 }
-                for place, query in enumerate(outcome.task.queries)
+                for place, query in enumerate(run.task.queries)
             },
         }
 
 
+def _weights(fusion: Fusion, names: Mapping[str, str]) -> dict[str, float]:
+    return {names.get(label, label): weight for label, weight in zip(fusion.of, fusion.weights, strict=True)}
+
+
 def read_lists(file: Path, id_key: str, facets: Mapping[str, str], length: int, known: set[str]) -> dict[str, Lists]:
-    """A JSON array of items with one ordered list a facet; every rule is checked, each break named with its place."""
+    """A JSON array of items with one ordered list per facet; every rule is checked, each break named with its place."""
     entries = read_json(file, list[dict[str, Any]])
-    found: dict[str, Lists] = {facet: {} for facet in facets}
+    lists: dict[str, Lists] = {facet: {} for facet in facets}
     for place, entry in enumerate(entries):
         where = f"$[{place}]"
         item = entry.get(id_key)
@@ -193,13 +206,13 @@ def read_lists(file: Path, id_key: str, facets: Mapping[str, str], length: int, 
         item = str(item)
         if item not in known:
             raise InputError(f"unknown item {item!r}", file=file, place=where, remedy="add it to the items")
-        if any(item in lists for lists in found.values()):
+        if any(item in of_facet for of_facet in lists.values()):
             raise InputError(f"{item!r} has two entries", file=file, place=where, remedy="keep one of them")
         for facet, key in facets.items():
-            found[facet][item] = _list(entry.get(key), item, length, known, file, f"{where}.{key}")
+            lists[facet][item] = _list(entry.get(key), item, length, known, file, f"{where}.{key}")
     if not entries:
         raise InputError("there is no entry", file=file, remedy="give at least one item its lists")
-    return found
+    return lists
 
 
 def _list(value: Any, item: str, length: int, known: set[str], file: Path, where: str) -> list[str]:
@@ -208,9 +221,7 @@ def _list(value: Any, item: str, length: int, known: set[str], file: Path, where
         raise InputError(f"the list of {item!r} {count}", file=file, place=where, remedy=f"give exactly {length}")
     similar = [str(other) for other in value]
     if item in similar:
-        raise InputError(
-            f"{item!r} stands in its own list", file=file, place=where, remedy="an item is not a candidate"
-        )
+        raise InputError(f"{item!r} is in its own list", file=file, place=where, remedy="an item is not a candidate")
     if len(set(similar)) < length:
         twice = next(other for other in similar if similar.count(other) > 1)
         raise InputError(f"{twice!r} appears twice in the list of {item!r}", file=file, place=where)
@@ -238,10 +249,10 @@ def _one(scores: Scores, place: int, k: int, ids: Sequence[str]) -> dict[str, An
     return {"hits": round(hits * k), "rr": rr, "ndcg": ndcg, "topK": list(ids[:k])}
 
 
-def _names(entrants: Sequence[Entrant]) -> dict[str, str]:
+def _names(spaces: Sequence[ScoredContender]) -> dict[str, str]:
     """Spaces by their names without the store, where these are unique."""
-    short = [entrant.contender.name for entrant in entrants]
+    short = [space.contender.name for space in spaces]
     return {
-        entrant.contender.label: name if short.count(name) == 1 else entrant.contender.label
-        for entrant, name in zip(entrants, short, strict=True)
+        space.contender.label: name if short.count(name) == 1 else space.contender.label
+        for space, name in zip(spaces, short, strict=True)
     }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,61 +14,25 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_json
 from bakeoff.core.ranking import Ranking, ordered
-from bakeoff.core.task import Query, Task
+from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores, evaluate, join, random_expectation
-from bakeoff.run.prepare import Entrant
-from bakeoff.run.runner import Outcome
 from bakeoff.tasks.formats.snapshot import columns_of, newest, read_snapshot
-from bakeoff.tasks.kinds.base import Extras, Kind
-from bakeoff.tasks.kinds.eligibility import Rule, matches, overlap, reasons
+from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, ScoredContender, TaskKind
+from bakeoff.tasks.kinds.eligibility import matches, overlap, reasons
 from bakeoff.tasks.kinds.profiles_report import NOT_THERE, artifact, report, sections
+from bakeoff.tasks.kinds.profiles_settings import LabelMode, ProfileSettings, StageWeights
 
-LabelMode = Literal["hybrid", "no_similarity"]
 SCORE_DIGITS = 9
 TOP_SHARE = 0.25  # of the items without a common keyword: what calibration would let through
 Labels = dict[str, dict[str, int]]
 
 
-class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How much similarity and common keywords count in the second stage."""
-
-    similarity: float = 0.7
-    keywords: float = 0.3
-
-
-class Rerank(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The third stage: rules that hold lift an item by their boost, within the first `depth` places."""
-
-    depth: int = 30
-    boosts: list[Rule] = []
-
-
-class LabelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which labels judge the matrix, which attributes must match for a 2, and from which similarity on a 1 is given."""
-
-    mode: LabelMode = "no_similarity"
-    match: tuple[str, ...] = ("major", "state", "education_level")
-    needs: Literal["all", "any"] = "all"
-    # by provider; `embeddings` stands for all that have none of their own
-    thresholds: dict[str, float] = msgspec.field(default_factory=lambda: {"tfidf": 0.12, "embeddings": 0.30})
-
-
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The settings of the task file that have a shape of their own."""
-
-    rules: list[Rule]
-    weights: Weights = Weights()
-    rerank: Rerank = Rerank()
-    labels: LabelSettings = LabelSettings()
-    k: int = 10
-
-
-class Profiles(Kind):
+class Profiles(TaskKind):
     """Queries are profiles, documents the items of the snapshot. Every stage is said in the task file."""
 
     name = "profiles"
-    whole = True
+    needs_full_ranking = True
     measures = ("ndcg@10",)
     paths = ("weights_file",)
 
@@ -94,7 +59,7 @@ class Profiles(Kind):
     ) -> None:
         super().__init__(name, base, targets)
         try:
-            self.settings = msgspec.convert({"rules": list(rules), **settings}, Settings)
+            self.settings = msgspec.convert({"rules": list(rules), **settings}, ProfileSettings)
         except msgspec.ValidationError as error:
             problem, _, place = str(error).partition(" - at ")
             raise InputError(problem, place=place.strip("`"), remedy="see docs/profiles.md") from None
@@ -106,34 +71,66 @@ class Profiles(Kind):
         self.calibrate = calibrate_thresholds
         best = base / best_weights if best_weights and use_best_weights else None
         self.weights_from = base / weights_file if weights_file else best
-        self.weights = read_json(self.weights_from, Weights) if self.weights_from else self.settings.weights
-        self.profiles: dict[str, dict[str, Any]] = {}
-        self.items: dict[str, dict[str, Any]] = {}
-        self.eligible: dict[str, list[str]] = {}
-        self.shut_out: Counter[str] = Counter()
-        self._overlap: dict[str, dict[str, float]] = {}
+        self.weights = read_json(self.weights_from, StageWeights) if self.weights_from else self.settings.weights
 
-    def task(self) -> Task:
-        """The snapshot's items, a query a profile, and the labels that need no vectors."""
+    @cached_property
+    def documents(self) -> list[Document]:
+        """The snapshot's items."""
         documents = read_snapshot(self.snapshot, **self.keys)
-        self.items = {document.id: dict(document.metadata) for document in documents}
-        self._check_rules(columns_of(documents))
+        columns = columns_of(documents)
+        for rule in [*self.settings.rules, *self.settings.rerank.boosts]:
+            if rule.item not in columns:
+                raise InputError(f"no column {rule.item!r} for a rule", file=self.snapshot, place="rules")
+        return documents
+
+    @cached_property
+    def items(self) -> dict[str, dict[str, Any]]:
+        """What rules see of an item, by id."""
+        return {document.id: dict(document.metadata) for document in self.documents}
+
+    @cached_property
+    def profiles(self) -> dict[str, dict[str, Any]]:
+        """By id, as their file says."""
+        profiles: dict[str, dict[str, Any]] = {}
         for place, profile in enumerate(read_json(self.profiles_file, list[dict[str, Any]])):
             name = str(profile.get(self.profile_key) or "")
-            if not name or name in self.profiles:
+            if not name or name in profiles:
                 problem = f"{name!r} appears twice" if name else f"a profile without {self.profile_key!r}"
                 raise InputError(problem, file=self.profiles_file, place=f"$[{place}]")
-            self.profiles[name] = profile
-        for name, profile in self.profiles.items():
-            against = {item: reasons(self.settings.rules, profile, about) for item, about in self.items.items()}
-            self.eligible[name] = [item for item, codes in against.items() if not codes]
-            self.shut_out.update(code for codes in against.values() for code in codes)
-            mine = profile.get(self.keywords) or []
-            self._overlap[name] = {i: overlap(mine, a.get(self.keywords) or []) for i, a in self.items.items()}
+            profiles[name] = profile
+        return profiles
+
+    @cached_property
+    def shut_out(self) -> dict[str, dict[str, list[str]]]:
+        """By profile and item: the reason codes; none where the profile is eligible."""
+        rules = self.settings.rules
+        return {
+            name: {item: reasons(rules, profile, about) for item, about in self.items.items()}
+            for name, profile in self.profiles.items()
+        }
+
+    @cached_property
+    def eligible(self) -> dict[str, list[str]]:
+        """By profile: the items that no rule shuts it out of."""
+        return {name: [item for item, codes in items.items() if not codes] for name, items in self.shut_out.items()}
+
+    @cached_property
+    def common_keywords(self) -> dict[str, dict[str, float]]:
+        """By profile and item: the share of the profile's keywords that the item has."""
+        return {
+            name: {
+                item: overlap(profile.get(self.keywords) or [], about.get(self.keywords) or [])
+                for item, about in self.items.items()
+            }
+            for name, profile in self.profiles.items()
+        }
+
+    def task(self) -> Task:
+        """The snapshot's items, one query per profile, and the labels that need no vectors."""
         return Task(
             name=self.task_name,
             kind=self.name,
-            documents=documents,
+            documents=self.documents,
             queries=[Query(id=name, text=self._text(profile)) for name, profile in self.profiles.items()],
             judgments=self.labels("no_similarity"),
             targets=self.targets,
@@ -146,18 +143,13 @@ class Profiles(Kind):
         except (KeyError, IndexError, ValueError) as error:
             raise InputError(f"a profile has no {error}", place="profile_text", file=self.profiles_file) from None
 
-    def _check_rules(self, columns: set[str]) -> None:
-        for rule in [*self.settings.rules, *self.settings.rerank.boosts]:
-            if rule.item not in columns:
-                raise InputError(f"no column {rule.item!r} for a rule", file=self.snapshot, place="rules")
-
     def refine(self, query: Query, ranking: Ranking) -> Ranking:
         """Stage 1: only the eligible. Stage 2: similarity and keywords, weighted. Stage 3: boosts, and the first k."""
-        found = dict(zip(ranking.ids, ranking.scores, strict=True))
-        top = max(1.0, max(found.values(), default=1.0))  # words are scored beyond 1, cosines are not
-        weights, common = self.weights, self._overlap[query.id]
+        similarity = dict(zip(ranking.ids, ranking.scores, strict=True))
+        top = max(1.0, max(similarity.values(), default=1.0))  # words are scored beyond 1, cosines are not
+        weights, common = self.weights, self.common_keywords[query.id]
         scored = ordered(
-            (item, weights.similarity * found.get(item, 0.0) / top + weights.keywords * common[item])
+            (item, weights.similarity * similarity.get(item, 0.0) / top + weights.keywords * common[item])
             for item in self.eligible[query.id]
         )
         rerank, profile = self.settings.rerank, self.profiles[query.id]
@@ -168,37 +160,35 @@ class Profiles(Kind):
             lifted.append((item, round(score + boost, SCORE_DIGITS)))
         return ordered(lifted, self.settings.k)
 
-    def labels(self, mode: LabelMode, entrant: Entrant | None = None) -> Labels:
+    def labels(self, mode: LabelMode, answers: Answers | ScoredContender | None = None) -> Labels:
         """The proxies. `hybrid` also asks the contender's own similarity, so each contender has labels of its own."""
-        return {name: self._labels_of(name, mode, entrant) for name in self.profiles}
+        return {name: self._labels_of(name, mode, answers) for name in self.profiles}
 
-    def _labels_of(self, name: str, mode: LabelMode, entrant: Entrant | None) -> dict[str, int]:
+    def _labels_of(self, name: str, mode: LabelMode, answers: Answers | ScoredContender | None) -> dict[str, int]:
         asked = [rule for rule in self.settings.rules if rule.profile in self.settings.labels.match]
         enough = all if self.settings.labels.needs == "all" else any
-        similar = self._similar(name, entrant) if mode == "hybrid" and entrant is not None else set()
-        found = {}
+        similar = self._similar(name, answers) if mode == "hybrid" and answers is not None else set()
+        labels = {}
         for item in self.eligible[name]:
-            common = self._overlap[name][item] > 0
+            common = self.common_keywords[name][item] > 0
             fits = matches(asked, self.profiles[name], self.items[item])
-            found[item] = 2 if common and fits and enough(fits) else 1 if common or item in similar else 0
-        return found
+            labels[item] = 2 if common and fits and enough(fits) else 1 if common or item in similar else 0
+        return labels
 
-    def _similar(self, name: str, entrant: Entrant) -> set[str]:
+    def _similar(self, name: str, answers: Answers | ScoredContender) -> set[str]:
         """Items at or above the threshold; only cosines can be held against one."""
-        if entrant.contender.kind != "dense":
+        if answers.contender.kind != "dense":
             return set()
         thresholds = self.settings.labels.thresholds
-        bar = thresholds.get(entrant.contender.provider, thresholds.get("embeddings", 0.30))
-        found = entrant.found[name]
-        return {item for item, score in zip(found.ids, found.scores, strict=True) if score >= bar}
+        bar = thresholds.get(answers.contender.provider, thresholds.get("embeddings", 0.30))
+        retrieved = answers.retrieved[name]
+        return {item for item, score in zip(retrieved.ids, retrieved.scores, strict=True) if score >= bar}
 
-    def score(
-        self, entrant: Entrant, answered: Mapping[str, Ranking], task: Task, measures: Sequence[Measure]
-    ) -> Scores:
+    def score(self, task: Task, answers: Answers, measures: Sequence[Measure]) -> Scores:
         """By the labels of the task file's mode."""
         mode = self.settings.labels.mode
-        labels = task.judgments if mode == "no_similarity" else self.labels(mode, entrant)
-        return evaluate(join(answered, labels, list(self.profiles)), measures, task.rel)
+        labels = task.judgments if mode == "no_similarity" else self.labels(mode, answers)
+        return evaluate(join(answers.rankings, labels, list(self.profiles)), measures, task.rel)
 
     def baselines(self, task: Task, measures: Sequence[Measure]) -> dict[str, Scores]:
         """Random among the eligible of each profile, not among all: rules alone are worth nothing to a ranker."""
@@ -208,36 +198,37 @@ class Profiles(Kind):
         ]
         return {"random": {measure: np.concatenate([part[measure] for part in parts]) for measure in measures}}
 
-    def extras(self, outcome: Outcome) -> Extras:
+    def extras(self, run: FinishedRun) -> Extras:
         """What the profiles got, under both label modes, for people and for machines."""
+        codes = Counter(code for items in self.shut_out.values() for codes in items.values() for code in codes)
         figures: dict[str, Any] = {
             "snapshot": self.snapshot.name,
             "weights": msgspec.to_builtins(self.weights),
             "weights_from": self.weights_from.name if self.weights_from else "the task file",
             "label_mode": self.settings.labels.mode,
             "items": len(self.items),
-            "shut_out": dict(self.shut_out.most_common()),
+            "shut_out": dict(codes.most_common()),
             "eligible": {name: len(items) for name, items in self.eligible.items()},
-            "contenders": {entrant.contender.label: self._figures(entrant) for entrant in outcome.ran},
+            "contenders": {scored.contender.label: self._figures(scored) for scored in run.contenders},
         }
         tables = sections(figures, self.settings.k)
-        stamp = f"{outcome.started:%Y%m%d-%H%M%S}"
-        extras = Extras(figures=figures, sections=tables)
-        extras.files[f"profiles_report_{stamp}.md"] = report(outcome.task.name, stamp, tables)
-        extras.files[f"profiles_artifact_{stamp}.json"] = artifact(outcome.task.name, stamp, figures)
-        if self.settings.labels.mode == "hybrid":
-            extras.warnings.append("hybrid labels: each row is judged by its own similarities; don't compare rows")
-        return extras
+        stamp = f"{run.started:%Y%m%d-%H%M%S}"
+        files: dict[str, str | bytes] = {
+            f"profiles_report_{stamp}.md": report(run.task.name, stamp, tables),
+            f"profiles_artifact_{stamp}.json": artifact(run.task.name, stamp, figures),
+        }
+        hybrid = ["hybrid labels: each row is judged by its own similarities; don't compare rows"]
+        return Extras(figures, tables, files, hybrid if self.settings.labels.mode == "hybrid" else [])
 
-    def _figures(self, entrant: Entrant) -> dict[str, Any]:
-        answered, rules = entrant.rounds[0], self.settings.rules
+    def _figures(self, scored: ScoredContender) -> dict[str, Any]:
+        answered, rules = scored.rankings, self.settings.rules
         pairs = [(name, item) for name in self.profiles for item in answered.get(name, Ranking((), ())).ids]
         wrong = {
             pair: codes for pair in pairs if (codes := reasons(rules, self.profiles[pair[0]], self.items[pair[1]]))
         }
         amounts = [float(paid) for _, item in pairs if (paid := self.items[item].get(self.amount)) is not None]
         modes: dict[str, dict[str, float | None]] = {
-            mode: self._ndcg(answered, self.labels(mode, entrant)) for mode in ("no_similarity", "hybrid")
+            mode: self._ndcg(answered, self.labels(mode, scored)) for mode in ("no_similarity", "hybrid")
         }
         unique = len({item for _, item in pairs})
         return {
@@ -246,9 +237,9 @@ class Profiles(Kind):
             "coverage": unique,
             "coverage_share": unique / len(self.items),
             "amounts": _distribution(amounts),
-            "stable": entrant.stable,
+            "stable": scored.stable,
             "ndcg": {mode: _mean(values) for mode, values in modes.items()},
-            "calibrated_threshold": self._calibrated(entrant) if self.calibrate else None,
+            "calibrated_threshold": self._calibrated(scored) if self.calibrate else None,
             "profiles": {
                 name: {
                     "items": list(answered[name].ids) if name in answered else [],
@@ -264,14 +255,15 @@ class Profiles(Kind):
         values = evaluate(join(answered, labels, names), [measure])[measure]
         return {name: float(v) if any(labels[name].values()) else None for name, v in zip(names, values, strict=True)}
 
-    def _calibrated(self, entrant: Entrant) -> float | None:
+    def _calibrated(self, scored: ScoredContender) -> float | None:
         """The median over profiles of the cut that leaves the top quarter of the items without a common keyword."""
-        if entrant.contender.kind != "dense":
+        if scored.contender.kind != "dense":
             return None
         cuts = []
         for name, items in self.eligible.items():
-            found = dict(zip(entrant.found[name].ids, entrant.found[name].scores, strict=True))
-            apart = [found[item] for item in items if self._overlap[name][item] == 0 and item in found]
+            retrieved = scored.retrieved[name]
+            similarity = dict(zip(retrieved.ids, retrieved.scores, strict=True))
+            apart = [similarity[i] for i in items if self.common_keywords[name][i] == 0 and i in similarity]
             if apart:
                 cuts.append(float(np.quantile(apart, 1 - TOP_SHARE)))
         return float(np.median(cuts)) if cuts else None

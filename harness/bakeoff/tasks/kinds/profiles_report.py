@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from bakeoff.core.markdown import section_lines
-from bakeoff.results.schema import Section
+from bakeoff.tasks.kinds.base import Section
 
 NOT_THERE = "N/A"
 
@@ -20,15 +20,15 @@ def sections(figures: Mapping[str, Any], k: int) -> list[Section]:
 
 def _contenders(figures: Mapping[str, Any], k: int) -> Section:
     rows = []
-    for label, found in figures["contenders"].items():
-        amounts = found["amounts"]
+    for label, figure in figures["contenders"].items():
+        amounts = figure["amounts"]
         rows.append(
             [
                 label,
-                _number(found["eligibility_precision"]),
-                f"{found['coverage']} ({found['coverage_share']:.0%})",
+                _number(figure["eligibility_precision"]),
+                f"{figure['coverage']} ({figure['coverage_share']:.0%})",
                 *([f"{amounts[what]:,.0f}" for what in ("mean", "median", "max")] if amounts else ["–"] * 3),
-                {True: "yes", False: "NO", None: "one round only"}[found["stable"]],
+                {True: "yes", False: "NO", None: "one round only"}[figure["stable"]],
             ]
         )
     return Section(
@@ -40,8 +40,8 @@ def _contenders(figures: Mapping[str, Any], k: int) -> Section:
             f"similarity {figures['weights']['similarity']:g}, keywords {figures['weights']['keywords']:g}.",
             *(
                 f"{label}: {one['profile']} got {one['item']}, though {', '.join(one['reasons'])}"
-                for label, found in figures["contenders"].items()
-                for one in found["violations"]
+                for label, figure in figures["contenders"].items()
+                for one in figure["violations"]
             ),
         ],
     )
@@ -49,12 +49,12 @@ def _contenders(figures: Mapping[str, Any], k: int) -> Section:
 
 def _modes(figures: Mapping[str, Any], k: int) -> Section:
     rows, moved = [], []
-    for label, found in figures["contenders"].items():
-        plain, hybrid = found["ndcg"]["no_similarity"], found["ndcg"]["hybrid"]
+    for label, figure in figures["contenders"].items():
+        plain, hybrid = figure["ndcg"]["no_similarity"], figure["ndcg"]["hybrid"]
         change = "–" if plain is None or hybrid is None else f"{hybrid - plain:+.3f}"
         if plain is not None and hybrid is not None:
             moved.append(abs(hybrid - plain))
-        calibrated = found["calibrated_threshold"]
+        calibrated = figure["calibrated_threshold"]
         rows.append(
             [label, _number(plain), _number(hybrid), change, "–" if calibrated is None else f"{calibrated:.3f}"]
         )

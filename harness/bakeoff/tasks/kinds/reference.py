@@ -1,9 +1,11 @@
-"""The nearest neighbours of a reference model stand as truth: how well do candidates reproduce them?"""
+"""The nearest neighbours of a reference model are the truth: how well do candidates reproduce them?"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,14 +21,11 @@ from bakeoff.core.task import Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.lineup.contender import Contender, resolve_paths
-from bakeoff.results.schema import Section
-from bakeoff.run.prepare import Embeddings, Entrant
-from bakeoff.run.runner import Outcome
 from bakeoff.search.exact import nearest
 from bakeoff.search.hits import SIMILARITY_DIGITS, Hits
-from bakeoff.search.searchers import Index
+from bakeoff.search.index import Index
 from bakeoff.tasks.formats.items import read_documents
-from bakeoff.tasks.kinds.base import Extras, Kind
+from bakeoff.tasks.kinds.base import CorpusVectors, Extras, FinishedRun, ScoredContender, Section, TaskKind
 from bakeoff.tasks.kinds.curves import Curve, curves_png
 
 Gain = Literal["binary", "rank"]
@@ -41,7 +40,7 @@ COLUMNS = {
 
 
 class ReferenceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The model that stands for the truth: a contender without a store, since its search is exact."""
+    """The model whose neighbours are the truth: a contender without a store, since its search is exact."""
 
     provider: str
     model: str = ""
@@ -49,7 +48,7 @@ class ReferenceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: dict[str, Any] = {}
 
 
-class Reference(Kind):
+class Reference(TaskKind):
     """Queries are sampled items of the corpus; at each k the truth is the reference's own top k, self excluded."""
 
     name = "reference"
@@ -87,8 +86,6 @@ class Reference(Kind):
             options=resolve_paths(entry.provider, entry.options, base),
         )
         self.corpus, self.category, self.gain = corpus, category, gain
-        self._top: dict[str, tuple[str, ...]] = {}
-        self._embeddings: Embeddings | None = None
 
     @property
     def models(self) -> tuple[Contender, ...]:
@@ -124,72 +121,77 @@ class Reference(Kind):
             targets=self.targets,
         )
 
-    def judged(self, task: Task, embeddings: Embeddings) -> Task:
-        """The reference's exact top k. Without the reference there is no truth, so nothing can run."""
-        self._embeddings = embeddings
+    def judged(self, task: Task, vectors: CorpusVectors) -> Task:
+        """The reference's exact top k, best first. Without the reference there is no truth, so nothing can run."""
         try:
-            embedder, vectors = embeddings.of(self.reference)
+            embedder, corpus = vectors.of(self.reference)
         except Unavailable as error:
             raise BakeoffError(f"the reference {self.reference.label} can't run: {error}") from None
-        index = embeddings.index(self.reference)
+        index = vectors.index(self.reference)
         rows = {chunk.id: row for row, chunk in enumerate(index.chunks)}
         cut = [query.item for query in task.queries if query.item not in rows]
         whole = embedder.embed([index.texts[item] for item in cut], Role.DOCUMENT) if cut else ()
         others = dict(zip(cut, whole, strict=True))
-        asked = np.stack([vectors[rows[q.item]] if q.item in rows else others[q.item] for q in task.queries])
-        self._top = _neighbours(task.queries, asked, vectors, Index(index.chunks, self.cuts[-1]))
-        return msgspec.structs.replace(task, judgments=self.truth(self.cuts[-1]))
+        asked = np.stack([corpus[rows[q.item]] if q.item in rows else others[q.item] for q in task.queries])
+        top = _neighbours(task.queries, asked, corpus, Index(index.chunks, self.cuts[-1]))
+        return msgspec.structs.replace(task, judgments=self.graded(top, self.cuts[-1]))
 
-    def truth(self, k: int) -> dict[str, dict[str, int]]:
-        """The judgments at one k: the reference's top k, all alike or graded by their place."""
+    def graded(self, neighbours: Mapping[str, Iterable[str]], k: int) -> dict[str, dict[str, int]]:
+        """The judgments at one k: the reference's first k neighbours, all alike or graded by their place."""
         return {
-            query: {item: 1 if self.gain == "binary" else k - place for place, item in enumerate(top[:k])}
-            for query, top in self._top.items()
+            query: {item: 1 if self.gain == "binary" else k - place for place, item in enumerate(islice(nearest, k))}
+            for query, nearest in neighbours.items()
         }
 
-    def extras(self, outcome: Outcome) -> Extras:
-        """Every measure at every k, the similarities, a CSV for each contender and the chart of all."""
-        extras, ids = Extras(), [query.id for query in outcome.task.queries]
+    def extras(self, run: FinishedRun) -> Extras:
+        """Every measure at every k, the similarities, and a CSV for each contender."""
         rows: list[list[str]] = []
-        curves: list[Curve] = []
-        for entrant in outcome.ran:
-            label = entrant.contender.label
-            found = {k: self._at(k, entrant, ids) for k in self.cuts}
-            stats = {k: {name: (_mean(v), _std(v)) for name, v in values.items()} for k, values in found.items()}
+        files: dict[str, str | bytes] = {}
+        figures: dict[str, Any] = {}
+        for scored in run.contenders:
+            label = scored.contender.label
+            by_k = {k: self._at(k, scored, run.task) for k in self.cuts}
+            stats = {k: {name: (_mean(v), _std(v)) for name, v in values.items()} for k, values in by_k.items()}
             rows += [[label, str(k), *(f"{m:.3f}±{s:.3f}" for m, s in stats[k].values())] for k in self.cuts]
-            extras.files[f"{label}_results.csv"] = _csv(stats, len(ids))
-            extras.figures[label] = {
+            files[f"{label}_results.csv"] = _csv(stats, len(run.task.queries))
+            figures[label] = {
                 "at": {str(k): {n: {"mean": m, "std": s} for n, (m, s) in stats[k].items()} for k in self.cuts},
-                "similarity": self._similarity(entrant, outcome.lineup.seed),
+                "similarity": self._similarity(scored.contender, run.vectors, run.seed),
             }
-            curves += [
-                Curve(label, COLUMNS[name], k, mean, std) for k in self.cuts for name, (mean, std) in stats[k].items()
-            ]
-        if curves:
-            try:
-                extras.files["metrics_vs_k.png"] = curves_png(curves)
-            except Unavailable as error:
-                extras.warnings.append(f"metrics_vs_k.png is not drawn: {error}")
-        extras.sections = [self._table(rows, len(ids)), self._similarities(extras.figures)]
-        return extras
+        sections = [self._table(rows, len(run.task.queries)), self._similarities(figures)]
+        return Extras(figures, sections, files)
 
-    def _at(self, k: int, entrant: Entrant, ids: Sequence[str]) -> dict[str, Values]:
-        """All measures at one k, by the engine's own metrics: with k true neighbours, recall@k is overlap / k."""
+    @classmethod
+    def pictures(cls, figures: Mapping[str, Any]) -> dict[str, Callable[[], bytes]]:
+        """Every measure against k, a line for each contender."""
+        curves = [
+            Curve(label, COLUMNS[name], int(k), value["mean"], value["std"])
+            for label, figure in figures.items()
+            for k, values in figure.get("at", {}).items()
+            for name, value in values.items()
+        ]
+        return {"metrics_vs_k.png": partial(curves_png, curves)} if curves else {}
+
+    def _at(self, k: int, scored: ScoredContender, task: Task) -> dict[str, Values]:
+        """All measures at one k, by the engine's own metrics: with k true neighbours, recall@k is overlap / k.
+
+        The task's judgments are in the reference's order, so the top of a smaller k is their beginning.
+        """
         measures = {name: Measure.parse(f"{name}@{k}") for name in COLUMNS}
-        scores = evaluate(join(entrant.rounds[0], self.truth(k), ids, k), list(measures.values()))
+        ids = [query.id for query in task.queries]
+        scores = evaluate(join(scored.rankings, self.graded(task.judgments, k), ids, k), list(measures.values()))
         return {name: scores[measure] for name, measure in measures.items()}
 
-    def _similarity(self, entrant: Entrant, seed: int) -> dict[str, float | None] | None:
+    def _similarity(self, contender: Contender, embeddings: CorpusVectors, seed: int) -> dict[str, float | None] | None:
         """Spearman's ρ and the mean absolute error of cosines over the same sampled pairs of pieces."""
-        contender, embeddings = entrant.contender, self._embeddings
-        if not contender.provider or embeddings is None:
+        if not contender.provider:
             return None
         mine, theirs = embeddings.index(contender).chunks, embeddings.index(self.reference).chunks
         if [chunk.id for chunk in mine] != [chunk.id for chunk in theirs]:
             return None
         first, second = sampled_pairs(len(mine), self.pairs, seed)
-        a = pair_similarities(embeddings.of(contender)[1], first, second)
-        b = pair_similarities(embeddings.of(self.reference)[1], first, second)
+        a = pair_similarities(embeddings.of(contender).vectors, first, second)
+        b = pair_similarities(embeddings.of(self.reference).vectors, first, second)
         return {"spearman": spearman(a, b), "mae": float(np.abs(a - b).mean()), "pairs": len(a)}
 
     def _table(self, rows: list[list[str]], queries: int) -> Section:
@@ -210,12 +212,12 @@ class Reference(Kind):
     def _similarities(self, figures: Mapping[str, Any]) -> Section:
         rows = []
         for label, figure in figures.items():
-            found = figure["similarity"]
-            if found is None:
+            similarity = figure["similarity"]
+            if similarity is None:
                 rows.append([label, "–", "–", "–"])
                 continue
-            rho = "–" if found["spearman"] is None else f"{found['spearman']:.3f}"
-            rows.append([label, rho, f"{found['mae']:.3f}", f"{found['pairs']:,}"])
+            rho = "–" if similarity["spearman"] is None else f"{similarity['spearman']:.3f}"
+            rows.append([label, rho, f"{similarity['mae']:.3f}", f"{similarity['pairs']:,}"])
         return Section(
             title=f"Similarities against {self.reference.label}'s",
             head=["Contender", "Spearman ρ", "MAE", "pairs"],
@@ -226,17 +228,17 @@ class Reference(Kind):
 
 def _neighbours(queries: Sequence[Query], asked: Vectors, vectors: Vectors, index: Index) -> dict[str, tuple[str, ...]]:
     """Ranked by the one rule, ties and pieces included; a block of queries at a time."""
-    reach = index.reach_past("any")
-    places, scores = nearest(asked, vectors, reach)
+    size = index.fetch_size(excluding="any")
+    places, scores = nearest(asked, vectors, size)
 
     def hits(row: int, k: int) -> Hits:
-        if k <= reach:
+        if k <= size:
             return Hits([index.chunks[place].id for place in places[row]], scores[row].tolist())
         wider, similarity = nearest(asked[row : row + 1], vectors, k)
         return Hits([index.chunks[place].id for place in wider[0]], similarity[0].tolist())
 
     return {
-        query.id: index.ranking(hits(row, reach), lambda k, row=row: hits(row, k), query.item).ids  # type: ignore[misc]
+        query.id: index.ranking(hits(row, size), lambda k, row=row: hits(row, k), query.item).ids  # type: ignore[misc]
         for row, query in enumerate(queries)
     }
 
@@ -253,11 +255,11 @@ def sampled_pairs(n: int, pairs: int, seed: int) -> tuple[NDArray[np.int64], NDA
 
 def pair_similarities(vectors: Vectors, first: NDArray[np.int64], second: NDArray[np.int64]) -> Values:
     """The inner products of these rows, a block of pairs at a time: never a matrix of all against all."""
-    found = np.empty(len(first))
+    similarities = np.empty(len(first))
     for start in range(0, len(first), PAIR_BLOCK):
         rows = slice(start, start + PAIR_BLOCK)
-        found[rows] = np.einsum("ij,ij->i", vectors[first[rows]], vectors[second[rows]])
-    return np.round(found, SIMILARITY_DIGITS)
+        similarities[rows] = np.einsum("ij,ij->i", vectors[first[rows]], vectors[second[rows]])
+    return np.round(similarities, SIMILARITY_DIGITS)
 
 
 def spearman(a: Values, b: Values) -> float | None:

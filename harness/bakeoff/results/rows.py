@@ -1,0 +1,192 @@
+"""Scored contenders → rows of the matrix: each row is made once, with every figure that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import ModelCard, Role
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from bakeoff.core.clock import Timing, doubts, percentiles
+from bakeoff.core.machine import Machine
+from bakeoff.core.task import Task
+from bakeoff.embedding.preflight import vector_warnings
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import Scores
+from bakeoff.lineup.contender import Contender
+from bakeoff.results.schema import Cost, Latency, Row, Value
+from bakeoff.run.stages import Embedding, NotRun, Scored, Search
+from bakeoff.statistics.intervals import bca_intervals
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What all rows of one result share; `ties` says by measure and label who can't be told from the best."""
+
+    task: Task
+    machine: Machine
+    ties: Mapping[str, Mapping[str, bool]]
+    seed: int
+
+    def of(self, contenders: Sequence[Scored | NotRun]) -> list[Row]:
+        """In the order of the line-up. A fusion is made from its parts' rows, so it comes after them."""
+        rows: dict[str, Row] = {}
+        for row in sorted(contenders, key=lambda row: row.contender.fusion is not None):
+            fusion = row.contender.fusion
+            parts = [rows[label] for label in fusion.of] if fusion else []
+            rows[row.contender.label] = self._row(row, parts)
+        return [rows[row.contender.label] for row in contenders]
+
+    def baseline(self, name: str, scores: Scores, shown: Sequence[Measure]) -> Row:
+        """A row that no provider made."""
+        means = {str(measure): Value(float(values.mean())) for measure, values in scores.items()}
+        return Row(
+            label=name,
+            kind="baseline",
+            model=name,
+            local=True,
+            measures=means,
+            categories=_by_category({measure: scores[measure] for measure in shown}, self.task),
+            targets=_targets(means, self.task),
+        )
+
+    def _row(self, row: Scored | NotRun, parts: Sequence[Row]) -> Row:
+        contender = row.contender
+        adapter = PROVIDERS.get(contender.provider) if contender.provider else None
+        local = all(part.local for part in parts) and (adapter is None or adapter.local)
+        named = _named(contender, local=local)
+        if isinstance(row, NotRun):
+            return replace(named, not_run=row.reason)
+        measures = _with_intervals(row.scores, self.seed)
+        build = row.search.build if row.search else None
+        dimensions = build.dimensions if build else None
+        return replace(
+            named,
+            measures=measures,
+            categories=_by_category(row.scores, self.task),
+            ties={measure: tied[contender.label] for measure, tied in self.ties.items()},
+            targets=_targets(measures, self.task),
+            latency=self._latency(row.search.timing, local=local) if row.search else None,
+            cost=self._cost(row.search, parts) if row.search else None,
+            dimensions=dimensions,
+            index_bytes=build.index_bytes if build else None,
+            loss=row.search.loss if row.search else None,
+            vector_bytes=contender.variant.bytes_each(dimensions) if dimensions else None,
+            build_seconds=build.seconds if build else None,
+            stable=row.stable,
+            warnings=_warnings(row),
+        )
+
+    def _latency(self, timing: Timing, *, local: bool) -> Latency:
+        nothing_to_embed = all(query.item for query in self.task.queries)
+        return Latency(
+            embed=percentiles(timing.embed_ns),
+            search=percentiles(timing.search_ns),
+            total=percentiles(timing.total_ns),
+            cold_embed_ms=timing.cold_embed_ns / 1e6 if timing.cold_embed_ns is not None else None,
+            cold_search_ms=timing.cold_search_ns / 1e6 if timing.cold_search_ns is not None else None,
+            doubts=doubts(timing, self.machine, local=local or nothing_to_embed),
+        )
+
+    def _cost(self, search: Search, parts: Sequence[Row]) -> Cost:
+        """Nothing for what runs here; a fusion costs what its parts cost."""
+        costs = [part.cost for part in parts if part.cost is not None]
+        if costs:
+            return Cost(
+                usd=_sum([cost.usd for cost in costs]),
+                usd_per_million_documents=_sum([cost.usd_per_million_documents for cost in costs]),
+                tokens=sum(cost.tokens for cost in costs),
+                tokens_estimated=any(cost.tokens_estimated for cost in costs),
+            )
+        if search.embedding is None:
+            return Cost(usd=0.0, usd_per_million_documents=0.0)
+        return _embedding_cost(search.embedding, len(self.task.documents))
+
+
+def _named(contender: Contender, *, local: bool) -> Row:
+    """What a row is called, whether it ran or not."""
+    default = PROVIDERS.get(contender.provider).default_model if contender.provider else contender.ranker
+    return Row(
+        label=contender.label,
+        kind=contender.kind,
+        provider=contender.provider or contender.ranker,
+        model=contender.model or default or contender.name,
+        store=contender.store,
+        local=local,
+    )
+
+
+def _with_intervals(scores: Scores, seed: int) -> dict[str, Value]:
+    low, high = bca_intervals(np.stack(list(scores.values()), axis=1), seed=seed)
+    return {
+        str(measure): Value(float(values.mean()), _finite(low[at]), _finite(high[at]))
+        for at, (measure, values) in enumerate(scores.items())
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _by_category(scores: Scores, task: Task) -> dict[str, dict[str, float]]:
+    masks: dict[str, NDArray[np.bool_]] = {
+        category: np.array([query.category == category for query in task.queries]) for category in task.categories
+    }
+    return {
+        category: {str(measure): float(values[mask].mean()) for measure, values in scores.items()}
+        for category, mask in masks.items()
+    }
+
+
+def _targets(measures: Mapping[str, Value], task: Task) -> dict[str, bool]:
+    """A target is something to exceed."""
+    return {name: measures[name].mean > target for name, target in task.targets.items() if name in measures}
+
+
+def _embedding_cost(embedding: Embedding, documents: int) -> Cost:
+    """The tokens that these vectors took, now or when they were bought."""
+    card, usages = embedding.card, list(embedding.usage.values())
+    tokens = sum(usage.tokens for usage in usages)
+    of_documents = embedding.usage[Role.DOCUMENT].tokens
+    return Cost(
+        usd=_dollars(tokens, card, local=embedding.local),
+        usd_per_million_documents=_dollars(of_documents / documents * 1e6, card, local=embedding.local),
+        tokens=round(tokens, 1),
+        tokens_estimated=any(usage.estimated for usage in usages),
+        requests=sum(usage.requests for usage in usages),
+        retries=sum(usage.retries for usage in usages),
+        cached=sum(usage.cached for usage in usages),
+        truncated=sum(usage.truncated for usage in usages),
+        price=f"${card.price.usd_per_million_tokens:g} a million tokens, seen {card.price.seen}" if card.price else "",
+    )
+
+
+def _dollars(tokens: float, card: ModelCard, *, local: bool) -> float | None:
+    if card.price is not None:
+        return tokens * card.price.usd_per_million_tokens / 1e6
+    return 0.0 if local else None
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _warnings(row: Scored) -> list[str]:
+    warnings: list[str] = []
+    embedding = row.search.embedding if row.search else None
+    if embedding is not None:
+        warnings += embedding.warnings
+        if embedding.lengths is not None:
+            warnings += vector_warnings(*embedding.lengths)
+        truncated = sum(usage.truncated for usage in embedding.usage.values())
+        if truncated:
+            warnings.append(f"{truncated} texts were longer than the model's context and were cut")
+    empty = sum(not ranking.ids for ranking in row.rankings.values())
+    if empty:
+        warnings.append(f"{empty} {'query' if empty == 1 else 'queries'} got no answer at all")
+    return warnings

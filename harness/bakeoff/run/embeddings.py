@@ -1,0 +1,97 @@
+"""The corpus in vectors and in pieces, made once for each embedding of a run."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import Role
+from bakeoff_providers.errors import InputError, Unavailable
+
+from bakeoff.core.task import Task
+from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.chunking import chunks
+from bakeoff.embedding.budget import Budget
+from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.preflight import provider_warnings
+from bakeoff.lineup.contender import Contender
+from bakeoff.run.failures import adapter_work, reason_of
+from bakeoff.run.settings import Settings
+from bakeoff.search.index import Index
+from bakeoff.tasks.kinds.base import EmbeddedCorpus
+
+
+class Embeddings:
+    """The corpus in vectors and in pieces, made once for each embedding and each field that is asked for."""
+
+    def __init__(self, task: Task, depth: int, settings: Settings, folder: Path) -> None:
+        self.task, self.depth, self.settings, self.folder = task, depth, settings, folder
+        self._budget = Budget(settings.max_cost) if settings.max_cost is not None else None
+        self._indexes: dict[str, Index] = {}
+        self._embedders: dict[tuple[str, ...], Embedder] = {}
+        self._corpora: dict[tuple[str, ...], EmbeddedCorpus | Exception] = {}
+
+    def index(self, contender: Contender) -> Index:
+        """The pieces that this contender searches. Vectors that are known by id need no text of the field."""
+        known = contender.provider and PROVIDERS.get(contender.provider).by_id
+        name = "" if known else contender.field
+        if name not in self._indexes:
+            pieces = [chunk for document in self.task.documents for chunk in chunks(document, name)]
+            items = {query.item for query in self.task.queries if query.item}
+            texts = {document.id: document.whole(name) for document in self.task.documents if document.id in items}
+            self._indexes[name] = Index(pieces, self.depth, texts, self.task.metadata)
+        return self._indexes[name]
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces the corpus makes; fields may be cut into different numbers, and the most counts."""
+        return max((len(index.chunks) for index in self._indexes.values()), default=0)
+
+    def embedder(self, contender: Contender) -> Embedder:
+        """Its provider behind the cache, not yet asked for anything."""
+        key, settings = contender.embedding(), self.settings
+        if key not in self._embedders:
+            provider = contender.create(self.folder)
+            cache = VectorCache(settings.cache) if settings.cache and not provider.by_id else None
+            self._embedders[key] = Embedder(
+                provider, cache, settings.policy, self._budget, offline=settings.offline, progress=settings.progress
+            )
+        return self._embedders[key]
+
+    def of(self, contender: Contender) -> EmbeddedCorpus:
+        """The vectors of all pieces, through the cache; a second store must not ask for them again, or fail again."""
+        key = contender.embedding()
+        if key not in self._corpora:
+            try:
+                self._corpora[key] = self._embedded(contender)
+            except InputError:
+                raise
+            except Exception as error:  # whatever a provider raises is its row's reason
+                self._corpora[key] = error
+        corpus = self._corpora[key]
+        if isinstance(corpus, Exception):
+            raise Unavailable(reason_of(corpus)) from corpus
+        return corpus
+
+    def close(self) -> None:
+        """Ends the caches' segments and the providers' sessions."""
+        for embedder in self._embedders.values():
+            with contextlib.suppress(Exception):  # a session that is gone must not take the result with it
+                embedder.close()
+
+    def _embedded(self, contender: Contender) -> EmbeddedCorpus:
+        settings = self.settings
+        if (reason := contender.missing()) and not settings.offline:
+            raise Unavailable(reason)
+        embedder = self.embedder(contender)
+        provider = embedder.provider
+        texts = [chunk.id if provider.by_id else chunk.text for chunk in self.index(contender).chunks]
+        embedder.warnings += provider_warnings(provider, texts)
+        for warning in embedder.warnings:
+            settings.notice(warning)
+        with adapter_work():
+            embedder.fit(texts)
+            if not settings.offline and embedder.missing(texts, Role.DOCUMENT):
+                provider.ready()
+            return EmbeddedCorpus(embedder, embedder.embed(texts, Role.DOCUMENT))

@@ -1,0 +1,35 @@
+"""What a type of row supplies: how a contender of the line-up becomes something that can be asked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from bakeoff.lineup.contender import Contender
+from bakeoff.run.embeddings import Embeddings
+from bakeoff.run.stages import Given, NotRun, Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What preparing may use: the embedded corpus, a folder for this row alone, and the rows before it by label."""
+
+    embeddings: Embeddings
+    folder: Path
+    ready: Mapping[str, Prepared | Given | NotRun]
+
+
+class Preparer(ABC):
+    """One type of row. `asked` is False where the answers are there already: they are read before anything costs."""
+
+    asked: ClassVar[bool] = True
+
+    def check(self, contender: Contender, embeddings: Embeddings) -> None:  # noqa: B027 - some can't be wrong
+        """Raises InputError for what the line-up has wrong; for all rows before any of them is prepared."""
+
+    @abstractmethod
+    def prepare(self, contender: Contender, workshop: Workshop) -> Prepared | Given:
+        """Ready to be asked, or a reason in an exception; only an InputError stops the others."""

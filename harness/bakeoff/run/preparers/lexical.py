@@ -1,0 +1,28 @@
+"""A ranker that compares words and needs no vectors."""
+
+from __future__ import annotations
+
+from bakeoff_providers.errors import Unavailable
+
+from bakeoff.core.clock import timed
+from bakeoff.lineup.contender import Contender
+from bakeoff.run.failures import adapter_work
+from bakeoff.run.preparers.base import Preparer, Workshop
+from bakeoff.run.stages import Build, Prepared
+from bakeoff.search.rankers import RANKERS
+from bakeoff.search.searchers import LexicalSearcher
+
+
+class Lexical(Preparer):
+    """Indexes the words of the corpus."""
+
+    def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
+        """Its index lives in memory and has no size on disk."""
+        if reason := contender.missing():
+            raise Unavailable(reason)
+        index = workshop.embeddings.index(contender)
+        ranker = RANKERS.create(contender.ranker, **contender.options)
+        ids, texts = [chunk.id for chunk in index.chunks], [chunk.text for chunk in index.chunks]
+        with adapter_work():
+            _, nanoseconds = timed(lambda: ranker.add(ids, texts))
+        return Prepared(contender, LexicalSearcher(ranker, index), Build(seconds=nanoseconds / 1e9))

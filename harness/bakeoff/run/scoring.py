@@ -1,0 +1,68 @@
+"""Answers → per-query scores, by the measures of the line-up and the task's kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bakeoff.core.task import Task
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import Scores, evaluate, oracle, random_expectation
+from bakeoff.run.stages import Answered, Embedding, Given, Scored, Search
+from bakeoff.search.loss import Losses
+from bakeoff.tasks.kinds.base import Answers, TaskKind
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """One task and its measures, for all contenders of a run."""
+
+    task: Task
+    kind: TaskKind
+    measures: Sequence[Measure]
+    _losses: Losses = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_losses", Losses(self.task))
+
+    def read(self, given: Given) -> Scored:
+        """Answers from files have no rounds: the mean is over the seeds."""
+        readings = {
+            seed: self.kind.read(self.task, given.contender, seed, file, self.measures)
+            for seed, file in given.files.items()
+        }
+        first = next(iter(readings.values()))
+        scores = self._mean([reading.scores for reading in readings.values()])
+        return Scored(given.contender, scores, first.rankings, readings=readings)
+
+    def score(self, answered: Answered) -> Scored:
+        """The mean of the rounds; they are equal unless the contender was not stable, and that is said."""
+        prepared, stable = answered.prepared, answered.stable
+        contender = prepared.contender
+        distinct = answered.rounds if stable is False else answered.rounds[:1]
+        scores = [
+            self.kind.score(self.task, Answers(contender, rankings, answered.retrieved), self.measures)
+            for rankings in distinct
+        ]
+        vectors = contender.embedding(), str(contender.variant)
+        search = Search(
+            prepared.build,
+            answered.timing,
+            None if prepared.embedder is None else Embedding.of(prepared.embedder),
+            self._losses.of(vectors, prepared.searcher, answered.retrieved),
+        )
+        return Scored(contender, self._mean(scores), answered.rounds[0], answered.retrieved, stable, search)
+
+    def baselines(self) -> dict[str, Scores]:
+        """The rows that no provider made: the ceiling and floor of every measure on this task, and the kind's own."""
+        task, ids = self.task, [query.id for query in self.task.queries]
+        return {
+            "oracle": evaluate(oracle(task.judgments, ids, task.candidates), self.measures, task.rel),
+            "random": random_expectation(task.judgments, ids, task.candidates, self.measures, task.rel),
+            **self.kind.baselines(task, self.measures),
+        }
+
+    def _mean(self, scores: Sequence[Scores]) -> Scores:
+        return {measure: np.mean([values[measure] for values in scores], axis=0) for measure in self.measures}

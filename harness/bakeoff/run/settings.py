@@ -1,0 +1,23 @@
+"""How to run, as opposed to what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bakeoff.core.progress import Progress, silent
+from bakeoff.embedding.retry import RetryPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the person at the terminal decides for one run."""
+
+    cache: Path | None = None
+    offline: bool = False
+    max_cost: float | None = None
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    progress: Progress = silent
+    notice: Callable[[str], None] = lambda _text: None  # for what must be heard before money is spent
+    tune_weights: bool = False

@@ -1,0 +1,112 @@
+"""A contender's way through a run: prepared, answered, scored. Each stage is made once and never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bakeoff_providers.base import ModelCard, Role
+
+from bakeoff.core.clock import Timing
+from bakeoff.core.ranking import Ranking
+from bakeoff.embedding.embed import Embedder, Usage
+from bakeoff.evaluation.metrics import Scores
+from bakeoff.lineup.contender import Contender
+from bakeoff.search.loss import Loss
+from bakeoff.search.searchers import Searcher
+from bakeoff.tasks.kinds.base import Reading
+
+Rankings = Mapping[str, Ranking]  # by query id
+
+
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    """A contender that has no answers, and why."""
+
+    contender: Contender
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """What preparing took and made; None where it does not apply."""
+
+    seconds: float
+    index_bytes: int | None = None
+    dimensions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A contender that can be asked. `embedder` is there where queries have to be embedded for it."""
+
+    contender: Contender
+    searcher: Searcher
+    build: Build
+    embedder: Embedder | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A contender whose answers are in files, by seed."""
+
+    contender: Contender
+    files: Mapping[str, Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A contender that answered every query in every round; `retrieved` is the first, before the kind's own stages."""
+
+    prepared: Prepared
+    rounds: Sequence[Rankings]
+    retrieved: Rankings
+    timing: Timing
+
+    @property
+    def stable(self) -> bool | None:
+        """Whether every round gave the same order; unknown after a single one."""
+        orders = [{query: ranking.ids for query, ranking in answered.items()} for answered in self.rounds]
+        return all(order == orders[0] for order in orders[1:]) if len(orders) > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """What a row's vectors took, when the run was over: rows that share an embedder share this."""
+
+    card: ModelCard
+    local: bool
+    usage: Mapping[Role, Usage]
+    warnings: Sequence[str]
+    lengths: tuple[float, float] | None
+
+    @classmethod
+    def of(cls, embedder: Embedder) -> Embedding:
+        """A copy: the embedder goes on counting."""
+        usage = {role: replace(usage) for role, usage in embedder.usage.items()}
+        provider = embedder.provider
+        return cls(provider.card, provider.local, usage, tuple(embedder.warnings), embedder.lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What only a contender that was asked has."""
+
+    build: Build
+    timing: Timing
+    embedding: Embedding | None = None
+    loss: Loss | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A contender that ran: `search` where it was asked here, `readings` by seed where its answers came in files."""
+
+    contender: Contender
+    scores: Scores
+    rankings: Rankings
+    retrieved: Rankings = field(default_factory=dict)
+    stable: bool | None = None
+    search: Search | None = None
+    readings: Mapping[str, Reading] = field(default_factory=dict)

@@ -1,0 +1,83 @@
+"""Contenders take turns: cold call, warm-up, then rounds in which each answers every query, so drift hits all alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from bakeoff.core.clock import Timing
+from bakeoff.core.progress import Progress
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Query, Task
+from bakeoff.run.failures import adapter_work, attempt
+from bakeoff.run.stages import Answered, NotRun, Prepared, Rankings
+from bakeoff.search.searchers import Answer
+from bakeoff.tasks.kinds.base import TaskKind
+
+WARM_UP = 3  # calls that are made and thrown away after the cold one
+
+
+class _Turns:
+    """One contender's answers while the rounds go on."""
+
+    def __init__(self, prepared: Prepared, queries: Sequence[Query], kind: TaskKind) -> None:
+        self.prepared, self.queries, self.kind = prepared, queries, kind
+        with adapter_work():
+            self._cold = prepared.searcher.ask(queries[0])
+            for _ in range(WARM_UP):
+                prepared.searcher.ask(queries[0])
+            prepared.searcher.prefetch(queries)
+        self._rounds: list[Rankings] = []
+        self._retrieved: Rankings = {}
+        self._embed_ns: list[int] = []
+        self._search_ns: list[int] = []
+        self._total_ns: list[int] = []
+
+    def answer_all(self) -> None:
+        """One round."""
+        retrieved: dict[str, Ranking] = {}
+        refined: dict[str, Ranking] = {}
+        for query in self.queries:
+            with adapter_work():
+                answer = self.prepared.searcher.ask(query)
+            self._note(query, answer)
+            retrieved[query.id] = answer.ranking
+            refined[query.id] = self.kind.refine(query, answer.ranking)
+        self._retrieved = self._retrieved or retrieved
+        self._rounds.append(refined)
+
+    def _note(self, query: Query, answer: Answer) -> None:
+        """A total is only known where nothing had to be embedded, or the embedding was timed."""
+        self._search_ns.append(answer.search_ns)
+        if answer.embed_ns is not None:
+            self._embed_ns.append(answer.embed_ns)
+        if answer.embed_ns is not None or self.prepared.embedder is None or query.item:
+            self._total_ns.append(answer.search_ns + (answer.embed_ns or 0))
+
+    def finished(self) -> Answered:
+        """All rounds."""
+        timing = Timing(
+            embed_ns=self._embed_ns,
+            search_ns=self._search_ns,
+            total_ns=self._total_ns,
+            cold_embed_ns=self._cold.embed_ns,
+            cold_search_ns=self._cold.search_ns,
+        )
+        return Answered(self.prepared, self._rounds, self._retrieved, timing)
+
+
+def take_turns(
+    prepared: Sequence[Prepared], task: Task, kind: TaskKind, rounds: int, progress: Progress
+) -> list[Answered | NotRun]:
+    """Every contender's answers, in the order given; one that fails on the way has none."""
+    with progress("queries", len(prepared) * rounds * len(task.queries)) as advance:
+        turns: list[_Turns | NotRun] = [
+            attempt(row.contender, partial(_Turns, row, task.queries, kind)) for row in prepared
+        ]
+        for _ in range(rounds):
+            for place, row in enumerate(turns):
+                if isinstance(row, _Turns):
+                    failed = attempt(row.prepared.contender, row.answer_all)
+                    turns[place] = failed or row
+                advance(len(task.queries))
+    return [row if isinstance(row, NotRun) else row.finished() for row in turns]

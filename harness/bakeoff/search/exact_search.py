@@ -1,0 +1,75 @@
+"""Exact search over the vectors that a store holds: what its index is measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from bakeoff_providers.base import Vectors
+
+from bakeoff.core.filters import conditions, passes
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Query
+from bakeoff.search import exact
+from bakeoff.search.hits import SIMILARITY_DIGITS, Hits
+from bakeoff.search.index import Index
+
+K = 10  # recall is over so many nearest documents
+
+
+@dataclass(slots=True)
+class ExactSearch:
+    """One set of vectors: searched once, compared with every store that holds them."""
+
+    index: Index
+    vectors: Vectors
+    queries: Mapping[str, Vectors]
+    _rankings: dict[str, Ranking] = field(default_factory=dict)
+    _rows: dict[str, list[int]] = field(default_factory=dict)
+
+    def rankings(self, queries: Sequence[Query]) -> Mapping[str, Ranking]:
+        """The exact ranking of every query; those with the same filter in one go, and each only once."""
+        groups: dict[str, list[Query]] = {}
+        for query in queries:
+            if query.id not in self._rankings:
+                groups.setdefault(repr(query.where), []).append(query)
+        for group in groups.values():
+            self._search(group)
+        return self._rankings
+
+    def recall(self, query: Query, retrieved: Ranking) -> float:
+        """Of the ten nearest documents, by their exact scores: one that ties with the tenth counts as retrieved."""
+        nearest = self.rankings([query])[query.id]
+        wanted = min(K, len(nearest))
+        if not wanted:
+            return 1.0
+        scores = np.array([self._score(document, self.queries[query.id]) for document in retrieved.ids[:K]])
+        return exact.recall(scores, nearest.scores[wanted - 1], wanted)
+
+    def _search(self, group: Sequence[Query]) -> None:
+        filters = conditions(group[0].where)
+        kept = np.array([not filters or passes(self.index.fields(chunk), filters) for chunk in self.index.chunks])
+        vectors = self.vectors if kept.all() else self.vectors[kept]
+        ids = [chunk.id for chunk, keep in zip(self.index.chunks, kept, strict=True) if keep]
+        asked = np.stack([self.queries[query.id] for query in group])
+
+        def hits(places: exact.Rows, scores: exact.Similarities) -> Hits:
+            return Hits([ids[place] for place in places], scores.tolist())
+
+        def more(row: int, k: int) -> Hits:
+            places, scores = exact.nearest(asked[row : row + 1], vectors, k)
+            return hits(places[0], scores[0])
+
+        size = max(self.index.fetch_size(excluding=query.item) for query in group)
+        places, scores = exact.nearest(asked, vectors, size)
+        for row, query in enumerate(group):
+            first = hits(places[row], scores[row])
+            self._rankings[query.id] = self.index.ranking(first, partial(more, row), query.item)
+
+    def _score(self, document: str, query: Vectors) -> float:
+        if not self._rows:
+            for row, chunk in enumerate(self.index.chunks):
+                self._rows.setdefault(chunk.document, []).append(row)
+        return round(float((self.vectors[self._rows[document]] @ query).max()), SIMILARITY_DIGITS)

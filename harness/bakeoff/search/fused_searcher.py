@@ -1,0 +1,32 @@
+"""A fusion as something that can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bakeoff.core.clock import timed
+from bakeoff.core.task import Query
+from bakeoff.search.fusion import Fusion, weighted_rrf
+from bakeoff.search.searchers import Answer, Searcher
+
+
+@dataclass(slots=True)
+class FusedSearcher(Searcher):
+    """Asks every part and fuses: it takes the time of all of them, so its row is as slow as it would really be."""
+
+    parts: Sequence[Searcher]
+    fusion: Fusion
+    depth: int
+
+    def ask(self, query: Query) -> Answer:
+        """One after the other; the fusing counts as search."""
+        answers = [part.ask(query) for part in self.parts]
+        rankings, fusion = [answer.ranking for answer in answers], self.fusion
+        fused, fuse_ns = timed(lambda: weighted_rrf(rankings, fusion.weights, fusion.c, fusion.top_n))
+        embedded = [answer.embed_ns for answer in answers if answer.embed_ns is not None]
+        return Answer(
+            fused.cut(self.depth),
+            sum(answer.search_ns for answer in answers) + fuse_ns,
+            sum(embedded) if embedded else None,
+        )

@@ -228,6 +228,13 @@ def test_bad_profiles_are_named(folder: Path, change: Any, said: str) -> None:
         _run(folder)
 
 
+def test_the_task_can_be_asked_for_again(folder: Path) -> None:
+    _run(folder)
+    lineup = Lineup.read(folder / "four.toml")
+    kind = load_kind(lineup.task, lineup.folder)
+    assert kind.task() == kind.task()
+
+
 def test_the_built_in_example_has_sixty_items_and_twelve_profiles() -> None:
     lineup = Lineup.read(lineup_file(Path("scholarships")))
     task = load_kind(lineup.task, lineup.folder).task()

@@ -13,6 +13,7 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.record import record
 from bakeoff.results.schema import read_detailed, read_summary
 from bakeoff.run.runner import Outcome, run
+from bakeoff.tasks.kinds import load_kind
 from bakeoff.tasks.kinds.single import scores_of
 from bakeoff.testsets import trips
 from bakeoff_providers.errors import InputError
@@ -151,6 +152,21 @@ def test_percentages_on_request(folder: Path) -> None:
     table = outcome.extras.sections[0]
     assert table.title.endswith("(%)")
     assert table.rows[0][1] == "50.00"
+
+
+def test_a_file_is_read_by_its_own_seed_in_any_order(folder: Path) -> None:
+    for seed, scores in ((1, SCORES), (2, 1 - SCORES)):
+        np.save(folder / f"model-{seed}.npy", scores)
+    lineup = _lineup(folder, '[[contender]]\nanswers = "model-{seed}.npy"\nseeds = [1, 2]\n')
+    kind, (contender,) = load_kind(lineup.task, lineup.folder), lineup.contenders
+    task, measures = kind.task(), [Measure.parse("mrr")]
+    later, first, again = (
+        kind.read(task, contender, seed, folder / f"model-{seed}.npy", measures) for seed in ("2", "1", "1")
+    )
+    assert list(later.files) == ["ranks/model-2.npy"]
+    assert list(first.files) == list(again.files) == ["ranks/model-1.npy"]
+    assert first.scores[measures[0]] == pytest.approx(1 / RANKS)
+    assert first.figures == again.figures != later.figures
 
 
 def test_the_result_has_the_ranks_and_the_rankings(folder: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report import render
 from bakeoff.report.charts import pictures
 from bakeoff.report.exports import csv_text, json_bytes, latex, markdown
 from bakeoff.report.matrix import matrix
@@ -233,6 +234,7 @@ def test_a_page_comes_out_of_the_smallest_results(
 
     monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
     folder = record(run(Lineup.read(default_lineup()).narrowed(kept)), tmp_path)
+    render(folder)
     made = (folder / "evaluation_report.html").read_text()
     assert ("No contender ran" in made) == (kept == ["voyage-4"])
     assert csv_text(read_summary(folder))

@@ -10,9 +10,9 @@ from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.core.task import Task
+from bakeoff.embedding.budget import Budget
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.chunking import chunks
-from bakeoff.embedding.budget import Budget
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.preflight import provider_warnings
 from bakeoff.lineup.contender import Contender

@@ -11,7 +11,7 @@ from bakeoff.core.files import read_toml
 from bakeoff.core.task import Task
 from bakeoff.lineup.values import toml_value
 from bakeoff.tasks.description import task_description
-from bakeoff.tasks.kinds import KINDS, load_kind
+from bakeoff.tasks.kinds import TASK_KINDS, load_kind
 
 
 def load_task(source: str | Mapping[str, Any], base: Path) -> Task:
@@ -32,5 +32,5 @@ def task_options(source: str | Mapping[str, Any], base: Path, given: Mapping[str
         return {}
     toml_value(given)  # what a task file could not say, it can't be told from outside
     description = read_toml(task_description(source, base), dict[str, Any]) if isinstance(source, str) else source
-    paths = KINDS.get(str(description.get("kind", "graded"))).paths
+    paths = TASK_KINDS.get(str(description.get("kind", "graded"))).paths
     return {key: str(folder / str(value)) if key in paths else value for key, value in given.items()}

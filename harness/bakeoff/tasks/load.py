@@ -21,7 +21,7 @@ def load_task(source: str | Mapping[str, Any], base: Path) -> Task:
 
 def kind_options(kind: str) -> list[str]:
     """What a task of this kind may say, in its file or by `--set`; an ellipsis where the kind's own page lists more."""
-    parameters = inspect.signature(KINDS.get(kind)).parameters
+    parameters = inspect.signature(TASK_KINDS.get(kind)).parameters
     own = [parameter for name, parameter in parameters.items() if name not in ("name", "base", "targets")]
     return ["…" if parameter.kind is parameter.VAR_KEYWORD else parameter.name for parameter in own]
 

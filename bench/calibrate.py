@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Contender, Lineup
 from bakeoff.report.console import Bars
-from bakeoff.run.runner import NotRun, Outcome, Settings, run, vectors_folder
+from bakeoff.running.runner import NotRun, Outcome, Settings, run, vectors_folder
 from bakeoff.statistics.intervals import bca_interval
 
 NDCG = Measure.parse("ndcg@10")

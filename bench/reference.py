@@ -78,7 +78,7 @@ def peer(folder: Path) -> dict[str, float]:
 
 def ours(folder: Path) -> dict[str, float]:
     from bakeoff.lineup.lineup import Lineup
-    from bakeoff.run.runner import run
+    from bakeoff.running.runner import run
 
     outcome = run(Lineup.read(folder / "bench.toml"))
     return {label: figures["at"]["10"]["recall"]["mean"] for label, figures in outcome.extras.figures.items()}

@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import render
 from bakeoff.report.console import Bars
-from bakeoff.results.record import record
+from bakeoff.results.save import save
 from bakeoff.results.schema import read_summary
-from bakeoff.run.runner import Settings, run
+from bakeoff.running.runner import Settings, run
 
 MEGABYTES, SECONDS = 15.0, 3.0
 FLAGS = ("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
@@ -121,7 +121,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lineup = Lineup.read(write_task(folder, options.documents, options.queries))
-        result = record(run(lineup, Settings(progress=Bars())), folder / "results")
+        result = save(run(lineup, Settings(progress=Bars())), folder / "results")
         summary = read_summary(result)
         start = time.perf_counter()
         problems = render(result, pictures=True)

@@ -52,11 +52,11 @@ def peer(folder: Path) -> float:
 
 def ours(folder: Path) -> float:
     from bakeoff.lineup.lineup import Lineup
-    from bakeoff.results.record import record
-    from bakeoff.run.runner import run
+    from bakeoff.results.save import save
+    from bakeoff.running.runner import run
 
     outcome = run(Lineup.read(folder / "big.toml"))
-    record(outcome, folder / "results")
+    save(outcome, folder / "results")
     return float(outcome.extras.figures["models"]["first"]["mrr"][0])
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from bakeoff.core.paths import default_lineup
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import render
-from bakeoff.results.record import record
-from bakeoff.run.runner import run
+from bakeoff.results.save import save
+from bakeoff.running.runner import run
 
 from tests.native_task import native_files, pages, write_lineup
 
@@ -23,7 +23,7 @@ def wikipedia_result(out: Path, *only: str) -> Path:
     from dataclasses import replace
 
     lineup = replace(Lineup.read(default_lineup()).narrowed(only or ("tfidf", "fake", "bm25", "voyage-4")), rounds=4)
-    folder = record(run(lineup), out, command="bakeoff run --contender tfidf")
+    folder = save(run(lineup), out, command="bakeoff run --contender tfidf")
     render(folder)
     return folder
 
@@ -44,6 +44,6 @@ def hostile_lineup(folder: Path) -> Path:
 
 def hostile_result(folder: Path) -> Path:
     """Its result."""
-    result = record(run(Lineup.read(hostile_lineup(folder))), folder / "results")
+    result = save(run(Lineup.read(hostile_lineup(folder))), folder / "results")
     render(result)
     return result

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.run.runner import run
+from bakeoff.running.runner import run
 from bakeoff.tasks.load import load_task
 
 ROOT = Path(__file__).parent.parent

@@ -14,7 +14,7 @@ from bakeoff_providers.registry import Registry
 
 ROOT = Path(__file__).parent.parent
 ROOMS = (
-    "core", "evaluation", "statistics", "embedding", "search", "lineup", "tasks", "run", "results", "report",
+    "core", "evaluation", "statistics", "embedding", "search", "lineup", "tasks", "running", "results", "report",
     "storelab", "chat", "testsets", "production", "commands", "cli", "__main__",
 )  # fmt: skip
 PURE = {"evaluation", "statistics"}

@@ -7,9 +7,7 @@ first used, so that `import bakeoff` is quick and needs none of the libraries be
 from __future__ import annotations
 
 import logging
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,10 +19,10 @@ if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.results.compare import compare_results as compare
     from bakeoff.results.gate import gate
-    from bakeoff.results.record import record as save
     from bakeoff.results.result import load
+    from bakeoff.results.save import save
     from bakeoff.results.score import score
-    from bakeoff.run.runner import run
+    from bakeoff.running.runner import run
     from bakeoff.search.hits import Hits
     from bakeoff.search.stores.base import Capabilities, Store
 
@@ -37,8 +35,8 @@ _PLACES = {
     "Document": "bakeoff.core.task:Document",
     "Query": "bakeoff.core.task:Query",
     "Measure": "bakeoff.evaluation.measures:Measure",
-    "run": "bakeoff.run.runner:run",
-    "save": "bakeoff.results.record:record",
+    "run": "bakeoff.running.runner:run",
+    "save": "bakeoff.results.save:save",
     "load": "bakeoff.results.result:load",
     "score": "bakeoff.results.score:score",
     "compare": "bakeoff.results.compare:compare_results",
@@ -86,40 +84,22 @@ __all__ = [
     "score",
 ]
 
-
-class _Package(ModuleType):
-    """Keeps `bakeoff.run` the function: importing the subpackage of that name would put itself in its place."""
-
-    @property
-    def run(self) -> Any:
-        """The function that runs a line-up."""
-        return _public("run")
-
-    @run.setter
-    def run(self, module: ModuleType) -> None:
-        """Leaves the subpackage to `sys.modules`, where every import finds it."""
-
-
-sys.modules[__name__].__class__ = _Package
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the application listens
 
 
 def __getattr__(name: str) -> Any:
     """Imports a public name when it is first asked for."""
-    value = _public(name)
-    globals()[name] = value
-    return value
-
-
-def _public(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
-        return version("bakeoff")
-    if name not in _PLACES:
+        value: Any = version("bakeoff")
+    elif name in _PLACES:
+        module, _, attribute = _PLACES[name].partition(":")
+        value = getattr(import_module(module), attribute)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, attribute = _PLACES[name].partition(":")
-    return getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

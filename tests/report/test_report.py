@@ -25,10 +25,10 @@ from bakeoff.report.templating import embedded
 from bakeoff.report.terminal import terminal
 from bakeoff.results.columns import columns
 from bakeoff.results.recommend import recommend
-from bakeoff.results.record import record
+from bakeoff.results.save import save
 from bakeoff.results.schema import Detailed, Summary, read_detailed, read_summary
 from bakeoff.results.tables import matrix_table, ordered_rows
-from bakeoff.run.runner import run
+from bakeoff.running.runner import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -233,7 +233,7 @@ def test_a_page_comes_out_of_the_smallest_results(
     from bakeoff.core.paths import default_lineup
 
     monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
-    folder = record(run(Lineup.read(default_lineup()).narrowed(kept)), tmp_path)
+    folder = save(run(Lineup.read(default_lineup()).narrowed(kept)), tmp_path)
     render(folder)
     made = (folder / "evaluation_report.html").read_text()
     assert ("No contender ran" in made) == (kept == ["voyage-4"])

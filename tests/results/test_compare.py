@@ -18,9 +18,9 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.junit import junit
 from bakeoff.results.compare import compare_results, read_results
 from bakeoff.results.gate import gate
-from bakeoff.results.record import record
 from bakeoff.results.result import Result
-from bakeoff.run.runner import run
+from bakeoff.results.save import save
+from bakeoff.running.runner import run
 from bakeoff_providers.errors import InputError
 
 VERBS = ["walk", "jump", "paint", "cook", "sail", "climb", "plant", "build", "melt", "sort", "fish", "kick"]
@@ -48,7 +48,7 @@ def make(tmp_path: Path) -> Make:
             'queries = "queries.jsonl"\njudgments = "own.qrels"\n'
             f'[[contender]]\nranker = "bm25"\nlabel = "{label}"\noptions = {{ language = "{language}" }}\n{more}'
         )
-        return record(run(Lineup.read(folder / "own.toml")), folder / "results").rename(folder / name)
+        return save(run(Lineup.read(folder / "own.toml")), folder / "results").rename(folder / name)
 
     return made
 

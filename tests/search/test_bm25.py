@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.run.runner import run
+from bakeoff.running.runner import run
 from bakeoff.search.rankers.bm25 import BM25
 from bakeoff_providers.errors import InputError
 

@@ -9,7 +9,7 @@ import pytest
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.summary import summarise
-from bakeoff.run.runner import Settings, run
+from bakeoff.running.runner import Settings, run
 from bakeoff.search.fusion import Fusion, FusionWeights, grid, tune, weighted_rrf
 from bakeoff_providers.errors import InputError
 from hypothesis import given

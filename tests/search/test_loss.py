@@ -11,9 +11,9 @@ from bakeoff.core.task import Document, Query, Task
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import render
-from bakeoff.results.record import record
+from bakeoff.results.save import save
 from bakeoff.results.schema import read_summary
-from bakeoff.run.runner import run
+from bakeoff.running.runner import run
 from bakeoff.search.exact_search import ExactSearch
 from bakeoff.search.index import Index
 from bakeoff.search.loss import index_loss
@@ -87,7 +87,7 @@ def _line_up(folder: Path, stores: str) -> Path:
 def test_a_run_shows_the_loss_of_approximate_rows_only(tmp_path: Path) -> None:
     lossy = '{ name = "faiss", label = "lists", options = { index = "IVF32,Flat", nprobe = 1 } }'
     outcome = run(Lineup.read(_line_up(tmp_path, f'"faiss", "sqlite_vec", "hnswlib", {lossy}')))
-    folder = record(outcome, tmp_path / "results")
+    folder = save(outcome, tmp_path / "results")
     render(folder)
     rows = {row.label: row for row in read_summary(folder).rows}
     assert rows["tfidf+faiss"].loss is rows["tfidf+sqlite_vec"].loss is rows["bm25"].loss is rows["oracle"].loss is None

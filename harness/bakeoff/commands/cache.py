@@ -14,7 +14,7 @@ def info() -> None:
     """Show every space: model, role, vectors, size, damage."""
     from bakeoff.embedding.cache import VectorCache
     from bakeoff.report.console import console, grid
-    from bakeoff.run.runner import vectors_folder
+    from bakeoff.running.runner import vectors_folder
 
     table = grid("provider", "model", "role", ">vectors", ">damaged", ">MB", "space")
     total = 0
@@ -30,7 +30,7 @@ def info() -> None:
 def prune() -> None:
     """Remove damaged and duplicate records; nothing usable is lost."""
     from bakeoff.embedding.cache import VectorCache
-    from bakeoff.run.runner import vectors_folder
+    from bakeoff.running.runner import vectors_folder
 
     typer.echo(f"freed {VectorCache(vectors_folder()).prune() / 1e6:.1f} MB")
 
@@ -39,7 +39,7 @@ def prune() -> None:
 def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
     """Delete all vectors, also those that were paid for."""
     from bakeoff.embedding.cache import VectorCache
-    from bakeoff.run.runner import vectors_folder
+    from bakeoff.running.runner import vectors_folder
 
     if not yes:
         typer.confirm(f"Delete every vector in {vectors_folder()}?", abort=True)
@@ -55,7 +55,7 @@ def doctor(
     from bakeoff_providers import PROVIDERS
 
     from bakeoff.report.console import console, grid
-    from bakeoff.run.doctor import examine
+    from bakeoff.running.doctor import examine
 
     table = grid("provider", "model", "state", ">dimensions", ">one query, ms")
     troubled = False

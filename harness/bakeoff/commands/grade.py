@@ -115,7 +115,7 @@ def rankings_for(folder: TaskFolder, result: Path | None, lineup: Path | None, o
     """What contenders answered: from a result, or by running a line-up now."""
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
-    from bakeoff.run.runner import Settings, vectors_folder
+    from bakeoff.running.runner import Settings, vectors_folder
     from bakeoff.testsets.pool import rankings_of_result, rankings_of_run
 
     if result is not None:

@@ -22,7 +22,7 @@ from bakeoff.commands.options import (
 
 if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
-    from bakeoff.run.runner import Settings
+    from bakeoff.running.runner import Settings
 
 
 def run(
@@ -53,9 +53,9 @@ def run(
 
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
-    from bakeoff.results.record import record
-    from bakeoff.run.runner import Settings, vectors_folder
-    from bakeoff.run.runner import run as run_lineup
+    from bakeoff.results.save import save
+    from bakeoff.running.runner import Settings, vectors_folder
+    from bakeoff.running.runner import run as run_lineup
     from bakeoff.tasks.load import task_options
 
     check_folder(out)
@@ -74,7 +74,7 @@ def run(
         _print_plan(chosen, settings)
         return
     command = shlex.join(["bakeoff", *sys.argv[1:]])
-    _show_and_render(record(run_lineup(chosen, settings), out, command=command))
+    _show_and_render(save(run_lineup(chosen, settings), out, command=command))
 
 
 def _show_and_render(folder: Path) -> None:
@@ -99,7 +99,7 @@ def _show_and_render(folder: Path) -> None:
 
 def _print_plan(lineup: Lineup, settings: Settings) -> None:
     from bakeoff.report.console import console, grid
-    from bakeoff.run.plan import plan
+    from bakeoff.running.plan import plan
 
     table = grid("rows", ">texts", ">in cache", ">tokens (estimate)", ">requests", ">$", ">minutes", "note")
     plans = plan(lineup, settings)

@@ -170,7 +170,7 @@ def _sample(
 ) -> VectorSample:  # fmt: skip
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
-    from bakeoff.run.runner import Settings, vectors_folder
+    from bakeoff.running.runner import Settings, vectors_folder
     from bakeoff.storelab import vector_sample as bed
 
     if queries is not None and vectors is None:

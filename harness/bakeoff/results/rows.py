@@ -19,7 +19,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores
 from bakeoff.lineup.contender import Contender
 from bakeoff.results.schema import Cost, Latency, Row, Value
-from bakeoff.run.stages import Embedding, NotRun, Scored, Search
+from bakeoff.running.stages import Embedding, NotRun, Scored, Search
 from bakeoff.statistics.intervals import bca_intervals
 
 

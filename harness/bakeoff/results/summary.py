@@ -8,8 +8,8 @@ from bakeoff.core.task import Document, Task
 from bakeoff.results.rows import Rows
 from bakeoff.results.schema import ContenderResult, Detailed, QueryInfo, QueryResult, Summary, TaskInfo
 from bakeoff.results.verdict import decide
-from bakeoff.run.runner import Outcome
-from bakeoff.run.stages import Scored
+from bakeoff.running.runner import Outcome
+from bakeoff.running.stages import Scored
 from bakeoff.statistics.compare import tied_with_best
 
 TITLE_LENGTH = 90

@@ -27,7 +27,7 @@ from bakeoff_providers.errors import BakeoffError, Unavailable
 from bakeoff.core.clock import timed
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
-from bakeoff.run.environment import this_machine
+from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.storelab.vector_sample import VectorSample

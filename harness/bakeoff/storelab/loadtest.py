@@ -18,7 +18,7 @@ from bakeoff_providers.errors import Unavailable
 from bakeoff.core.clock import Percentiles, percentiles
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
-from bakeoff.run.environment import this_machine
+from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.null import NullStore

@@ -19,7 +19,7 @@ from bakeoff.core import clock
 from bakeoff.core.clock import percentiles, timed
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
-from bakeoff.run.environment import this_machine
+from bakeoff.running.environment import this_machine
 from bakeoff.search import exact
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store

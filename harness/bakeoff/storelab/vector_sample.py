@@ -12,7 +12,7 @@ from bakeoff_providers.errors import InputError, Unavailable
 
 if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
-    from bakeoff.run.runner import Settings
+    from bakeoff.running.runner import Settings
 
 SMALL = 1000  # an index over fewer documents shows nothing that holds for more
 SPREAD = 0.5
@@ -84,7 +84,7 @@ def from_files(vectors: Path, queries: Path | None) -> VectorSample:
 
 def from_lineup(lineup: Lineup, settings: Settings) -> VectorSample:
     """The first dense contender's own vectors: its task embedded as a run would, through the cache."""
-    from bakeoff.run.embeddings import Embeddings
+    from bakeoff.running.embeddings import Embeddings
     from bakeoff.tasks.kinds import load_kind
 
     contender = next((contender for contender in lineup.contenders if contender.provider), None)

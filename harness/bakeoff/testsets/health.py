@@ -16,7 +16,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores, evaluate, join
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
 from bakeoff.lineup.lineup import Contender, Lineup
-from bakeoff.run.runner import Settings, run
+from bakeoff.running.runner import Settings, run
 from bakeoff.statistics.compare import detectable_difference
 from bakeoff.testsets.generate import MOST_ALIKE
 from bakeoff.testsets.text_similarity import near_duplicates, overlap

@@ -14,7 +14,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.sampling import order_key
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.schema import read_detailed
-from bakeoff.run.runner import Settings, run
+from bakeoff.running.runner import Settings, run
 from bakeoff.testsets.task_folder import POOL, Pool, TaskFolder
 
 ALL_BELOW = 1000  # pairs up to which nothing is left out: as many as a person grades in a day

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from bakeoff.core.paths import lineup_file, root
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.results.record import record
-from bakeoff.run.runner import Outcome, run
+from bakeoff.results.save import save
+from bakeoff.running.runner import Outcome, run
 from bakeoff.tasks.kinds import load_kind
 from bakeoff_providers.errors import InputError
 
@@ -82,7 +82,7 @@ def test_every_space_ranks_all_others_by_angle(folder: Path) -> None:
 
 
 def test_the_report_is_what_hand_work_says(folder: Path) -> None:
-    target = record(_run(folder), folder / "results")
+    target = save(_run(folder), folder / "results")
     report = json.loads((target / "ordered_report_k2.json").read_text())
     assert list(report) == [
         "K", "weights", "c", "DenseAnchor", "DenseFeel", "combined_weighted_rrf", "per_query",

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from bakeoff.core.paths import lineup_file
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.results.record import record
-from bakeoff.run.runner import Outcome, run
+from bakeoff.results.save import save
+from bakeoff.running.runner import Outcome, run
 from bakeoff.tasks.formats.snapshot import write_snapshot
 from bakeoff.tasks.kinds import load_kind
 from bakeoff_providers.errors import InputError
@@ -184,7 +184,7 @@ def test_weights_come_from_a_file(folder: Path) -> None:
 
 
 def test_the_report_and_the_artefact_are_dated(folder: Path) -> None:
-    target = record(_run(folder), folder / "results")
+    target = save(_run(folder), folder / "results")
     (page,) = target.glob("profiles_report_*.md")
     (data,) = target.glob("profiles_artifact_*.json")
     text = page.read_text()

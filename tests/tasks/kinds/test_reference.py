@@ -11,9 +11,9 @@ import pytest
 from bakeoff.core.paths import lineup_file
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import render
-from bakeoff.results.record import record
+from bakeoff.results.save import save
 from bakeoff.results.schema import read_summary
-from bakeoff.run.runner import Outcome, run
+from bakeoff.running.runner import Outcome, run
 from bakeoff.tasks.kinds import load_kind
 from bakeoff.tasks.kinds.reference import pair_similarities, sampled_pairs, spearman
 from bakeoff_providers.errors import BakeoffError, InputError
@@ -146,7 +146,7 @@ def test_the_sample_is_seeded(folder: Path) -> None:
 
 
 def test_the_files_say_what_the_table_says(folder: Path) -> None:
-    target = record(_run(folder), folder / "results")
+    target = save(_run(folder), folder / "results")
     render(target, pictures=True)
     rows = list(csv.DictReader(io.StringIO((target / "base+faiss_results.csv").read_text())))
     assert [row["k"] for row in rows] == ["1", "3"]

@@ -10,9 +10,9 @@ import pytest
 from bakeoff.core.paths import lineup_file, root
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.results.record import record
+from bakeoff.results.save import save
 from bakeoff.results.schema import read_detailed, read_summary
-from bakeoff.run.runner import Outcome, run
+from bakeoff.running.runner import Outcome, run
 from bakeoff.tasks.kinds import load_kind
 from bakeoff.tasks.kinds.single import scores_of
 from bakeoff.testsets import trips
@@ -170,7 +170,7 @@ def test_a_file_is_read_by_its_own_seed_in_any_order(folder: Path) -> None:
 
 
 def test_the_result_has_the_ranks_and_the_rankings(folder: Path) -> None:
-    target = record(run(_lineup(folder, '[[contender]]\nanswers = "model.npy"\n')), folder / "results")
+    target = save(run(_lineup(folder, '[[contender]]\nanswers = "model.npy"\n')), folder / "results")
     assert np.load(target / "ranks" / "model.npy").tolist() == RANKS.tolist()
     detailed = read_detailed(target)
     assert detailed.contenders[0].queries["2"].ids == ["0", "1", "2"]  # the right answer, 1, after its equal

@@ -6,10 +6,10 @@ from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.core.clock import timed
 from bakeoff.lineup.contender import Contender
-from bakeoff.run.embeddings import Embeddings
-from bakeoff.run.failures import adapter_work
-from bakeoff.run.preparers.base import Preparer, Workshop
-from bakeoff.run.stages import Build, Prepared
+from bakeoff.running.embeddings import Embeddings
+from bakeoff.running.failures import adapter_work
+from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.stages import Build, Prepared
 from bakeoff.search.searchers import DenseSearcher
 from bakeoff.search.stores import STORES
 

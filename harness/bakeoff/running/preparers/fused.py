@@ -5,8 +5,8 @@ from __future__ import annotations
 from bakeoff_providers.errors import Unavailable
 
 from bakeoff.lineup.contender import Contender
-from bakeoff.run.preparers.base import Preparer, Workshop
-from bakeoff.run.stages import Build, Prepared
+from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.stages import Build, Prepared
 from bakeoff.search.fused_searcher import FusedSearcher
 
 

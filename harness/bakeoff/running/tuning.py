@@ -9,7 +9,7 @@ from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.run.stages import Scored
+from bakeoff.running.stages import Scored
 from bakeoff.search.fusion import FOLDS, GRID, Fusion, FusionWeights, Tuned, grid, tune, weighted_rrf
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, Section, TaskKind
 

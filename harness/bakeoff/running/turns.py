@@ -9,8 +9,8 @@ from bakeoff.core.clock import Timing
 from bakeoff.core.progress import Progress
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query, Task
-from bakeoff.run.failures import adapter_work, attempt
-from bakeoff.run.stages import Answered, NotRun, Prepared, Rankings
+from bakeoff.running.failures import adapter_work, attempt
+from bakeoff.running.stages import Answered, NotRun, Prepared, Rankings
 from bakeoff.search.searchers import Answer
 from bakeoff.tasks.kinds.base import TaskKind
 

@@ -11,10 +11,10 @@ import pytest
 from bakeoff.core.paths import root
 from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.results.record import record
+from bakeoff.results.save import save
 from bakeoff.results.summary import summarise
-from bakeoff.run.plan import plan
-from bakeoff.run.runner import Outcome, Settings, run
+from bakeoff.running.plan import plan
+from bakeoff.running.runner import Outcome, Settings, run
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role
 
@@ -162,7 +162,7 @@ def test_a_busy_server_is_given_up_after_the_policys_attempts(tmp_path: Path, wi
 
 
 def test_no_key_reaches_a_result_or_the_cache(tmp_path: Path, wire: WireServer, provider: str) -> None:
-    record(run(_lineup(tmp_path, wire, provider), _settings(tmp_path)), tmp_path / "results")
+    save(run(_lineup(tmp_path, wire, provider), _settings(tmp_path)), tmp_path / "results")
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert len(files) > 5
     assert not [file for file in files if KEY.encode() in file.read_bytes()]

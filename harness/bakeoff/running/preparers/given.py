@@ -7,9 +7,9 @@ from typing import ClassVar
 from bakeoff_providers.errors import InputError
 
 from bakeoff.lineup.contender import Contender
-from bakeoff.run.embeddings import Embeddings
-from bakeoff.run.preparers.base import Preparer, Workshop
-from bakeoff.run.stages import Given
+from bakeoff.running.embeddings import Embeddings
+from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.stages import Given
 
 
 class FromFiles(Preparer):

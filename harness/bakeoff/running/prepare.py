@@ -11,13 +11,13 @@ from pathlib import Path
 from bakeoff_providers.errors import InputError
 
 from bakeoff.lineup.contender import Contender
-from bakeoff.run.embeddings import Embeddings
-from bakeoff.run.failures import attempt
-from bakeoff.run.preparers import PREPARERS
-from bakeoff.run.preparers.base import Preparer, Workshop
-from bakeoff.run.stages import Given, NotRun, Prepared
+from bakeoff.running.embeddings import Embeddings
+from bakeoff.running.failures import attempt
+from bakeoff.running.preparers import PREPARERS
+from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.stages import Given, NotRun, Prepared
 
-log = logging.getLogger("bakeoff.run")
+log = logging.getLogger(__name__)
 
 
 def preparer_of(contender: Contender) -> Preparer:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from bakeoff.results import schema as results
 from bakeoff.results.summary import detail, summarise
-from bakeoff.run.runner import Outcome
+from bakeoff.running.runner import Outcome
 from bakeoff.tasks.formats.trec import qrels_text, run_text
 
 
-def record(outcome: Outcome, out: Path | str, *, command: str = "") -> Path:
+def save(outcome: Outcome, out: Path | str, *, command: str = "") -> Path:
     """Writes the figures and says where: everything that a report is made from, and nothing that has to be drawn."""
     folder = Path(out) / f"{outcome.started:%Y%m%d-%H%M%S}-{outcome.lineup.name}"
     files: dict[str, str | bytes] = {

@@ -12,9 +12,9 @@ from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder, batches, estimated_tokens
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.run.embeddings import Embeddings
-from bakeoff.run.failures import reason_of
-from bakeoff.run.settings import Settings
+from bakeoff.running.embeddings import Embeddings
+from bakeoff.running.failures import reason_of
+from bakeoff.running.settings import Settings
 from bakeoff.search.searchers import TIMED_HOSTED
 from bakeoff.tasks.kinds import load_kind
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.results.record import record
+from bakeoff.results.save import save
 from bakeoff.results.schema import read_summary
-from bakeoff.run.runner import Outcome, run
+from bakeoff.running.runner import Outcome, run
 from bakeoff.search.rankers import RANKERS
 from bakeoff.search.stores import STORES
 from bakeoff_providers import PROVIDERS
@@ -22,9 +22,9 @@ GOOD = '[[contender]]\nranker = "bm25"\n[[contender]]\nprovider = "fake"\nstore 
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(STORES.builtin, "bad", "tests.run.misbehaving:BadStore")
-    monkeypatch.setitem(RANKERS.builtin, "bad", "tests.run.misbehaving:BadRanker")
-    monkeypatch.setitem(PROVIDERS.builtin, "bad", "tests.run.misbehaving:BadProvider")
+    monkeypatch.setitem(STORES.builtin, "bad", "tests.running.misbehaving:BadStore")
+    monkeypatch.setitem(RANKERS.builtin, "bad", "tests.running.misbehaving:BadRanker")
+    monkeypatch.setitem(PROVIDERS.builtin, "bad", "tests.running.misbehaving:BadProvider")
 
 
 def _lineup(folder: Path, contenders: str) -> Lineup:
@@ -109,7 +109,7 @@ def test_a_fusion_fails_with_the_part_that_fails_when_it_is_asked(tmp_path: Path
 def test_the_row_says_why_and_the_log_has_the_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, logger="bakeoff"):
         outcome = run(_lineup(tmp_path, f'{GOOD}[[contender]]\nranker = "bad"\n'))
-    rows = {row.label: row for row in read_summary(record(outcome, tmp_path / "results")).rows}
+    rows = {row.label: row for row in read_summary(save(outcome, tmp_path / "results")).rows}
     assert rows["bad"].not_run == "LibraryError: the connection was lost"
     assert rows["bad"].measures == {}
     assert rows["bm25"].not_run is None

@@ -16,8 +16,8 @@ from bakeoff.embedding.chunking import chunks
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.preflight import provider_warnings
 from bakeoff.lineup.contender import Contender
-from bakeoff.run.failures import adapter_work, reason_of
-from bakeoff.run.settings import Settings
+from bakeoff.running.failures import adapter_work, reason_of
+from bakeoff.running.settings import Settings
 from bakeoff.search.index import Index
 from bakeoff.tasks.kinds.base import EmbeddedCorpus
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from bakeoff.lineup.contender import Contender
-from bakeoff.run.embeddings import Embeddings
-from bakeoff.run.stages import Given, NotRun, Prepared
+from bakeoff.running.embeddings import Embeddings
+from bakeoff.running.stages import Given, NotRun, Prepared
 
 
 @dataclass(frozen=True, slots=True)

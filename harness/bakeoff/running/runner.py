@@ -19,15 +19,15 @@ from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.run.embeddings import Embeddings
-from bakeoff.run.environment import this_machine
-from bakeoff.run.failures import attempt, reason_of
-from bakeoff.run.prepare import Preparation, check
-from bakeoff.run.scoring import Scorer
-from bakeoff.run.settings import Settings
-from bakeoff.run.stages import NotRun, Prepared, Scored
-from bakeoff.run.tuning import check_tunable, with_tuned_weights
-from bakeoff.run.turns import take_turns
+from bakeoff.running.embeddings import Embeddings
+from bakeoff.running.environment import this_machine
+from bakeoff.running.failures import attempt, reason_of
+from bakeoff.running.prepare import Preparation, check
+from bakeoff.running.scoring import Scorer
+from bakeoff.running.settings import Settings
+from bakeoff.running.stages import NotRun, Prepared, Scored
+from bakeoff.running.tuning import check_tunable, with_tuned_weights
+from bakeoff.running.turns import take_turns
 from bakeoff.tasks.kinds import load_kind
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, TaskKind
 
@@ -35,7 +35,7 @@ __all__ = ["NotRun", "Outcome", "Scored", "Settings", "run", "vectors_folder"]
 
 DEPTH = 100  # how many documents a query asks for where neither the line-up nor the kind of task says
 
-log = logging.getLogger("bakeoff.run")
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from bakeoff_providers.registry import Registry
 
 if TYPE_CHECKING:
-    from bakeoff.run.preparers.base import Preparer
+    from bakeoff.running.preparers.base import Preparer
 
 PREPARERS: Registry[Preparer] = Registry(
     "type of row",
     "bakeoff.rows",
     {
-        "dense": "bakeoff.run.preparers.dense:Dense",
-        "lexical": "bakeoff.run.preparers.lexical:Lexical",
-        "given": "bakeoff.run.preparers.given:FromFiles",
-        "fused": "bakeoff.run.preparers.fused:Fused",
+        "dense": "bakeoff.running.preparers.dense:Dense",
+        "lexical": "bakeoff.running.preparers.lexical:Lexical",
+        "given": "bakeoff.running.preparers.given:FromFiles",
+        "fused": "bakeoff.running.preparers.fused:Fused",
     },
 )

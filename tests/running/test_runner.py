@@ -10,9 +10,9 @@ import pytrec_eval
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import render
 from bakeoff.report.exports import markdown
-from bakeoff.results.record import record
+from bakeoff.results.save import save
 from bakeoff.results.schema import read_detailed, read_summary
-from bakeoff.run.runner import Settings, run
+from bakeoff.running.runner import Settings, run
 from bakeoff_providers.errors import InputError
 
 from tests.native_task import GRADES, native_files, write_lineup
@@ -78,7 +78,7 @@ def test_warnings_name_what_weakens_the_result(lineup_file: Path) -> None:
 
 
 def test_the_result_is_complete_and_the_reports_come_from_it_alone(lineup_file: Path, tmp_path: Path) -> None:
-    folder = record(run(Lineup.read(lineup_file)), tmp_path / "results")
+    folder = save(run(Lineup.read(lineup_file)), tmp_path / "results")
     render(folder)
     files = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
     assert {"metrics_summary.json", "detailed_results.json", "matrix.md", "evaluation_report.html"} <= files
@@ -101,13 +101,13 @@ def test_the_result_is_complete_and_the_reports_come_from_it_alone(lineup_file: 
 
 def test_a_result_is_never_written_over(lineup_file: Path, tmp_path: Path) -> None:
     outcome = run(Lineup.read(lineup_file).narrowed(["bm25"]))
-    record(outcome, tmp_path)
+    save(outcome, tmp_path)
     with pytest.raises(InputError, match="there is a result already"):
-        record(outcome, tmp_path)
+        save(outcome, tmp_path)
 
 
 def test_the_run_files_score_the_same_in_trec_eval(lineup_file: Path, tmp_path: Path) -> None:
-    folder = record(run(Lineup.read(lineup_file)), tmp_path / "results")
+    folder = save(run(Lineup.read(lineup_file)), tmp_path / "results")
     detailed = read_detailed(folder)
     evaluator = pytrec_eval.RelevanceEvaluator(GRADES, {"recip_rank", "ndcg_cut.10", "P.1", "recall.10"})
     names = {"mrr": "recip_rank", "ndcg@10": "ndcg_cut_10", "p@1": "P_1", "recall@10": "recall_10"}

@@ -10,7 +10,7 @@ import numpy as np
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores, evaluate, oracle, random_expectation
-from bakeoff.run.stages import Answered, Embedding, Given, Scored, Search
+from bakeoff.running.stages import Answered, Embedding, Given, Scored, Search
 from bakeoff.search.loss import Losses
 from bakeoff.tasks.kinds.base import Answers, TaskKind
 

@@ -10,12 +10,12 @@ from typing import TypeVar
 from bakeoff_providers.errors import BakeoffError, InputError
 
 from bakeoff.lineup.contender import Contender
-from bakeoff.run.stages import NotRun
+from bakeoff.running.stages import NotRun
 
 T = TypeVar("T")
 LONGEST = 300  # characters of a library's message that a row shows
 
-log = logging.getLogger("bakeoff.run")
+log = logging.getLogger(__name__)
 
 
 class AdapterFailed(BakeoffError):

@@ -6,9 +6,9 @@ from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.clock import timed
 from bakeoff.lineup.contender import Contender
-from bakeoff.run.failures import adapter_work
-from bakeoff.run.preparers.base import Preparer, Workshop
-from bakeoff.run.stages import Build, Prepared
+from bakeoff.running.failures import adapter_work
+from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.stages import Build, Prepared
 from bakeoff.search.rankers import RANKERS
 from bakeoff.search.searchers import LexicalSearcher
 

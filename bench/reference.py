@@ -9,12 +9,12 @@ memory of one full 5,000² float64 matrix (200 MB) above the vectors that are re
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
+from own_process import measured
 
 N, WIDE, NARROW, MOST_TIMES = 5000, 1536, 384, 2.0
 LINEUP = """
@@ -84,35 +84,17 @@ def ours(folder: Path) -> dict[str, float]:
     return {label: figures["at"]["10"]["recall"]["mean"] for label, figures in outcome.extras.figures.items()}
 
 
-def measured(which: str, folder: Path) -> tuple[dict[str, float], float, float]:
-    """The figures, seconds and megabytes of one side, in a process of its own."""
-    script = (
-        "import resource, sys, time, json\nfrom pathlib import Path\nimport bench.reference as b\nimport numpy, faiss\n"
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\nstart = time.perf_counter()\n"
-        f"found = b.{which}(Path(sys.argv[1]))\nseconds = time.perf_counter() - start\n"
-        "print(json.dumps([found, seconds, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(folder)], check=True, capture_output=True, text=True,
-        cwd=Path(__file__).parent.parent,
-    )  # fmt: skip
-    import json
-
-    found, seconds, megabytes = json.loads(done.stdout.splitlines()[-1])
-    return found, seconds, megabytes
-
-
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make(folder)
-        rows = {which: measured(which, folder) for which in ("peer", "ours")}
+        rows = {which: measured(__file__, which, folder, "numpy", "faiss") for which in ("peer", "ours")}
     print(f"{'':24}{'seconds':>9}{'MB above start':>16}   recall@10")
-    for which, (found, seconds, megabytes) in rows.items():
-        shown = ", ".join(f"{label} {value:.4f}" for label, value in found.items())
-        print(f"{which:24}{seconds:9.2f}{megabytes:16.0f}   {shown}")
-    same = all(abs(rows["peer"][0][label] - value) < 1e-3 for label, value in rows["ours"][0].items())
-    times = rows["ours"][1] / rows["peer"][1]
+    for which, row in rows.items():
+        shown = ", ".join(f"{label} {value:.4f}" for label, value in row.figures.items())
+        print(f"{which:24}{row.seconds:9.2f}{row.added_mb:16.0f}   {shown}")
+    same = all(abs(rows["peer"].figures[label] - value) < 1e-3 for label, value in rows["ours"].figures.items())
+    times = rows["ours"].seconds / rows["peer"].seconds
     print(f"same recall: {same}; {times:.2f} × the peer's time (target ≤ {MOST_TIMES:g})")
     sys.exit(0 if same and times <= MOST_TIMES else 1)
 

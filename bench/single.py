@@ -9,13 +9,12 @@ baselines, tests and files), and a whole run's peak below 1 GB.
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
+from own_process import measured
 
 SAMPLES, CLASSES, MOST_TIMES, MOST_MB = 100_000, 1187, 4.0, 1000
 MODELS = ("first", "second", "third")
@@ -60,31 +59,16 @@ def ours(folder: Path) -> float:
     return float(outcome.extras.figures["models"]["first"]["mrr"][0])
 
 
-def measured(which: str, folder: Path) -> tuple[float, float, float]:
-    """MRR, seconds and peak megabytes of one side, in a process of its own."""
-    script = (
-        "import json, resource, sys, time\nfrom pathlib import Path\nimport bench.single as b\n"
-        f"start = time.perf_counter()\nfound = b.{which}(Path(sys.argv[1]))\nseconds = time.perf_counter() - start\n"
-        "print(json.dumps([found, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(folder)], check=True, capture_output=True, text=True,
-        cwd=Path(__file__).parent.parent,
-    )  # fmt: skip
-    found, seconds, megabytes = json.loads(done.stdout.splitlines()[-1])
-    return found, seconds, megabytes
-
-
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make(folder)
-        rows = {which: measured(which, folder) for which in ("peer", "ours")}
+        rows = {which: measured(__file__, which, folder) for which in ("peer", "ours")}
     print(f"{'':24}{'MRR of first':>14}{'seconds':>9}{'peak MB':>9}")
-    for which, (found, seconds, megabytes) in rows.items():
-        print(f"{which:24}{found:14.6f}{seconds:9.2f}{megabytes:9.0f}")
-    same = abs(rows["peer"][0] - rows["ours"][0]) < 1e-9
-    times, peak = rows["ours"][1] / rows["peer"][1], rows["ours"][2]
+    for which, row in rows.items():
+        print(f"{which:24}{row.figures:14.6f}{row.seconds:9.2f}{row.peak_mb:9.0f}")
+    same = abs(rows["peer"].figures - rows["ours"].figures) < 1e-9
+    times, peak = rows["ours"].seconds / rows["peer"].seconds, rows["ours"].peak_mb
     print(f"same MRR: {same}; {times:.2f} × the peer's time (target ≤ {MOST_TIMES:g})")
     print(f"peak {peak:.0f} MB (target < {MOST_MB})")
     sys.exit(0 if same and times <= MOST_TIMES and peak < MOST_MB else 1)

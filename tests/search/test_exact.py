@@ -69,4 +69,18 @@ def test_it_agrees_with_faiss() -> None:
     ],
 )
 def test_recall_counts_ties_by_score(scores: list[float], last: float, wanted: int, expected: float) -> None:
-    assert exact.recall(np.array(scores), last, wanted) == pytest.approx(expected)
+    unlisted = np.zeros(len(scores), dtype=bool)
+    assert exact.recall(np.array(scores), last, wanted, unlisted) == pytest.approx(expected)
+
+
+@given(
+    returned=st.lists(st.tuples(st.floats(-1, 1), st.booleans()), max_size=10),
+    last=st.floats(-1, 1),
+    wanted=st.integers(1, 10),
+)
+def test_recall_is_never_less_than_by_id(returned: list[tuple[float, bool]], last: float, wanted: int) -> None:
+    """Whatever a second product of the same vectors gives for a document that exact search listed."""
+    scores, listed = (np.array(column) for column in zip(*returned, strict=True)) if returned else (np.empty(0),) * 2
+    by_id = min(int(listed.sum()), wanted) / wanted
+    by_score = min(int((scores >= last).sum()), wanted) / wanted
+    assert exact.recall(scores, last, wanted, listed.astype(bool)) >= max(by_id, by_score)

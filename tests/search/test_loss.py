@@ -18,6 +18,8 @@ from bakeoff.search.exact_search import ExactSearch
 from bakeoff.search.index import Index
 from bakeoff.search.loss import index_loss
 from bakeoff_providers.errors import InputError
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.native_task import native_files, pages, write_lineup
 
@@ -68,6 +70,25 @@ def test_a_piece_of_a_document_counts_for_it() -> None:
     query = Query("q", "q")
     assert exact.rankings([query])["q"].ids == ("x", "y")
     assert exact.recall(query, Ranking(("y", "x"), (0.9, 0.8))) == 1
+
+
+@given(dimensions=st.sampled_from([96, 384, 768]), lost=st.integers(0, 5), seed=st.integers(0, 20))
+@settings(max_examples=15, deadline=None)
+def test_counting_by_score_never_gives_less_than_counting_by_id(dimensions: int, lost: int, seed: int) -> None:
+    """Rankings without some of the exact twelve, over vectors whose products round differently one by one."""
+    rng = np.random.default_rng(seed)
+    shared = 0.65 * rng.standard_normal(dimensions)  # so that similarities are about 0.35, as those of texts
+    vectors = (rng.standard_normal((400, dimensions)) + shared).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    ids = [f"d{row}" for row in range(100)]
+    queries = [Query(f"q{row}", "") for row in range(300)]
+    asked = {query.id: vectors[100 + row] for row, query in enumerate(queries)}
+    exact = ExactSearch(Index([Chunk(item, item, "") for item in ids], 12), vectors[:100], asked)
+    for query, ranking in exact.rankings(queries).items():
+        gone = set(rng.choice(ranking.ids, size=lost, replace=False))
+        kept = tuple(item for item in ranking.ids if item not in gone)[:10]
+        by_id = len(set(kept) & set(ranking.ids[:10])) / 10
+        assert exact.recall(Query(query, ""), Ranking(kept, (0.0,) * len(kept))) >= by_id
 
 
 def _line_up(folder: Path, stores: str) -> Path:

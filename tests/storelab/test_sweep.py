@@ -51,6 +51,15 @@ def test_sentences_by_hand() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("index", "tuning"), [("IVF64,Flat", {"nprobe": [64]}), ("HNSW32", {"ef": [4000]})]
+)  # fmt: skip
+def test_an_index_that_searches_everything_misses_nothing(index: str, tuning: dict[str, list[int]]) -> None:
+    """Vectors long enough for a row's product and a block's to differ in the last bits."""
+    result = sweep(synthetic(3000, 384, 323), [Walk("faiss", {"index": index}, tuning)], rounds=1)
+    assert result.points[0].recall == 1
+
+
 def test_more_probes_find_more_and_what_is_dominated_is_not_tried(sample: VectorSample) -> None:
     found = sweep(sample, [Walk("faiss", {"index": "IVF32,Flat"}, {"nprobe": [1, 32, 40, 48]})], rounds=1, target=1)
     assert [point.query["nprobe"] for point in found.points] == [1, 32]

@@ -100,8 +100,11 @@ def _kth(scores: Similarities, k: int) -> Similarities:
     return np.partition(scores, at, axis=1)[:, at : at + 1]
 
 
-def recall(scores: NDArray[np.floating], last: float, wanted: int) -> float:
-    """How many of the `wanted` nearest came back, by their exact scores: one that ties with the last counts too."""
+def recall(scores: NDArray[np.floating], last: float, wanted: int, listed: NDArray[np.bool_]) -> float:
+    """How many of the `wanted` nearest came back: those that exact search listed, and those that tie with its last.
+
+    Never less than by id alone: a score that is worked out a second time may differ in its last bits.
+    """
     if not wanted:
         return 1.0
-    return min(int(np.count_nonzero(scores >= last - TOLERANCE)), wanted) / wanted
+    return min(int(np.count_nonzero(listed | (scores >= last - TOLERANCE))), wanted) / wanted

@@ -13,7 +13,7 @@ from bakeoff.core.filters import conditions, passes
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.search import exact
-from bakeoff.search.hits import SIMILARITY_DIGITS, Hits
+from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
 
 K = 10  # recall is over so many nearest documents
@@ -40,13 +40,15 @@ class ExactSearch:
         return self._rankings
 
     def recall(self, query: Query, retrieved: Ranking) -> float:
-        """Of the ten nearest documents, by their exact scores: one that ties with the tenth counts as retrieved."""
+        """Of the ten nearest documents, how many came back; one that ties with the tenth counts as retrieved."""
         nearest = self.rankings([query])[query.id]
         wanted = min(K, len(nearest))
         if not wanted:
             return 1.0
-        scores = np.array([self._score(document, self.queries[query.id]) for document in retrieved.ids[:K]])
-        return exact.recall(scores, nearest.scores[wanted - 1], wanted)
+        returned = retrieved.ids[:K]
+        scores = np.array([self._score(document, self.queries[query.id]) for document in returned])
+        listed = np.isin(returned, nearest.ids[:wanted])
+        return exact.recall(scores, nearest.scores[wanted - 1], wanted, listed)
 
     def _search(self, group: Sequence[Query]) -> None:
         filters = conditions(group[0].where)
@@ -72,4 +74,4 @@ class ExactSearch:
         if not self._rows:
             for row, chunk in enumerate(self.index.chunks):
                 self._rows.setdefault(chunk.document, []).append(row)
-        return round(float((self.vectors[self._rows[document]] @ query).max()), SIMILARITY_DIGITS)
+        return float((self.vectors[self._rows[document]] @ query).max())

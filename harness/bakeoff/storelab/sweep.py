@@ -27,6 +27,7 @@ from bakeoff.storelab.points import Point, mark_fronts, sentences
 from bakeoff.storelab.vector_sample import VectorSample
 
 WARM_UP = 10
+Nearest = tuple[exact.Rows, exact.Similarities]  # of every query, best first
 TARGET = 0.99
 
 
@@ -68,7 +69,7 @@ def sweep(
 ) -> Sweep:
     """Builds every build setting once and measures it under every query setting that can still win."""
     machine = this_machine()
-    _, scores = exact.nearest(sample.queries, sample.documents, k)
+    nearest = exact.nearest(sample.queries, sample.documents, k)
     points: list[Point] = []
     not_run: dict[str, str] = {}
     pruned = 0
@@ -76,7 +77,7 @@ def sweep(
     with progress("sweep", len(plan)) as advance:
         for walk, build in plan:
             try:
-                measured, skipped = _measure(walk, build, sample, k, rounds, scores[:, -1])
+                measured, skipped = _measure(walk, build, sample, k, rounds, nearest)
                 points += measured
                 pruned += skipped
             except BakeoffError as error:
@@ -113,7 +114,7 @@ def _builds(walk: Walk, sample: VectorSample) -> list[dict[str, Any]]:
 
 
 def _measure(
-    walk: Walk, build: dict[str, Any], sample: VectorSample, k: int, rounds: int, last: exact.Similarities
+    walk: Walk, build: dict[str, Any], sample: VectorSample, k: int, rounds: int, nearest: Nearest
 ) -> tuple[list[Point], int]:
     folder = Path(tempfile.mkdtemp(prefix="bakeoff-sweep-"))
     store: Store | None = None
@@ -129,7 +130,7 @@ def _measure(
                 pruned += 1
                 continue
             store.tune(**query)
-            recall, samples = _search_all(store, sample, k, rounds, last)
+            recall, samples = _search_all(store, sample, k, rounds, nearest)
             points.append(
                 Point(
                     store=walk.store,
@@ -163,10 +164,9 @@ def _no_cheaper(query: Mapping[str, Any], point: Point) -> bool:
     return all(query[name] >= point.query[name] for name in query)
 
 
-def _search_all(
-    store: Store, sample: VectorSample, k: int, rounds: int, last: exact.Similarities
-) -> tuple[float, list[int]]:
-    """Recall by score from the first round, times from all."""
+def _search_all(store: Store, sample: VectorSample, k: int, rounds: int, nearest: Nearest) -> tuple[float, list[int]]:
+    """Recall from the first round, times from all."""
+    exact_rows, exact_scores = nearest
     for query in sample.queries[:WARM_UP]:
         store.search(query, k)
     samples: list[int] = []
@@ -177,6 +177,8 @@ def _search_all(
             hits = store.search(query, k)
             samples.append(clock.now() - start)
             if turn == 0:
-                similarities = sample.documents[[int(item) for item in hits.ids]] @ query
-                recalls.append(exact.recall(similarities, float(last[place]), min(k, len(sample.documents))))
+                rows = [int(item) for item in hits.ids]
+                listed = np.isin(rows, exact_rows[place])
+                scores, last = sample.documents[rows] @ query, float(exact_scores[place, -1])
+                recalls.append(exact.recall(scores, last, exact_rows.shape[1], listed))
     return float(np.mean(recalls)), samples

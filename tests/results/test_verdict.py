@@ -50,3 +50,32 @@ def test_the_best_and_its_equals_are_tied_and_the_rest_is_not() -> None:
     good = 0.8 + 0.01 * rng.random(15)
     tied = tied_with_best({"best": good, "twin": good.copy(), "bad": good - 0.5}, 42)
     assert tied == {"best": True, "twin": True, "bad": False}
+
+
+def test_rows_that_are_no_better_than_chance_are_named_by_a_test() -> None:
+    rng = np.random.default_rng(1)
+    floor = rng.uniform(0.2, 0.4, 40)
+    noise = rng.normal(0, 0.1, 40)
+    scores = {
+        "a": floor + 0.3,  # better on every query
+        "b": floor + noise - noise.mean(),  # the same on average
+        "c": floor + 0.2,
+        "d": floor - 0.1,  # worse on every query
+    }
+    sentences = decide(scores, NDCG, _rows(), 42, floor=floor).sentences
+    (unsure,) = [text for text in sentences if "can't be told from a random order" in text]
+    assert unsure.startswith("b can't be told")
+    (worse,) = [text for text in sentences if "worse than a random order" in text]
+    assert worse.startswith("d is worse")
+
+
+def test_chance_is_not_blamed_more_often_than_promised() -> None:
+    """A contender of pure chance is called better or worse than random in about 5% of simulated tasks, not more."""
+    rng = np.random.default_rng(7)
+    rows = [Row(label="a", kind="dense", measures={"ndcg@10": Value(0.5)})]
+    floor = np.full(15, 0.5)
+    missed = 0
+    for _ in range(200):
+        sentences = decide({"a": rng.uniform(0, 1, 15)}, NDCG, rows, 42, floor=floor).sentences
+        missed += not any("can't be told from a random order" in text for text in sentences)
+    assert missed <= stats.binom.ppf(0.999, 200, 0.05)

@@ -1,4 +1,4 @@
-"""What an adapter does wrong costs its own row; what the user wrote wrong stops the run before anything is spent."""
+"""What is wrong with one contender costs its own row, and the others are written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.save import save
 from bakeoff.results.schema import read_summary
-from bakeoff.running.runner import Outcome, run
+from bakeoff.running.runner import Outcome, Settings, run
 from bakeoff.search.rankers import RANKERS
 from bakeoff.search.stores import STORES
 from bakeoff_providers import PROVIDERS
@@ -118,38 +118,45 @@ def test_the_row_says_why_and_the_log_has_the_traceback(tmp_path: Path, caplog: 
     assert logged.name.startswith("bakeoff")
 
 
-@pytest.mark.parametrize(
-    ("contenders", "said"),
-    [
-        ('[[contender]]\nprovider = "fake"\nstore = { name = "bad", options = { how = "option" } }\n', "can't be 'opt"),
-        (
-            '[[contender]]\nprovider = "fake"\nlabel = "x"\nstore = "faiss"\noptions = { dimensions = 0 }\n',
-            "dimensions is 0",
-        ),
-        (
-            '[[contender]]\nprovider = "fake"\nlabel = "x"\nstore = "faiss"\ndimensions = 900\n',
-            "900 dimensions",
-        ),
-        ('[[contender]]\nanswers = "nowhere.trec"\n', "no such file"),
-    ],
-)
-def test_what_the_line_up_has_wrong_stops_the_run(tmp_path: Path, contenders: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        run(_lineup(tmp_path, GOOD + contenders))
+WRONG = [
+    ('provider = "fake"\nstore = { name = "bad", options = { how = "option" } }', "can't be 'option'"),
+    ('provider = "fake"\nlabel = "x"\nstore = "faiss"\noptions = { dimensions = 0 }', "dimensions is 0"),
+    ('provider = "fake"\nlabel = "x"\nstore = "faiss"\ndimensions = 900', "900 dimensions"),
+    (
+        'provider = "fake"\nlabel = "x"\nstore = { name = "faiss", options = { index = "IVF4096,Flat" } }',
+        "3 documents do not train the index 'IVF4096,Flat'",
+    ),
+    ('provider = "precomputed"\nstore = "faiss"\noptions = { path = "nowhere.npy" }', "no such file"),
+    ('answers = "nowhere.trec"', "no such file"),
+    ('answers = "broken.jsonl"', "broken.jsonl"),
+]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        '[[contender]]\nprovider = "fake"\nlabel = "x"\nstore = "faiss"\noptions = { dimensions = 0 }\n',
-        '[[contender]]\nprovider = "fake"\nlabel = "x"\nstore = "faiss"\ndimensions = 900\n',
-        '[[contender]]\nanswers = "broken.jsonl"\n',
-    ],
-    ids=["an option", "dimensions", "a file of answers"],
-)
-def test_it_stops_before_anything_is_embedded(tmp_path: Path, wrong: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("contender", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_what_one_contender_has_wrong_costs_its_row(tmp_path: Path, contender: str, said: str) -> None:
     (tmp_path / "broken.jsonl").write_text("{")
-    lineup = _lineup(tmp_path, f'[[contender]]\nprovider = "bad"\nstore = "faiss"\n{wrong}')
-    with caplog.at_level(logging.WARNING, logger="bakeoff"), pytest.raises(InputError):
-        run(lineup)
-    assert not caplog.records  # the first row fails as soon as it is embedded, and that would be logged
+    assert said in _reason(run(_lineup(tmp_path, f"{GOOD}[[contender]]\n{contender}\n")))
+
+
+def test_a_row_that_is_wrong_is_not_embedded(tmp_path: Path) -> None:
+    lineup = _lineup(tmp_path, f'{GOOD}[[contender]]\nprovider = "minilm"\nstore = "faiss"\ndimensions = 900\n')
+    notices: list[str] = []
+    settings = Settings(cache=tmp_path / "vectors", notice=notices.append)
+    assert run(lineup, settings).not_run
+    assert any("minilm" in notice and "will not run" in notice for notice in notices)
+    identities = [path.read_text() for path in (tmp_path / "vectors").rglob("identity.json")]
+    assert identities
+    assert not any("minilm" in identity for identity in identities)
+
+
+def test_a_task_without_grades_is_refused_with_the_way_to_grade_it(tmp_path: Path) -> None:
+    file = write_lineup(tmp_path, native_files(grades={}), contenders=GOOD)
+    with pytest.raises(InputError, match="has no grades") as refused:
+        run(Lineup.read(file))
+    assert "bakeoff grade" in refused.value.remedy
+
+
+def test_a_task_whose_grades_are_all_too_low_is_refused(tmp_path: Path) -> None:
+    file = write_lineup(tmp_path, native_files(), task="rel = 5", contenders=GOOD)
+    with pytest.raises(InputError, match="no document has a grade of 5 or more"):
+        run(Lineup.read(file))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -22,7 +22,7 @@ from bakeoff.commands.options import (
 
 if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
-    from bakeoff.running.runner import Settings
+    from bakeoff.running.runner import Outcome, Settings
 
 
 def run(
@@ -74,7 +74,18 @@ def run(
         _print_plan(chosen, settings)
         return
     command = shlex.join(["bakeoff", *sys.argv[1:]])
-    _show_and_render(save(run_lineup(chosen, settings), out, command=command))
+    outcome = run_lineup(chosen, settings)
+    if not outcome.ran:
+        _fail_without_rows(outcome)
+    _show_and_render(save(outcome, out, command=command))
+
+
+def _fail_without_rows(outcome: Outcome) -> NoReturn:
+    """There is nothing to write and no verdict; each row's reason is all there is to say."""
+    for lost in outcome.not_run:
+        typer.echo(f"{lost.contender.label}: not run: {lost.reason}", err=True)
+    typer.echo("error: no contender ran, so there is no result and no verdict", err=True)
+    raise typer.Exit(1)
 
 
 def _show_and_render(folder: Path) -> None:

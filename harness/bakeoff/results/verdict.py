@@ -14,20 +14,30 @@ from bakeoff.statistics.compare import PairedDifference, compare, detectable_dif
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.effects import kendall_tau
 from bakeoff.statistics.power import more_queries_needed
+from bakeoff.statistics.tests import holm, sign_flip_tests
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
 WORTH_A_SENTENCE = 1.5  # how many times faster a tied contender must be before the verdict mentions it
 
 
 def decide(
-    scores: Mapping[str, Values], measure: Measure, rows: Sequence[Row], seed: int, others: Sequence[Measure] = ()
+    scores: Mapping[str, Values],
+    measure: Measure,
+    rows: Sequence[Row],
+    seed: int,
+    others: Sequence[Measure] = (),
+    floor: Values | None = None,
 ) -> Verdict:
-    """The verdict on one measure, over the contenders that ran; the others tell whether they would say the same."""
+    """The verdict on one measure, over the contenders that ran; the others tell whether they would say the same.
+
+    `floor` has what a random order is expected to score on each query: a contender has to be better than that.
+    """
     pairs = compare(scores, seed=seed)
     group = tie_group(scores, pairs, ALPHA)
     best = group[0] if group else None
     detectable = detectable_difference(scores, best)
     sentences = _sentences(scores, measure, pairs, group, detectable, {row.label: row for row in rows})
+    sentences += _floor_sentences(scores, floor, seed)
     agreement = order_agreement([row for row in rows if row.label in scores], measure, others)
     sentences += _agreement_sentence(agreement, measure)
     verdict = Verdict(
@@ -83,6 +93,25 @@ def _sentences(
         sentences.append(f"With {n} queries, differences below about {detectable:.2f} stay invisible (80% power).")
     elif detectable is not None:
         sentences.append(f"{n} queries are too few to show any difference at all (80% power).")
+    return sentences
+
+
+def _floor_sentences(scores: Mapping[str, Values], floor: Values | None, seed: int) -> list[str]:
+    """Which contenders are no better than chance, by the same paired test; Holm's correction is over contenders."""
+    if floor is None or not scores:
+        return []
+    p = holm(sign_flip_tests(np.stack([values - floor for values in scores.values()], axis=1), seed=seed))
+    means = {label: float((values - floor).mean()) for label, values in scores.items()}
+    unsure = [label for label, value in zip(scores, p, strict=True) if value > ALPHA]
+    worse = [label for label, value in zip(scores, p, strict=True) if value <= ALPHA and means[label] < 0]
+    sentences = []
+    if unsure:
+        sentences.append(f"{listed(unsure)} can't be told from a random order (Holm-adjusted p > {ALPHA}).")
+    if worse:
+        largest = max(float(value) for label, value in zip(scores, p, strict=True) if label in worse)
+        sentences.append(
+            f"{listed(worse)} {'is' if len(worse) == 1 else 'are'} worse than a random order (p = {largest:.2g})."
+        )
     return sentences
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role
-from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.task import Task
 from bakeoff.embedding.budget import Budget
@@ -65,8 +65,6 @@ class Embeddings:
         if key not in self._corpora:
             try:
                 self._corpora[key] = self._embedded(contender)
-            except InputError:
-                raise
             except Exception as error:  # whatever a provider raises is its row's reason
                 self._corpora[key] = error
         corpus = self._corpora[key]

@@ -1,4 +1,4 @@
-"""Errors by whose fault they are: what a user wrote wrong stops the run, what an adapter does wrong costs its row."""
+"""What goes wrong with one contender costs its own row: the reason is kept, and the log has the traceback."""
 
 from __future__ import annotations
 
@@ -24,13 +24,11 @@ class AdapterFailed(BakeoffError):
 
 @contextmanager
 def adapter_work() -> Iterator[None]:
-    """Around calls into adapters. Only an InputError that names a file is the user's; all else is the adapter's."""
+    """Around calls into adapters: whatever they raise becomes a reason in words."""
     try:
         yield
     except InputError as error:
-        if error.file is not None:
-            raise
-        raise AdapterFailed(str(error)) from error
+        raise AdapterFailed(reason_of(error)) from error
     except BakeoffError:
         raise
     except Exception as error:
@@ -38,11 +36,9 @@ def adapter_work() -> Iterator[None]:
 
 
 def attempt(contender: Contender, step: Callable[[], T]) -> T | NotRun:
-    """The step's value, or why this contender has none. What the user wrote wrong is raised."""
+    """The step's value, or why this contender has none."""
     try:
         return step()
-    except InputError:
-        raise
     except Exception as error:
         log.warning("%s: not run", contender.label, exc_info=error)
         return NotRun(contender, reason_of(error))
@@ -50,6 +46,8 @@ def attempt(contender: Contender, step: Callable[[], T]) -> T | NotRun:
 
 def reason_of(error: Exception) -> str:
     """One line for the matrix: our own errors speak for themselves, a library's is named by its type."""
+    if isinstance(error, InputError) and error.remedy:
+        return f"{error} ({error.remedy})"
     if isinstance(error, BakeoffError):
         return str(error)
     text = " ".join(str(error).split())

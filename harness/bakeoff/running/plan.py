@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bakeoff_providers.base import ModelCard, Role
-from bakeoff_providers.errors import InputError
 
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder, batches, estimated_tokens
@@ -56,8 +55,6 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
         asked = [query.id if provider.by_id else query.text for query in queries]
         texts += [] if provider.by_id else index.texts.values()  # items ask as the documents that they are
         documents, wanted = embedder.missing(texts, Role.DOCUMENT), embedder.missing(asked, Role.QUERY)
-    except InputError:
-        raise
     except Exception as error:  # whatever a provider raises is a note to its rows
         return Plan(labels, note=reason_of(error))
     total = len(set(texts)) + len(set(asked))

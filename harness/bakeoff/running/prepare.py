@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -25,15 +25,30 @@ def preparer_of(contender: Contender) -> Preparer:
     return PREPARERS.create(contender.kind)
 
 
-def check(contenders: Iterable[Contender], embeddings: Embeddings) -> None:
-    """Finds what the line-up has wrong before any contender costs anything."""
+def check(contenders: Iterable[Contender], embeddings: Embeddings) -> dict[str, NotRun]:
+    """The rows that can't run as the line-up has them, by label: found before any contender costs anything."""
+    wrong = {}
     for contender in contenders:
-        try:
-            preparer_of(contender).check(contender, embeddings)
-        except InputError:
-            raise
-        except Exception as error:  # the adapter's own failure: it is met again, and costs its row, when it is prepared
-            log.debug("%s: check failed", contender.label, exc_info=error)
+        checked = attempt(contender, partial(_check, contender, embeddings))
+        if isinstance(checked, NotRun):
+            wrong[contender.label] = checked
+            embeddings.settings.notice(f"{contender.label} will not run: {checked.reason}")
+    return wrong
+
+
+def check_models(models: Iterable[Contender], embeddings: Embeddings) -> None:
+    """What the judgments need stops the run where it is wrong: without judgments there is nothing to compare."""
+    for model in models:
+        _check(model, embeddings)
+
+
+def _check(contender: Contender, embeddings: Embeddings) -> None:
+    try:
+        preparer_of(contender).check(contender, embeddings)
+    except InputError:
+        raise
+    except Exception as error:  # the adapter's own failure: it is met again, and costs its row, when it is prepared
+        log.debug("%s: check failed", contender.label, exc_info=error)
 
 
 class Preparation:
@@ -42,6 +57,10 @@ class Preparation:
     def __init__(self, contenders: Sequence[Contender], embeddings: Embeddings, scratch: Path) -> None:
         self._contenders, self._embeddings, self._scratch = contenders, embeddings, scratch
         self._ready: dict[str, Prepared | Given | NotRun] = {}
+
+    def leave_out(self, wrong: Mapping[str, NotRun]) -> None:
+        """Rows that are known not to run: nothing is spent on them."""
+        self._ready.update(wrong)
 
     def given(self) -> list[Given]:
         """The rows whose answers are there already."""
@@ -65,7 +84,9 @@ class Preparation:
 
     def _prepared(self, contender: Contender) -> Prepared | Given | NotRun:
         if contender.label not in self._ready:
-            workshop = Workshop(self._embeddings, self._scratch / str(len(self._ready)), dict(self._ready))
+            workshop = Workshop(
+                self._embeddings, self._scratch / str(self._contenders.index(contender)), dict(self._ready)
+            )
             step = partial(preparer_of(contender).prepare, contender, workshop)
             self._ready[contender.label] = attempt(contender, step)
         return self._ready[contender.label]

@@ -22,8 +22,8 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.environment import this_machine
 from bakeoff.running.failures import attempt, reason_of
-from bakeoff.running.prepare import Preparation, check
-from bakeoff.running.scoring import Scorer
+from bakeoff.running.prepare import Preparation, check, check_models
+from bakeoff.running.scoring import Scorer, check_graded
 from bakeoff.running.settings import Settings
 from bakeoff.running.stages import NotRun, Prepared, Scored
 from bakeoff.running.tuning import check_tunable, with_tuned_weights
@@ -73,7 +73,7 @@ class Outcome:
 
 
 def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
-    """Runs a line-up. A contender that can't run keeps its row and its reason; bad input raises at once."""
+    """Runs a line-up. A contender that can't run keeps its row and its reason; a bad task raises at once."""
     settings = settings or Settings()
     if settings.tune_weights:
         check_tunable(lineup)
@@ -87,8 +87,11 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
     scratch = Path(tempfile.mkdtemp(prefix="bakeoff-"))
     preparation = Preparation(lineup.contenders, embeddings, scratch)
     try:
-        check([*kind.models, *lineup.contenders], embeddings)
+        check_models(kind.models, embeddings)
+        preparation.leave_out(check(lineup.contenders, embeddings))
         task = kind.judged(task, embeddings)
+        if settings.graded:
+            check_graded(task)
         scorer = Scorer(task, kind, measures)
         contenders = _all_scored(preparation, scorer, lineup.rounds, settings)
         machine = after_work(before)

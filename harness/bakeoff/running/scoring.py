@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from bakeoff_providers.errors import InputError
 
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
@@ -13,6 +14,21 @@ from bakeoff.evaluation.metrics import Scores, evaluate, oracle, random_expectat
 from bakeoff.running.stages import Answered, Embedding, Given, Scored, Search
 from bakeoff.search.loss import Losses
 from bakeoff.tasks.kinds.base import Answers, TaskKind
+
+
+def check_graded(task: Task) -> None:
+    """Refuses a task on which every contender would score 0: that is no comparison."""
+    if len(task.without_relevant()) < len(task.queries):
+        return
+    if not any(task.judgments.values()):
+        raise InputError(
+            f"task {task.name!r} has no grades, so every contender would score 0",
+            remedy="grade it first: `bakeoff grade TASK --judge people`, or `--judge llm`",
+        )
+    raise InputError(
+        f"task {task.name!r}: no document has a grade of {task.rel} or more, so every contender would score 0",
+        remedy="check the grades, or lower rel",
+    )
 
 
 @dataclass(frozen=True, slots=True)

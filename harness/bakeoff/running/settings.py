@@ -21,3 +21,4 @@ class Settings:
     progress: Progress = silent
     notice: Callable[[str], None] = lambda _text: None  # for what must be heard before money is spent
     tune_weights: bool = False
+    graded: bool = True  # False where rankings are wanted and grades are not there yet

@@ -25,7 +25,8 @@ Rankings = Mapping[str, Mapping[str, Ranking]]  # contender → query → what i
 
 def rankings_of_run(lineup: Lineup, task: Path, settings: Settings) -> Rankings:
     """Lets the contenders of a line-up answer this task's queries once."""
-    outcome = run(replace(lineup, task=str(task.resolve()), rounds=1), settings)
+    ungraded = replace(settings, graded=False)
+    outcome = run(replace(lineup, task=str(task.resolve()), rounds=1), ungraded)
     if not outcome.ran:
         reasons = "; ".join(f"{lost.contender.label}: {lost.reason}" for lost in outcome.not_run)
         raise InputError(f"no contender can run ({reasons})", remedy="add one that needs no key, such as bm25")

@@ -181,18 +181,29 @@ def test_the_result_has_the_ranks_and_the_rankings(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("classes", "contender", "said"),
     [
-        ("classes = 2", 'answers = "model.npy"', "targets from 0 to 2 for 2 classes"),
-        ("classes = 4", 'answers = "model.npy"', r"scores of shape \(4, 3\), not 4 samples × 4 classes"),
-        ('items = "i.json", classes = 3', 'answers = "model.npy"', "either the classes or the items"),
+        ("classes = 4", 'answers = "model.npy"', "scores of shape (4, 3), not 4 samples × 4 classes"),
         ("classes = 3", 'answers = "other.npz"', "its targets are not those of the task"),
         ("classes = 3", 'answers = "none.npy"', "no such file"),
     ],
 )
-def test_bad_input_is_named(folder: Path, classes: str, contender: str, said: str) -> None:
+def test_a_file_of_answers_that_does_not_fit_costs_its_row(
+    folder: Path, classes: str, contender: str, said: str
+) -> None:
     np.savez(folder / "other.npz", scores=SCORES, targets=TARGETS[::-1])
-    lineup = _lineup(folder, f"[[contender]]\n{contender}\n", classes)
+    (lost,) = run(_lineup(folder, f"[[contender]]\n{contender}\n", classes)).not_run
+    assert said in lost.reason
+
+
+@pytest.mark.parametrize(
+    ("classes", "said"),
+    [
+        ("classes = 2", "targets from 0 to 2 for 2 classes"),
+        ('items = "i.json", classes = 3', "either the classes or the items"),
+    ],
+)
+def test_a_bad_task_is_named(folder: Path, classes: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        run(lineup)
+        run(_lineup(folder, '[[contender]]\nanswers = "model.npy"\n', classes))
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ class Preparer(ABC):
     asked: ClassVar[bool] = True
 
     def check(self, contender: Contender, embeddings: Embeddings) -> None:  # noqa: B027 - some can't be wrong
-        """Raises InputError for what the line-up has wrong; for all rows before any of them is prepared."""
+        """Raises InputError for what the line-up has wrong with this row; called before any row is prepared."""
 
     @abstractmethod
     def prepare(self, contender: Contender, workshop: Workshop) -> Prepared | Given:
-        """Ready to be asked, or a reason in an exception; only an InputError stops the others."""
+        """Ready to be asked, or a reason in an exception, which costs this row alone."""

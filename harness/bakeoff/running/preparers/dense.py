@@ -31,7 +31,7 @@ class Dense(Preparer):
             )
 
     def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
-        """A store that fails costs its row; options that it does not take are the line-up's fault."""
+        """A store that fails costs its row."""
         embeddings, index = workshop.embeddings, workshop.embeddings.index(contender)
         missing = STORES.get(contender.store).missing(**contender.store_options)
         if missing and not embeddings.settings.offline:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bakeoff.core.task import Document, Query, Task
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import Lineup
+    from bakeoff.production.interleave import interleave
     from bakeoff.results.compare import compare_results as compare
     from bakeoff.results.gate import gate
     from bakeoff.results.result import load
@@ -41,6 +42,7 @@ _PLACES = {
     "score": "bakeoff.results.score:score",
     "compare": "bakeoff.results.compare:compare_results",
     "gate": "bakeoff.results.gate:gate",
+    "interleave": "bakeoff.production.interleave:interleave",
     "Provider": f"{_PROVIDER}:Provider",
     "Role": f"{_PROVIDER}:Role",
     "EmbeddingBatch": f"{_PROVIDER}:EmbeddingBatch",
@@ -78,6 +80,7 @@ __all__ = [
     "__version__",
     "compare",
     "gate",
+    "interleave",
     "load",
     "run",
     "save",

@@ -22,6 +22,7 @@ from bakeoff.commands import (
     snapshot,
     stores,
     testsets,
+    traffic,
     validate,
 )
 from bakeoff.commands.renamed import current_names
@@ -55,6 +56,8 @@ app.command()(snapshot.snapshot)
 app.command()(stores.sweep)
 app.command()(stores.loadtest)
 app.command()(stores.footprint)
+app.command()(traffic.interleave)
+app.command()(traffic.ab)
 app.command()(cache.doctor)
 app.add_typer(cache.cache, name="cache")
 app.add_typer(listing.models, name="models")

@@ -92,12 +92,12 @@ def _more_sessions(arm: Clusters, rng: np.random.Generator) -> Clusters:
 
 @pytest.mark.parametrize("returning", [False, True], ids=["new people", "the same people"])
 def test_thirty_looks_raise_at_most_5_percent_false_alarms(returning: bool) -> None:
-    """1,000 experiments without a difference; looking as often with a plain test would alarm far more often."""
+    """500 experiments without a difference; looking as often with a plain test would alarm far more often."""
     rng = np.random.default_rng(4)
-    alarms = np.array([_looks(rng, returning=returning) for _ in range(1000)]).sum(axis=0)
-    assert alarms[0] <= 50
+    alarms = np.array([_looks(rng, returning=returning) for _ in range(500)]).sum(axis=0)
+    assert alarms[0] <= 25
     if not returning:
-        assert alarms[1] > 150
+        assert alarms[1] > 75
 
 
 def test_the_sequential_interval_is_tightest_where_it_was_planned() -> None:

@@ -12,11 +12,12 @@ import io
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -103,13 +104,42 @@ def figures_of(result: Path) -> dict[str, Any]:
 
 
 def cache_of(folder: Path) -> dict[str, Any]:
-    """Each space of cached vectors: its name, what identifies it, and what it holds."""
-    spaces = {}
+    """Each space of cached vectors: its name, what identifies it, and what it holds under which key."""
+    identities: dict[str, Any] = {}
+    vectors: dict[str, dict[str, bytes]] = {}
     for identity in sorted(folder.rglob("identity.json")):
-        segments = sorted(path.read_bytes() for path in identity.parent.glob("*.seg"))
-        spaces[identity.parent.relative_to(folder).as_posix()] = (json.loads(identity.read_bytes()), segments)
-    return {"cache identities": {name: identity for name, (identity, _) in spaces.items()},
-            "cache vectors": {name: segments for name, (_, segments) in spaces.items()}}  # fmt: skip
+        name = identity.parent.relative_to(folder).as_posix()
+        identities[name] = json.loads(identity.read_bytes())
+        batches = [batch for path in identity.parent.glob("*.seg") for batch in _segment(path.read_bytes())]
+        batches += [batch for path in identity.parent.glob("*.manifest") for batch in _shard(path)]
+        vectors[name] = {}
+        for keys, rows in batches:
+            width = len(rows) // (len(keys) // 16)
+            for row in range(len(keys) // 16):
+                vectors[name][keys[16 * row : 16 * row + 16].hex()] = rows[row * width : (row + 1) * width]
+    return {"cache identities": identities, "cache vectors": vectors}
+
+
+def _segment(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The keys and rows of each record, as caches were laid out before they became shards."""
+    at = 0
+    while at < len(data):
+        _, rows, dimensions, _, _ = struct.unpack_from("<4sIIII", data, at)
+        keys, end = at + 20, at + 20 + rows * (20 + 4 * dimensions)
+        yield data[keys : keys + 16 * rows], data[keys + 20 * rows : end]
+        at = end
+
+
+def _shard(manifest: Path) -> Iterator[tuple[bytes, bytes]]:
+    """The keys of each record of a manifest, and their rows from the file beside it."""
+    data, matrix = manifest.read_bytes(), manifest.with_suffix(".f32").read_bytes()
+    _, length, _ = struct.unpack_from("<4sIQ", data)
+    width, at = 4 * json.loads(data[16 : 16 + length])["dimensions"], 16 + length
+    while at < len(data):
+        _, rows, start, _, _ = struct.unpack_from("<4sIQQQ", data, at)
+        keys = at + 40
+        yield data[keys : keys + 16 * rows], matrix[start * width : (start + rows) * width]
+        at = keys + 20 * rows
 
 
 def digest(value: Any) -> str:

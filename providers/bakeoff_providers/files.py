@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,12 +16,10 @@ def replacing(target: Path) -> Iterator[Path]:
     A reader never sees half a file, not even after a kill.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    os.close(handle)
-    part = Path(name)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # less the user's umask
     try:
         yield part
-        part.chmod(0o644)
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)

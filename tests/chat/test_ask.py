@@ -11,6 +11,7 @@ from bakeoff.chat import CHATS
 from bakeoff.chat.answers import Answers
 from bakeoff.chat.ask import Asker, Question, Unusable, read_object
 from bakeoff.chat.base import Reply
+from bakeoff.core.hashing import text_key
 from bakeoff.embedding.budget import Budget, BudgetReached
 from bakeoff.embedding.retry import RetryPolicy
 from bakeoff_providers.errors import CallFailed, InputError, Unavailable
@@ -79,7 +80,7 @@ def test_a_model_that_never_learns_is_an_error_and_nothing_is_kept(wire: WireSer
     with pytest.raises(CallFailed, match="unusable answer"):
         asker(wire, tmp_path).ask(Question("a pair", {}), read)
     assert len(wire.chats()) == QUICK.attempts
-    assert not list(tmp_path.rglob("*.jsonl"))
+    assert not list(tmp_path.rglob("*.answers"))
 
 
 def test_a_server_that_stumbles_is_asked_again(wire: WireServer) -> None:
@@ -136,7 +137,7 @@ def test_a_torn_line_costs_itself_only(wire: WireServer, tmp_path: Path) -> None
     for n in range(3):
         one.ask(Question(f"{n}", {}), read)
     one.close()
-    (file,) = tmp_path.rglob("*.jsonl")
+    (file,) = tmp_path.rglob("*.answers")
     file.write_bytes(file.read_bytes()[:-9])  # killed while writing the last line
     again = asker(wire, tmp_path)
     assert [again.ask(Question(f"{n}", {}), read) for n in range(3)] == [0, 1, 2]
@@ -149,6 +150,29 @@ def test_reply_survives_the_disk(tmp_path: Path) -> None:
     answers.put("p", 0, reply)
     assert Answers(tmp_path, {"model": "m"}).get("p", 0) == reply
     assert Answers(tmp_path, {"model": "other"}).get("p", 0) is None
+
+
+def test_no_flipped_bit_changes_an_answer(tmp_path: Path) -> None:
+    reply = Reply('{"grade": 1}', 5, 7)
+    answers = Answers(tmp_path, {"model": "m"})
+    answers.put("p", 0, reply)
+    answers.close()
+    (file,) = tmp_path.rglob("*.answers")
+    content = file.read_bytes()
+    for place in range(len(content)):
+        for bit in range(8):
+            damaged = bytearray(content)
+            damaged[place] ^= 1 << bit
+            file.write_bytes(damaged)
+            again = Answers(tmp_path, {"model": "m"})
+            assert again.get("p", 0) in (None, reply)
+
+
+def test_answers_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    answers = Answers(tmp_path, {"model": "m"})
+    key = text_key("0\0p").hex()
+    (answers.folder / "7-abc.jsonl").write_text(f'{{"key": "{key}", "text": "yes", "prompt_tokens": 3}}\n')
+    assert Answers(tmp_path, {"model": "m"}).get("p", 0) == Reply("yes", 3, None)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,21 @@
 from __future__ import annotations
 
+import json
+import os
 import signal
+import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.core.hashing import space_name
-from bakeoff.embedding.cache import VectorCache
+from bakeoff.core.hashing import space_name, text_key
+from bakeoff.embedding.cache import Freed, VectorCache
+from bakeoff.embedding.key_index import KeyIndex, keys_of
+from bakeoff.embedding.shards import ShardWriter
+from bakeoff_providers.errors import EmbeddingFailed, InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,7 +53,7 @@ def test_the_order_of_the_identity_does_not(tmp_path: Path) -> None:
 
 
 @given(st.data())
-def test_damage_anywhere_loses_at_most_the_records_it_touches(
+def test_damage_anywhere_is_noticed_and_never_served(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("cache")
@@ -54,33 +61,88 @@ def test_damage_anywhere_loses_at_most_the_records_it_touches(
     for name in "abc":
         space.put([name], ROWS[:1] * ord(name), tokens=1)
     space.close()
-    (segment,) = space.folder.glob("*.seg")
-    content = bytearray(segment.read_bytes())
+    suffix = data.draw(st.sampled_from([".manifest", ".f32"]))
+    (file,) = space.folder.glob(f"*{suffix}")
+    content = bytearray(file.read_bytes())
     place = data.draw(st.integers(0, len(content) - 1))
     content[place] ^= data.draw(st.integers(1, 255))
-    segment.write_bytes(content)
+    file.write_bytes(content)
     again = VectorCache(folder).space(IDENTITY)
-    hit = "abc"[place // (len(content) // 3)]
-    assert hit not in again
     assert again.damaged >= 1
-    for name in set("abc") - {hit}:
+    lost = {name for name in "abc" if name not in again}
+    if suffix == ".f32":
+        assert lost == {"abc"[place // (len(content) // 3)]}
+    else:
+        record = 4 + 4 + 8 * 3 + 8 + 16 + 4  # magic, rows, three numbers, checksum, one key, one number of tokens
+        head = len(content) - 3 * record
+        assert lost == (set("abc") if place < head else {"abc"[(place - head) // record]})
+    for name in set("abc") - lost:
         np.testing.assert_array_equal(again.get([name])[0][0], ROWS[0] * ord(name))
+    again.close()
+    VectorCache(folder).prune()
+    pruned = VectorCache(folder).space(IDENTITY)
+    assert pruned.damaged == 0
+    assert {name for name in "abc" if name not in pruned} == lost
 
 
-@given(cut=st.integers(0, 200))
-def test_a_torn_tail_is_not_believed(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+@given(st.data())
+def test_a_torn_tail_is_not_believed(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("cache")
     space = VectorCache(folder).space(IDENTITY)
-    space.put(["a"], ROWS[:1], tokens=1)
-    space.put(["b"], ROWS[1:2], tokens=1)
+    sizes = []
+    for name in "ab":
+        space.put([name], ROWS[:1], tokens=1)
+        sizes.append({file.suffix: file.stat().st_size for file in space.folder.glob(f"{os.getpid()}-*")})
     space.close()
-    (segment,) = space.folder.glob("*.seg")
-    content = segment.read_bytes()
-    kept = min(cut, len(content))
-    segment.write_bytes(content[:kept])
+    suffix = data.draw(st.sampled_from([".manifest", ".f32"]))
+    (file,) = space.folder.glob(f"*{suffix}")
+    kept = data.draw(st.integers(0, sizes[1][suffix]))
+    file.write_bytes(file.read_bytes()[:kept])
     again = VectorCache(folder).space(IDENTITY)
-    assert ("a" in again) == (kept >= len(content) // 2)
-    assert ("b" in again) == (kept == len(content))
+    assert ("a" in again) == (kept >= sizes[0][suffix])
+    assert ("b" in again) == (kept == sizes[1][suffix])
+
+
+def test_the_rows_of_a_shard_are_a_plain_matrix_that_can_be_mapped(tmp_path: Path) -> None:
+    space = VectorCache(tmp_path).space(IDENTITY)
+    space.put(["a", "b"], ROWS[:2], tokens=1)
+    space.put(["c"], ROWS[2:], tokens=1)
+    space.close()
+    (file,) = space.folder.glob("*.f32")
+    np.testing.assert_array_equal(np.memmap(file, dtype="<f4", mode="r").reshape(-1, 4), ROWS)
+
+
+@given(
+    keys=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 50)), max_size=200, unique=True),
+    asked=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 50))),
+    cut=st.integers(1, 20),
+)
+def test_keys_are_found_also_where_their_first_halves_agree(
+    keys: list[tuple[int, int]], asked: list[tuple[int, int]], cut: int
+) -> None:
+    index, expected = KeyIndex(), {key: place for place, key in enumerate(keys)}
+    for start in range(0, len(keys), cut):
+        part = np.array(keys[start : start + cut], dtype=np.uint64).reshape(-1, 2)
+        index.add(part, np.arange(start, start + len(part)))
+        index.find(part)
+    found = index.find(np.array(asked, dtype=np.uint64).reshape(-1, 2))
+    assert found.tolist() == [expected.get(key, -1) for key in asked]
+    assert len(index) == len(keys)
+
+
+@given(st.lists(st.integers(0, 99), max_size=60))
+def test_rows_are_read_from_several_shards_in_any_order(
+    tmp_path_factory: pytest.TempPathFactory, numbers: list[int]
+) -> None:
+    folder = tmp_path_factory.mktemp("cache")
+    vectors = np.arange(400, dtype=np.float32).reshape(100, 4) + 1
+    for start in (0, 30, 35):
+        space = VectorCache(folder).space(IDENTITY)
+        end = {0: 30, 30: 35, 35: 100}[start]
+        space.put([str(number) for number in range(start, end)], vectors[start:end], tokens=None)
+        space.close()
+    space = VectorCache(folder).space(IDENTITY)
+    np.testing.assert_array_equal(space.get([str(number) for number in numbers])[0], vectors[numbers])
 
 
 WRITER = """
@@ -136,26 +198,142 @@ def test_info_lists_spaces_with_what_made_them(tmp_path: Path) -> None:
     assert (info.vectors, info.damaged) == (1, 0)
 
 
-def test_prune_keeps_every_sound_vector_once_and_leaves_a_live_segment_alone(tmp_path: Path) -> None:
+def test_prune_keeps_every_sound_vector_once_and_leaves_a_live_shard_alone(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path)
-    for _ in range(2):  # the same texts twice, as two processes that did not see each other leave them
-        space = cache.space(IDENTITY)
+    first, second = cache.space(IDENTITY), cache.space(IDENTITY)
+    for space in (first, second):  # the same texts twice, as two processes that did not see each other leave them
         space.put(["a", "bb", "c"], ROWS, tokens=8)
-        if _ == 0:
-            assert cache.prune() == 0  # still open
+        assert cache.prune() == Freed(0, 1)
         space.close()
     (size,) = (info.size_bytes for info in cache.spaces())
     freed = cache.prune()
     (info,) = cache.spaces()
-    assert freed > 0
-    assert info.size_bytes == size - freed
+    assert freed.size_bytes > 0
+    assert info.size_bytes == size - freed.size_bytes
     vectors, tokens = cache.space(IDENTITY).get(["c", "a"])
     np.testing.assert_array_equal(vectors, ROWS[[2, 0]])
     assert tokens == pytest.approx(4)
+    assert cache.prune() == Freed(0, 0)
 
 
-def test_clear_forgets_everything(tmp_path: Path) -> None:
-    space = VectorCache(tmp_path / "vectors").space(IDENTITY)
+def test_clear_forgets_everything_but_what_is_being_written(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path / "vectors")
+    live, done = cache.space(IDENTITY), cache.space(IDENTITY | {"model": "other"})
+    for space in (live, done):
+        space.put(["a"], ROWS[:1], tokens=1)
+    done.close()
+    assert cache.clear().in_use == 1
+    live.put(["b"], ROWS[1:2], tokens=1)
+    live.close()
+    (kept,) = cache.spaces()
+    assert (kept.identity, kept.vectors) == (IDENTITY, 2)
+    assert cache.clear() == Freed(kept.size_bytes, 0)
+    assert list(cache.spaces()) == []
+
+
+OPEN: dict[str, str | int | float | bool | None] = {"provider": "p", "model": "m", "dimensions": None}
+
+
+def test_the_first_vector_fixes_the_dimension(tmp_path: Path) -> None:
+    space = VectorCache(tmp_path).space(OPEN)
     space.put(["a"], ROWS[:1], tokens=1)
-    assert VectorCache(tmp_path / "vectors").clear() > 0
-    assert list(VectorCache(tmp_path / "vectors").spaces()) == []
+    for opened in (space, VectorCache(tmp_path).space(OPEN)):
+        with pytest.raises(EmbeddingFailed, match=r"3 dimensions, but .* have 4"):
+            opened.put(["b"], ROWS[:1, :3], tokens=1)
+        assert "b" not in opened
+        np.testing.assert_array_equal(opened.get(["a"])[0], ROWS[:1])
+
+
+def test_prune_repairs_a_space_of_two_dimensions(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    space = cache.space(OPEN)
+    space.put(["a", "b"], ROWS[:2], tokens=1)
+    space.close()
+    other = ShardWriter(space.folder, OPEN, 3)
+    other.append(keys_of(["c"]).tobytes(), np.ones(1, dtype=np.float32), ROWS[:1, :3])
+    other.close()
+    mixed = cache.space(OPEN)
+    assert (mixed.dimensions, mixed.damaged, "c" in mixed) == (4, 1, False)
+    mixed.close()
+    cache.prune()
+    (info,) = cache.spaces()
+    assert (info.vectors, info.damaged) == (2, 0)
+
+
+def test_a_damaged_identity_concerns_its_own_space_alone(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    for model in ("one", "two"):
+        space = cache.space(IDENTITY | {"model": model})
+        space.put(["a"], ROWS[:1], tokens=1)
+        space.close()
+    (tmp_path / space_name(IDENTITY | {"model": "one"}) / "identity.json").write_bytes(b"{")
+    (tmp_path / "lost").mkdir()
+    (tmp_path / "lost" / "identity.json").write_bytes(b"\xff")
+    shown = {info.name: info for info in cache.spaces()}
+    assert sorted(str(info.identity.get("model")) for info in shown.values()) == ["None", "one", "two"]
+    assert shown["lost"].damaged == 1
+    cache.prune()
+    space = cache.space(IDENTITY | {"model": "one"})
+    space.put(["b"], ROWS[1:2], tokens=1)
+    assert json.loads((space.folder / "identity.json").read_bytes()) == space.identity
+
+
+def test_segments_of_earlier_versions_are_taken_over(tmp_path: Path) -> None:
+    folder = tmp_path / space_name(IDENTITY)
+    folder.mkdir()
+    (folder / "identity.json").write_text(json.dumps(IDENTITY))
+    records = b""
+    for number, text in enumerate("abc"):
+        body = text_key(text) + np.float32(number).tobytes() + ROWS[number].tobytes()
+        header = struct.pack("<4sIII", b"BKV1", 1, 4, zlib.crc32(body))
+        records += header + struct.pack("<I", zlib.crc32(header)) + body
+    damaged = bytearray(records)
+    damaged[len(records) // 3 + 30] ^= 1  # in the body of b
+    (folder / "7-abc.seg").write_bytes(damaged)
+    space = VectorCache(tmp_path).space(IDENTITY)
+    vectors, tokens = space.get(["c", "a"])
+    np.testing.assert_array_equal(vectors, ROWS[[2, 0]])
+    assert tokens == 2
+    assert "b" not in space
+    assert not list(folder.glob("*.seg"))
+
+
+REFUSED = """
+import resource, sys
+from pathlib import Path
+from bakeoff.embedding.cache import VectorCache
+from bakeoff_providers.errors import InputError
+space = VectorCache(Path(sys.argv[1])).space({"provider": "p", "dimensions": 4})
+if sys.argv[2] == "full":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+try:
+    space.probe(1)
+except InputError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(("where", "how"), [("cache", "full"), ("file/cache", "not a folder")])
+def test_a_disk_that_takes_nothing_is_found_before_anything_is_asked(tmp_path: Path, where: str, how: str) -> None:
+    (tmp_path / "file").write_text("")
+    command = [sys.executable, "-c", REFUSED, str(tmp_path / where), how]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "can't be written" in done.stdout
+
+
+def test_a_disk_that_is_too_small_is_found_before_anything_is_asked(tmp_path: Path) -> None:
+    space = VectorCache(tmp_path).space(IDENTITY)
+    space.probe(10)
+    with pytest.raises(InputError, match="MB are free"):
+        space.probe(1 << 55)
+    assert not list(space.folder.glob(".probe"))
+
+
+def test_files_have_the_permissions_that_the_user_wants(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        space = VectorCache(tmp_path).space(IDENTITY)
+        space.put(["a"], ROWS[:1], tokens=1)
+    finally:
+        os.umask(before)
+    assert {oct(file.stat().st_mode & 0o777) for file in space.folder.iterdir()} == {"0o640"}

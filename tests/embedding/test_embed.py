@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bakeoff.embedding.batches import batches, estimated_tokens
 from bakeoff.embedding.budget import Budget, BudgetReached
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.embed import Embedder, batches, estimated_tokens, unit
+from bakeoff.embedding.embed import Embedder, unit
 from bakeoff.embedding.retry import RetryPolicy
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role
 from bakeoff_providers.errors import CallFailed, EmbeddingFailed, Unavailable

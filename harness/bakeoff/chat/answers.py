@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import IO
 
 import msgspec
+import xxhash
 
 from bakeoff.chat.base import Reply
 from bakeoff.core.files import write_json
 from bakeoff.core.hashing import Identity, space_name, text_key
 
+OLD, CHECKED = "*.jsonl", "*.answers"  # files of earlier versions have no checksums and are read as they are
+
 
 class _Line(msgspec.Struct, frozen=True):
-    """One line of a file: a torn last one fits no shape and is left out."""
+    """One answer: a torn line fits no shape, a damaged one not its checksum; both are left out."""
 
     key: str
     text: str
@@ -32,22 +35,28 @@ class Answers:
         self._file: IO[bytes] | None = None
         if not self.folder.exists():
             write_json(self.folder / "identity.json", dict(identity))
-        for file in sorted(self.folder.glob("*.jsonl")):
+        for file in sorted(self.folder.glob(OLD)):
             for line in file.read_bytes().splitlines():
                 self._remember(line)
+        for file in sorted(self.folder.glob(CHECKED)):
+            for line in file.read_bytes().split(b"\n"):
+                check, _, content = line.partition(b" ")
+                if check == _checksum(content):
+                    self._remember(content)
 
     def get(self, prompt: str, seed: int) -> Reply | None:
         """The answer that was given to this prompt under this seed, if any."""
         return self._known.get(_key(prompt, seed))
 
     def put(self, prompt: str, seed: int, reply: Reply) -> None:
-        """Appends one line; it is on disk when this returns."""
+        """Appends one line with its checksum; it is on disk when this returns."""
         key = _key(prompt, seed)
         line = _Line(key, reply.text, reply.prompt_tokens, reply.answer_tokens)
         if self._file is None:
-            name = f"{os.getpid()}-{secrets.token_hex(4)}.jsonl"
+            name = f"{os.getpid()}-{secrets.token_hex(4)}.answers"
             self._file = (self.folder / name).open("xb", buffering=0)
-        self._file.write(msgspec.json.encode(line) + b"\n")
+        content = msgspec.json.encode(line)
+        self._file.write(_checksum(content) + b" " + content + b"\n")
         self._known[key] = reply
 
     def close(self) -> None:
@@ -62,6 +71,10 @@ class Answers:
         except msgspec.DecodeError:
             return
         self._known[answer.key] = Reply(answer.text, answer.prompt_tokens, answer.answer_tokens)
+
+
+def _checksum(content: bytes) -> bytes:
+    return xxhash.xxh3_64_hexdigest(content).encode()
 
 
 def _key(prompt: str, seed: int) -> str:

@@ -16,8 +16,8 @@ from bakeoff_providers.errors import CallFailed, InputError, Unavailable
 from bakeoff.chat import CHATS
 from bakeoff.chat.answers import Answers
 from bakeoff.chat.base import ChatModel, Reply, Schema
+from bakeoff.embedding.batches import estimated_tokens
 from bakeoff.embedding.budget import Budget, reservation
-from bakeoff.embedding.embed import estimated_tokens
 from bakeoff.embedding.retry import RateLimit, RetryPolicy, Unanswered, call
 
 T = TypeVar("T")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from bakeoff.embedding.cache import Freed
 
 cache = typer.Typer(help="Vectors on disk, so that none is paid for twice.", no_args_is_help=True)
 
@@ -28,22 +31,28 @@ def info() -> None:
 
 @cache.command()
 def prune() -> None:
-    """Remove damaged and duplicate records; nothing usable is lost."""
+    """Remove records that are damaged, duplicate or of another dimension; nothing usable is lost."""
     from bakeoff.embedding.cache import VectorCache
     from bakeoff.running.runner import vectors_folder
 
-    typer.echo(f"freed {VectorCache(vectors_folder()).prune() / 1e6:.1f} MB")
+    _report(VectorCache(vectors_folder()).prune())
 
 
 @cache.command()
 def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
-    """Delete all vectors, also those that were paid for."""
+    """Delete all vectors, also those that were paid for; not those that a run is just writing."""
     from bakeoff.embedding.cache import VectorCache
     from bakeoff.running.runner import vectors_folder
 
     if not yes:
         typer.confirm(f"Delete every vector in {vectors_folder()}?", abort=True)
-    typer.echo(f"freed {VectorCache(vectors_folder()).clear() / 1e6:.1f} MB")
+    _report(VectorCache(vectors_folder()).clear())
+
+
+def _report(freed: Freed) -> None:
+    typer.echo(f"freed {freed.size_bytes / 1e6:.1f} MB")
+    if freed.in_use:
+        typer.echo(f"left alone, because a run is writing to them: {freed.in_use} spaces", err=True)
 
 
 def doctor(

@@ -1,37 +1,24 @@
-"""Vectors on disk: paid for once, kept batch by batch, safe against a kill and against a second process.
-
-A space (everything that shapes a vector but its text) is a folder of append-only segments. Each process writes a
-segment of its own, one checksummed record a batch: readers need no lock, and a torn record costs nothing but itself.
-"""
+"""Vectors on disk: paid for once, kept batch by batch, safe against a kill and against a second process."""
 
 from __future__ import annotations
 
-import os
-import secrets
 import shutil
-import struct
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
-import numpy as np
-import numpy.typing as npt
-from bakeoff_providers.base import Vectors
+from bakeoff.core.hashing import Identity, space_name
+from bakeoff.embedding.locks import all_locked
+from bakeoff.embedding.old_segments import SUFFIX
+from bakeoff.embedding.shards import MANIFEST, ROWS
+from bakeoff.embedding.space import IDENTITY, Space, read_identity
 
-from bakeoff.core.files import read_json, write_json
-from bakeoff.core.hashing import KEY_BYTES, Identity, space_name, text_key
-
-_MAGIC = b"BKV1"
-_HEADER = struct.Struct("<4sIIII")  # magic, rows, dimensions, crc of the body, crc of this header so far
-_IDENTITY = "identity.json"
-_RECORD = 1024  # vectors in a record that pruning writes
+__all__ = ["Space", "SpaceInfo", "VectorCache"]
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceInfo:
-    """What `bakeoff cache info` shows of one space."""
+    """What `bakeoff cache info` shows of one space; no identity where nothing readable says what it was made for."""
 
     name: str
     identity: Identity
@@ -40,133 +27,12 @@ class SpaceInfo:
     size_bytes: int
 
 
-class Space:
-    """The vectors of one identity. Read when opened; what is put is found at once and is on disk when put returns."""
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """What pruning or clearing did; `in_use` spaces were left alone because a process is writing to them."""
 
-    def __init__(self, folder: Path, identity: Identity) -> None:
-        self.folder, self.identity = folder, dict(identity)
-        self.damaged = 0
-        self._places: dict[bytes, int] = {}  # a key's row, counted over all records
-        self._starts: list[int] = []
-        self._rows = 0
-        self._vectors: list[Vectors] = []
-        self._tokens: list[npt.NDArray[np.float32]] = []
-        self._segment: BinaryIO | None = None
-        for segment in sorted(folder.glob("*.seg")):
-            self._read(segment)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __contains__(self, text: str) -> bool:
-        return text_key(text) in self._places
-
-    def get(self, texts: Sequence[str]) -> tuple[Vectors, float]:
-        """The vectors of texts that are all here, and the tokens that were paid for them."""
-        places = np.array([self._places[text_key(text)] for text in texts])
-        record = np.searchsorted(self._starts, places, side="right") - 1
-        row = places - np.array(self._starts)[record]
-        vectors = np.empty((len(texts), self._vectors[record[0]].shape[1]), dtype=np.float32)
-        tokens = 0.0
-        order = np.argsort(record, kind="stable")
-        for group in np.split(order, np.flatnonzero(np.diff(record[order])) + 1):  # one copy for each record
-            target, source, number = _span(group), _span(row[group]), record[group[0]]
-            vectors[target] = self._vectors[number][source]
-            tokens += float(self._tokens[number][source].sum())
-        return vectors, tokens
-
-    def put(self, texts: Sequence[str], vectors: Vectors, tokens: int | None) -> None:
-        """Appends one record. Tokens are reported for a batch; each text is charged by its length."""
-        lengths = np.array([max(len(text), 1) for text in texts], dtype=np.float64)
-        shares = (lengths / lengths.sum() * (tokens or 0)).astype("<f4")
-        keys = b"".join(text_key(text) for text in texts)
-        rows = np.ascontiguousarray(vectors, dtype="<f4")
-        self._append(keys, shares, rows)
-        self._remember(keys, shares, rows)
-
-    def _append(self, keys: bytes, shares: npt.NDArray[np.float32], rows: Vectors) -> None:
-        body = (keys, shares.tobytes(), rows.data)
-        crc = 0
-        for part in body:
-            crc = zlib.crc32(part, crc)
-        header = struct.pack("<4sIII", _MAGIC, *rows.shape, crc)
-        if self._segment is None:
-            if not (self.folder / _IDENTITY).exists():
-                write_json(self.folder / _IDENTITY, self.identity)
-            self._segment = (self.folder / f"{os.getpid()}-{secrets.token_hex(4)}.seg").open("xb", buffering=0)
-            _locked(self._segment)  # held until it is closed: pruning leaves a live segment alone
-        for part in (header + struct.pack("<I", zlib.crc32(header)), *body):
-            self._segment.write(part)
-
-    def rewrite(self) -> None:
-        """Puts everything that is known into a segment of its own, each vector once."""
-        keys = list(self._places)
-        vectors, tokens = (
-            np.concatenate(self._vectors or [np.empty((0, 0), "<f4")]),
-            np.concatenate([*self._tokens, np.empty(0, "<f4")]),
-        )
-        for start in range(0, len(keys), _RECORD):
-            part = keys[start : start + _RECORD]
-            places = [self._places[key] for key in part]
-            self._append(b"".join(part), tokens[places], vectors[places])
-        self.close()
-
-    def close(self) -> None:
-        """Ends this process's segment."""
-        if self._segment is not None:
-            self._segment.close()
-            self._segment = None
-
-    def _remember(self, keys: bytes, tokens: npt.NDArray[np.float32], vectors: Vectors) -> None:
-        start = self._rows
-        self._vectors.append(vectors)
-        self._tokens.append(tokens)
-        self._starts.append(start)
-        self._rows += len(vectors)
-        names = [keys[at : at + KEY_BYTES] for at in range(0, len(keys), KEY_BYTES)]
-        self._places.update(zip(names, range(start, self._rows), strict=True))
-
-    def _read(self, segment: Path) -> None:
-        data = np.fromfile(segment, dtype=np.uint8).data  # not bytes: its rows are used where they lie
-        place = 0
-        while place + _HEADER.size <= len(data):
-            magic, rows, dimensions, body_crc, header_crc = _HEADER.unpack_from(data, place)
-            end = place + _HEADER.size + rows * (KEY_BYTES + 4 + 4 * dimensions)
-            if magic != _MAGIC or zlib.crc32(data[place : place + _HEADER.size - 4]) != header_crc or end > len(data):
-                self.damaged += 1
-                following = bytes(data).find(_MAGIC, place + 1)  # the record after a damaged header may be sound
-                if following < 0:
-                    return
-                place = following
-                continue
-            body = data[place + _HEADER.size : end]
-            if zlib.crc32(body) == body_crc:
-                keys = bytes(body[: rows * KEY_BYTES])
-                numbers = np.frombuffer(body[rows * KEY_BYTES :], dtype="<f4")
-                self._remember(keys, numbers[:rows], numbers[rows:].reshape(rows, dimensions))
-            else:
-                self.damaged += 1
-            place = end
-        self.damaged += place < len(data)
-
-
-def _span(rows: npt.NDArray[np.intp]) -> slice | npt.NDArray[np.intp]:
-    """Consecutive rows as a slice, which is copied several times faster than rows picked one by one."""
-    first, last = int(rows[0]), int(rows[-1])
-    return slice(first, last + 1) if last - first == len(rows) - 1 and (np.diff(rows) == 1).all() else rows
-
-
-def _locked(file: BinaryIO) -> bool:
-    """Takes the file's lock if nobody holds it. Where the system has none, segments are never pruned."""
-    try:
-        import fcntl
-    except ImportError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+    size_bytes: int
+    in_use: int
 
 
 class VectorCache:
@@ -181,42 +47,67 @@ class VectorCache:
 
     def spaces(self) -> Iterator[SpaceInfo]:
         """What there is, for the user to see and to clear."""
-        for description in sorted(self.folder.glob(f"*/{_IDENTITY}")):
-            identity = _read_identity(description)
-            space = Space(description.parent, identity)
-            size = sum(file.stat().st_size for file in description.parent.iterdir())
-            yield SpaceInfo(description.parent.name, identity, len(space), space.damaged, size)
+        for folder in self._folders():
+            identity = read_identity(folder)
+            space = Space(folder, identity or {})
+            damaged = space.damaged + (identity is None)
+            yield SpaceInfo(folder.name, identity or {}, len(space), damaged, _size(folder))
+            space.close()
 
-    def prune(self) -> int:
-        """Rewrites every space as one segment without damaged or duplicate records; returns the bytes freed."""
-        freed = 0
-        for description in sorted(self.folder.glob(f"*/{_IDENTITY}")):
-            freed += _pruned(description.parent, _read_identity(description))
-        return freed
+    def prune(self) -> Freed:
+        """Rewrites spaces that hold damaged, duplicate or foreign records as one shard of the sound ones."""
+        freed = in_use = 0
+        for folder in self._folders():
+            identity = read_identity(folder)
+            if identity is None:
+                continue  # its vectors may be sound, and nobody knows what of: only `clear` removes them
+            Space(folder, identity).close()  # takes over what an earlier version has left
+            before = _size(folder)
+            with all_locked(_manifests(folder)) as free:
+                in_use += not free
+                if free:
+                    _prune(folder, identity)
+                    freed += before - _size(folder)
+        return Freed(freed, in_use)
 
-    def clear(self) -> int:
-        """Deletes everything; returns the bytes freed."""
-        size = sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
-        shutil.rmtree(self.folder, ignore_errors=True)
-        return size
+    def clear(self) -> Freed:
+        """Deletes every space that no process is writing to."""
+        freed = in_use = 0
+        for folder in self._folders():
+            with all_locked([*_manifests(folder), *sorted(folder.glob(f"*{SUFFIX}"))]) as free:
+                if not free:
+                    in_use += 1
+                    continue
+                freed += _size(folder)
+                shutil.rmtree(folder, ignore_errors=True)
+        return Freed(freed, in_use)
+
+    def _folders(self) -> list[Path]:
+        if not self.folder.is_dir():
+            return []
+        marks = (IDENTITY, f"*{MANIFEST}", f"*{SUFFIX}")
+        return sorted(
+            folder for folder in self.folder.iterdir() if any(next(folder.glob(mark), None) for mark in marks)
+        )
 
 
-def _read_identity(file: Path) -> Identity:
-    return read_json(file, dict[str, str | int | float | bool | None])
-
-
-def _pruned(folder: Path, identity: Identity) -> int:
-    segments = sorted(folder.glob("*.seg"))
-    open_files = [segment.open("rb") for segment in segments]
-    try:
-        if not segments or not all(_locked(file) for file in open_files):
-            return 0  # somebody is writing here
-        before = sum(segment.stat().st_size for segment in segments)
-        space = Space(folder, identity)
+def _prune(folder: Path, identity: Identity) -> None:
+    space = Space(folder, identity)
+    old = [manifest.with_suffix("") for manifest in _manifests(folder)]
+    whole = (len(space) * 4 * (space.dimensions or 0)) == sum(
+        stem.with_name(stem.name + ROWS).stat().st_size for stem in old if stem.with_name(stem.name + ROWS).exists()
+    )
+    if not (whole and len(old) <= 1 and not space.damaged):
         space.rewrite()
-        for segment in segments:
-            segment.unlink()
-        return before - sum(segment.stat().st_size for segment in folder.glob("*.seg"))
-    finally:
-        for file in open_files:
-            file.close()
+        for stem in old:
+            stem.with_name(stem.name + MANIFEST).unlink(missing_ok=True)
+            stem.with_name(stem.name + ROWS).unlink(missing_ok=True)
+    space.close()
+
+
+def _manifests(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"*{MANIFEST}"))
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from bakeoff_providers.base import EmbeddingBatch, Fitted, ModelCard, Provider, Role, Vectors, checked
 from bakeoff_providers.errors import EmbeddingFailed, Unavailable
+from numpy.typing import NDArray
 
-from bakeoff.core.progress import Progress, silent
+from bakeoff.core.progress import Advance, Progress, silent
+from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens, price_of
 from bakeoff.embedding.budget import Budget, reservation
 from bakeoff.embedding.cache import Space, VectorCache
+from bakeoff.embedding.key_index import Places, keys_of
 from bakeoff.embedding.retry import Attempted, RateLimit, RetryPolicy, call
-
-CHARACTERS_PER_TOKEN = 4.0  # English prose; only ever used where no server has counted
+from bakeoff.embedding.vector_rows import VectorRows
 
 
 @dataclass(slots=True)
@@ -36,6 +41,14 @@ class Usage:
         return None if card.price is None else self.tokens * card.price.usd_per_million_tokens / 1e6
 
 
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """Texts that are in a space now: where, and which of them had to be asked for."""
+
+    places: Places
+    asked: NDArray[np.bool_]
+
+
 @dataclass(slots=True)
 class Embedder:
     """One provider behind the cache, the retry policy and the budget."""
@@ -45,13 +58,14 @@ class Embedder:
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     budget: Budget | None = None
     offline: bool = False
-    workers: int = 4
+    workers: int = WORKERS
     progress: Progress = silent
     usage: dict[Role, Usage] = field(default_factory=lambda: {role: Usage() for role in Role})
     warnings: list[str] = field(default_factory=list)
     lengths: tuple[float, float] | None = None
     _rate_limit: RateLimit = field(default_factory=RateLimit)
     _spaces: dict[Role, Space] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self._rate_limit.sleep = self.policy.sleep
@@ -64,21 +78,45 @@ class Embedder:
     def embed(self, texts: Sequence[str], role: Role) -> Vectors:
         """Unit vectors in the order of the texts; only what the cache lacks is asked of the provider."""
         space = self._space(role)
-        wanted = list(dict.fromkeys(texts))
-        missing = [text for text in wanted if space is None or text not in space]
-        self.usage[role].texts += len(wanted)
-        self.usage[role].cached += len(wanted) - len(missing)
-        fetched = dict(zip(missing, self._fetch(missing, role, space), strict=True)) if missing else {}
-        kept = [text for text in wanted if text not in fetched]
-        if kept and space is not None:
-            vectors, tokens = space.get(kept)
-            self.usage[role].tokens += tokens
-            fetched.update(zip(kept, vectors, strict=True))
-        raw = np.stack([fetched[text] for text in texts])
+        wanted = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        missing = self.missing(list(wanted), role)
+        with self._progress(role, len(missing)) as advance:
+            if space is None:
+                self.usage[role].texts += len(wanted)
+                raw = np.concatenate(self._ask(missing, role, None, advance))
+            else:
+                stored = self._stored(list(wanted), role, space, advance)
+                self._count([stored], role, space)
+                raw = space.take(stored.places)
+        if len(wanted) < len(texts):
+            raw = raw[[wanted[text] for text in texts]]
         if role is Role.DOCUMENT:
-            norms = np.linalg.norm(raw, axis=1)
-            self.lengths = float(norms.min()), float(norms.max())
+            self.lengths = _lengths(raw)
         return unit(raw, self.provider.card.name)
+
+    def embed_corpus(self, blocks: Iterable[Sequence[str]], total: int, scratch: Path) -> VectorRows:
+        """The documents, a block of texts at a time, into the cache or, where there is none, into `scratch`."""
+        space, role = self._space(Role.DOCUMENT), Role.DOCUMENT
+        if space is None:
+            space = VectorCache(scratch).space(self.provider.identity(role))
+        blockwise: list[_Stored] = []
+        lengths: list[tuple[float, float]] = []
+        with self._progress(role, total) as advance:
+            for block in blocks:
+                wanted = list(dict.fromkeys(block))
+                stored = self._stored(wanted, role, space, advance, total)
+                if len(wanted) < len(block):
+                    number = {text: at for at, text in enumerate(wanted)}
+                    repeated = [number[text] for text in block]
+                    stored = _Stored(stored.places[repeated], stored.asked[repeated])
+                blockwise.append(stored)
+                lengths.append(_lengths(space.take(stored.places)))
+                advance(len(block) - int(np.count_nonzero(stored.asked)))
+        self._count(blockwise, role, space)
+        self.lengths = min(low for low, _ in lengths), max(high for _, high in lengths)
+        name = self.provider.card.name
+        places = np.concatenate([stored.places for stored in blockwise])
+        return VectorRows(space, places, (partial(unit, model=name),), space.dimensions or 0)
 
     def embed_timed(self, text: str, role: Role) -> tuple[Vectors, int | None]:
         """One text by itself and the time of its call; no time when it came from the cache.
@@ -86,24 +124,33 @@ class Embedder:
         A local provider is asked anew each time: its calls are free, and its speed is what is being measured.
         """
         space = self._space(role)
-        if not self.provider.local and space is not None and text in space:
-            vectors, _ = space.get([text])
-            return unit(vectors, self.provider.card.name)[0], None
-        batch, attempted = self._call([text], role)
-        if not self.provider.local:
-            self.usage[role].texts += 1
-            self._account(batch, [text], role, attempted)
-            if space is not None:
-                space.put([text], batch.vectors, batch.tokens)
-        return unit(batch.vectors, self.provider.card.name)[0], attempted.nanoseconds
+        if self.provider.local or space is None:
+            batch, attempted = self._call([text], role)
+            if not self.provider.local:
+                self.usage[role].texts += 1
+                self._account(batch, [text], role, attempted)
+            return unit(batch.vectors, self.provider.card.name)[0], attempted.nanoseconds
+        while text not in space:
+            with self._claimed([text], space) as (mine, _):
+                if mine:
+                    batch, attempted = self._call([text], role)
+                    self.usage[role].texts += 1
+                    self._account(batch, [text], role, attempted)
+                    space.put([text], batch.vectors, batch.tokens)
+                    return unit(batch.vectors, self.provider.card.name)[0], attempted.nanoseconds
+            space.claims.wait(keys_of([text]))
+            space.refresh()
+        return unit(space.get([text])[0], self.provider.card.name)[0], None
 
-    def missing(self, texts: Sequence[str], role: Role) -> list[str]:
+    def missing(self, texts: Iterable[str], role: Role) -> list[str]:
         """What a run would have to ask for: the dry run counts these."""
-        space = self._space(role)
-        return [text for text in dict.fromkeys(texts) if space is None or text not in space]
+        space, wanted = self._space(role), list(dict.fromkeys(texts))
+        if space is None:
+            return wanted
+        return _absent(wanted, space)
 
     def close(self) -> None:
-        """Ends the cache's segments and the provider's sessions."""
+        """Ends the cache's shards and the provider's sessions."""
         for space in self._spaces.values():
             space.close()
         self.provider.close()
@@ -115,40 +162,98 @@ class Embedder:
             self._spaces[role] = self.cache.space(self.provider.identity(role))
         return self._spaces[role]
 
-    def _fetch(self, texts: list[str], role: Role, space: Space | None) -> list[Vectors]:
-        """Batches in parallel for a hosted provider, one after the other for a local one; cached as they arrive."""
-        lock = threading.Lock()
+    def _progress(self, role: Role, total: int) -> AbstractContextManager[Advance]:
+        return self.progress(f"{self.provider.card.name}: {role.value} vectors", total)
+
+    def _stored(self, texts: list[str], role: Role, space: Space, advance: Advance, total: int = 0) -> _Stored:
+        """Distinct texts, all of them in the space afterwards. The first that is missing makes sure of the disk."""
+        keys = keys_of(texts)
+        places = space.find(keys)
+        asked = places < 0
+        if asked.any():
+            missing = [text for text, absent in zip(texts, asked, strict=True) if absent]
+            space.probe(max(len(missing), total - len(space)))
+            self._ask(missing, role, space, advance)
+            places = space.find(keys)
+        return _Stored(places, asked)
+
+    def _count(self, blockwise: Sequence[_Stored], role: Role, space: Space) -> None:
+        """Distinct texts, and what was paid in earlier runs for those that were not asked for now."""
+        places = np.concatenate([stored.places for stored in blockwise])
+        asked = np.unique(np.concatenate([stored.places[stored.asked] for stored in blockwise]))
+        distinct = np.unique(places)
+        cached = np.setdiff1d(distinct, asked, assume_unique=True)
+        self.usage[role].texts += len(distinct)
+        self.usage[role].cached += len(cached)
+        self.usage[role].tokens += space.tokens(cached)
+
+    def _ask(self, texts: list[str], role: Role, space: Space | None, advance: Advance) -> list[Vectors]:
+        """Batches in parallel for a hosted provider, one after the other for a local one; stored as they arrive."""
         answers: dict[int, Vectors] = {}
-        plan = list(enumerate(batches(texts, self.provider.card)))
-        with self.progress(f"{self.provider.card.name}: {role.value} vectors", len(texts)) as advance:
+        waiting: list[str] = []
 
-            def embed_batch(numbered: tuple[int, list[str]]) -> None:
-                number, batch = numbered
-                answer, attempted = self._call(batch, role)
-                with lock:
-                    if space is not None:
-                        space.put(batch, answer.vectors, answer.tokens)
-                    self._account(answer, batch, role, attempted)
-                    answers[number] = answer.vectors
-                    advance(len(batch))
+        def ask_batch(numbered: tuple[int, list[str]]) -> None:
+            number, batch = numbered
+            with self._claimed(batch, space) as (mine, theirs):
+                waiting.extend(theirs)
+                answer, attempted = self._call(mine, role) if mine else (None, None)
+                with self._lock:
+                    if answer is not None and attempted is not None:
+                        if space is not None:
+                            space.put(mine, answer.vectors, answer.tokens)
+                        else:
+                            answers[number] = answer.vectors
+                        self._account(answer, mine, role, attempted)
+                    advance(len(batch) - len(theirs))
 
-            if self.provider.local:
-                for numbered in plan:
-                    embed_batch(numbered)
-            else:
-                _in_parallel(embed_batch, plan, self.workers)
-        return [row for number in range(len(plan)) for row in answers[number]]
+        plan = list(enumerate(batches(texts, self.provider.card, self._at_once)))
+        if self.provider.local:
+            for numbered in plan:
+                ask_batch(numbered)
+        else:
+            _in_parallel(ask_batch, plan, self.workers)
+        if waiting and space is not None:  # another process asks for these: what it does not bring, we ask for
+            space.claims.wait(keys_of(waiting))
+            space.refresh()
+            missing = _absent(waiting, space)
+            advance(len(waiting) - len(missing))
+            if missing:
+                self._ask(missing, role, space, advance)
+        return [answers[number] for number in range(len(answers))]
+
+    @property
+    def _at_once(self) -> int:
+        """How many batches a kill would lose; what runs here costs nothing."""
+        return 0 if self.provider.local else self.workers
+
+    @contextmanager
+    def _claimed(self, batch: list[str], space: Space | None) -> Iterator[tuple[list[str], list[str]]]:
+        """Of a batch, what this process asks for and what another one is asking for; what has arrived is in neither."""
+        if space is None or self.provider.local:
+            yield batch, []
+            return
+        keys = keys_of(batch)
+        taken = np.array(space.claims.take(keys))
+        try:
+            with self._lock:
+                space.refresh()
+                here = space.find(keys) >= 0
+            rows = list(zip(batch, taken, here, strict=True))
+            mine = [text for text, ours, known in rows if ours and not known]
+            yield mine, [text for text, ours, known in rows if not ours and not known]
+        finally:
+            space.claims.release(keys[taken])
 
     def _call(self, texts: list[str], role: Role) -> tuple[EmbeddingBatch, Attempted]:
         card = self.provider.card
         if self.offline and not self.provider.local:
             raise Unavailable(f"--offline, and {len(texts)} texts or more are not in the cache")
-        with reservation(self.budget, _price(estimated_tokens(texts, card.prompt(role)), card)) as reserved:
+        with reservation(self.budget, price_of(estimated_tokens(texts, card.prompt(role)), card)) as reserved:
             answer, attempted = call(
                 lambda: checked(self.provider.embed(texts, role), texts, card), self.policy, self._rate_limit
             )
             if answer.tokens is not None:
-                reserved.actual = _price(answer.tokens, card)
+                reserved.actual = price_of(answer.tokens, card)
         return answer, attempted
 
     def _account(self, answer: EmbeddingBatch, texts: list[str], role: Role, attempted: Attempted) -> None:
@@ -175,27 +280,6 @@ def _in_parallel(
             raise
 
 
-def batches(texts: Sequence[str], card: ModelCard) -> Iterator[list[str]]:
-    """As many texts per request as the provider takes, by items and by (estimated) tokens."""
-    batch: list[str] = []
-    tokens = 0.0
-    for text in texts:
-        size = estimated_tokens([text])
-        full = len(batch) >= card.batch_items or (card.batch_tokens is not None and tokens + size > card.batch_tokens)
-        if batch and full:
-            yield batch
-            batch, tokens = [], 0.0
-        batch.append(text)
-        tokens += size
-    if batch:
-        yield batch
-
-
-def estimated_tokens(texts: Sequence[str], prompt: str = "") -> float:
-    """A guess from lengths, marked as an estimate wherever it is shown."""
-    return sum(max(1.0, (len(prompt) + len(text)) / CHARACTERS_PER_TOKEN) for text in texts)
-
-
 def unit(vectors: Vectors, model: str) -> Vectors:
     """Length one, so that inner product is cosine in every store."""
     norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
@@ -204,5 +288,10 @@ def unit(vectors: Vectors, model: str) -> Vectors:
     return np.asarray(vectors / norms, dtype=np.float32)
 
 
-def _price(tokens: float, card: ModelCard) -> float:
-    return 0.0 if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6
+def _absent(texts: list[str], space: Space) -> list[str]:
+    return [text for text, place in zip(texts, space.find(keys_of(texts)), strict=True) if place < 0]
+
+
+def _lengths(raw: Vectors) -> tuple[float, float]:
+    norms = np.linalg.norm(raw, axis=1)
+    return float(norms.min()), float(norms.max())

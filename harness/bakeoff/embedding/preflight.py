@@ -8,7 +8,7 @@ from bakeoff_providers.base import Provider
 from bakeoff_providers.cards import family_prompts
 
 from bakeoff.core.task import Task
-from bakeoff.embedding.embed import estimated_tokens
+from bakeoff.embedding.batches import estimated_tokens
 
 _ROUNDING = 0.01  # float16 models answer lengths this far from 1; not worth a warning
 

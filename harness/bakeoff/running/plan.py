@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from bakeoff_providers.base import ModelCard, Role
 
+from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.embed import Embedder, batches, estimated_tokens
+from bakeoff.embedding.embed import Embedder
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
@@ -64,7 +65,11 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
     card = provider.card
     tokens = estimated_tokens(documents, card.document_prompt) + estimated_tokens(wanted, card.query_prompt)
     timed = min(TIMED_HOSTED, len(wanted))  # queries that go one by one, for the sake of their latency
-    requests = timed + sum(1 for _ in batches(documents, card)) + sum(1 for _ in batches(wanted[timed:], card))
+    requests = (
+        timed
+        + sum(1 for _ in batches(documents, card, WORKERS))
+        + sum(1 for _ in batches(wanted[timed:], card, WORKERS))
+    )
     return Plan(
         labels,
         total,

@@ -1,0 +1,42 @@
+"""How texts are put together for one request, and what a request is thought to cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bakeoff_providers.base import ModelCard
+
+WORKERS = 4  # requests to a hosted provider at the same time
+AT_RISK_TEXTS, AT_RISK_USD = 256, 0.01  # a kill loses no more than the larger of these
+CHARACTERS_PER_TOKEN = 4.0  # English prose; only ever used where no server has counted
+
+
+def batches(texts: Sequence[str], card: ModelCard, at_once: int = 0) -> Iterator[list[str]]:
+    """As many texts per request as the provider takes, by items and by (estimated) tokens.
+
+    Where `at_once` of them are paid for at the same time, all together stay within what a kill may lose.
+    """
+    batch: list[str] = []
+    tokens = 0.0
+    for text in texts:
+        size = estimated_tokens([text])
+        full = len(batch) >= card.batch_items or (card.batch_tokens is not None and tokens + size > card.batch_tokens)
+        if at_once and len(batch) >= AT_RISK_TEXTS // at_once:
+            full |= card.price is None or price_of(tokens + size, card) * at_once > AT_RISK_USD
+        if batch and full:
+            yield batch
+            batch, tokens = [], 0.0
+        batch.append(text)
+        tokens += size
+    if batch:
+        yield batch
+
+
+def estimated_tokens(texts: Sequence[str], prompt: str = "") -> float:
+    """A guess from lengths, marked as an estimate wherever it is shown."""
+    return sum(max(1.0, (len(prompt) + len(text)) / CHARACTERS_PER_TOKEN) for text in texts)
+
+
+def price_of(tokens: float, card: ModelCard) -> float:
+    """Tokens times list price; nothing where no price is known."""
+    return 0.0 if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6

@@ -1,0 +1,96 @@
+"""Where a text's vector is, for millions of texts: sorted arrays of keys, no Python object per text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bakeoff.core.hashing import text_key
+
+Keys = NDArray[np.uint64]  # one row of two numbers per text: the 16 bytes of its key
+Places = NDArray[np.int64]
+
+
+def keys_of(texts: Iterable[str]) -> Keys:
+    """The keys of these texts."""
+    return keys_from(b"".join(map(text_key, texts)))
+
+
+def keys_from(raw: bytes | memoryview) -> Keys:
+    """Keys as they are stored, 16 bytes each."""
+    return np.frombuffer(raw, dtype="<u8").reshape(-1, 2)
+
+
+class _Run(NamedTuple):
+    """Keys in the order of their first half, with their places."""
+
+    keys: Keys
+    places: Places
+
+
+class KeyIndex:
+    """Key → place. A few sorted runs; a new run is merged with older ones of about its size."""
+
+    def __init__(self) -> None:
+        self._runs: list[_Run] = []
+        self._new: list[_Run] = []
+
+    def add(self, keys: Keys, places: Places) -> None:
+        """Takes further keys; they are sorted when something is looked up."""
+        if len(keys):
+            self._new.append(_Run(keys, places))
+
+    def find(self, keys: Keys) -> Places:
+        """The place of each key, −1 for those that are not here."""
+        self._settle()
+        places = np.full(len(keys), -1, dtype=np.int64)
+        for run in self._runs:
+            open_ = np.flatnonzero(places < 0)
+            if not len(open_):
+                break
+            places[open_] = _found(run, keys[open_])
+        return places
+
+    def all(self) -> tuple[Keys, Places]:
+        """Every key once, in the order of places."""
+        self._settle()
+        if not self._runs:
+            return np.empty((0, 2), dtype=np.uint64), np.empty(0, dtype=np.int64)
+        keys = np.concatenate([run.keys for run in self._runs])
+        places = np.concatenate([run.places for run in self._runs])
+        _, first = np.unique(keys, axis=0, return_index=True)
+        order = first[np.argsort(places[first], kind="stable")]
+        return keys[order], places[order]
+
+    def __len__(self) -> int:
+        return len(self.all()[0])
+
+    def _settle(self) -> None:
+        if self._new:
+            self._runs.append(_sorted(self._new))
+            self._new = []
+        while len(self._runs) > 1 and len(self._runs[-2].keys) <= 2 * len(self._runs[-1].keys):
+            self._runs[-2:] = [_sorted(self._runs[-2:])]
+
+
+def _sorted(runs: list[_Run]) -> _Run:
+    keys, places = np.concatenate([run.keys for run in runs]), np.concatenate([run.places for run in runs])
+    order = np.argsort(keys[:, 0], kind="stable")
+    return _Run(keys[order], places[order])
+
+
+def _found(run: _Run, keys: Keys) -> Places:
+    """By the first half, then compared as a whole; two keys that share the first half are looked at one by one."""
+    at = np.searchsorted(run.keys[:, 0], keys[:, 0])
+    inside = np.minimum(at, len(run.keys) - 1)
+    places = np.where((run.keys[inside] == keys).all(axis=1), run.places[inside], -1)
+    half = (places < 0) & (run.keys[inside, 0] == keys[:, 0])
+    for number in np.flatnonzero(half):
+        end = int(np.searchsorted(run.keys[:, 0], keys[number, 0], side="right"))
+        same = np.flatnonzero(run.keys[at[number] : end, 1] == keys[number, 1])
+        if len(same):
+            places[number] = run.places[at[number] + same[0]]
+    return places

@@ -1,0 +1,94 @@
+"""Locks between processes. They end with the process that holds them, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bakeoff.embedding.key_index import Keys
+
+_WAIT = 0.05  # seconds between two looks at a claim of another process
+_LARGEST = (1 << 62) - 1  # offsets in a lock file are signed
+
+
+def locked(file: int) -> bool:
+    """Takes the file's lock if nobody holds it. Where the system has no such locks, nothing is ever deleted."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def all_locked(files: list[Path]) -> Iterator[bool]:
+    """Whether the locks of all these files could be had; they are held within the block."""
+    handles: list[int] = []
+    try:
+        try:
+            handles += [os.open(file, os.O_RDWR) for file in files]
+        except OSError:  # somebody deletes them at this moment
+            yield False
+            return
+        yield all(locked(handle) for handle in handles)
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+class Claims:
+    """Which texts a process is asking for right now: one locked byte per text, at an offset made of its key."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._handle: int | None = None
+
+    def take(self, keys: Keys) -> list[bool]:
+        """Claims what nobody else has claimed; True for each key that is ours now."""
+        return [self._try(int(key[0]) & _LARGEST) for key in keys]
+
+    def release(self, keys: Keys) -> None:
+        """Lets others ask."""
+        try:
+            import fcntl
+        except ImportError:
+            return
+        for key in keys:
+            fcntl.lockf(self._open(), fcntl.LOCK_UN, 1, int(key[0]) & _LARGEST)
+
+    def wait(self, keys: Keys) -> None:
+        """Returns when nobody else asks for these any more: answered, given up or killed."""
+        for key in keys:
+            while not self._try(int(key[0]) & _LARGEST):
+                time.sleep(_WAIT)
+        self.release(keys)
+
+    def close(self) -> None:
+        """Ends all claims."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _try(self, offset: int) -> bool:
+        try:
+            import fcntl
+        except ImportError:
+            return True
+        try:
+            fcntl.lockf(self._open(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
+        except OSError:
+            return False
+        return True
+
+    def _open(self) -> int:
+        if self._handle is None:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._handle = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o666)
+        return self._handle

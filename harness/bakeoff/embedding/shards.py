@@ -1,0 +1,223 @@
+"""A vector shard: rows of float32 in one file that can be mapped, and a manifest beside it.
+
+`NAME.f32` holds nothing but the rows. `NAME.manifest` begins with the identity and the dimension; then it has one
+record per batch: keys, tokens, and the checksum of the batch's rows. Rows are written first and the record makes them
+count, so a process that is killed leaves at most some rows that no record names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import xxhash
+from bakeoff_providers.base import Vectors
+
+from bakeoff.core.hashing import KEY_BYTES, Identity
+from bakeoff.embedding.key_index import Keys, keys_from
+from bakeoff.embedding.locks import locked
+
+ROWS, MANIFEST = ".f32", ".manifest"
+_HEAD_MAGIC, _MAGIC = b"BKS1", b"BKR1"
+_HEAD = struct.Struct("<4sIQ")  # magic, length of the description, its checksum
+_RECORD = struct.Struct("<4sIQQQ")  # magic, rows, first row, checksum of the rows, checksum of the keys and tokens
+_CHECK = struct.Struct("<Q")  # checksum of the record's own head
+_CHECKED_AT_ONCE = 1 << 22  # bytes
+
+Tokens = npt.NDArray[np.float32]
+
+
+class Description(msgspec.Struct, frozen=True):
+    """What a manifest says before its first record."""
+
+    identity: dict[str, str | int | float | bool | None]
+    dimensions: int
+
+
+class Batch(NamedTuple):
+    """One sound record: the keys of consecutive rows, from `start` on."""
+
+    start: int
+    keys: Keys
+    tokens: Tokens
+
+
+def checksum(*parts: bytes | memoryview) -> int:
+    """64 bits over all parts; at this speed every byte can be checked whenever it is read."""
+    state = xxhash.xxh3_64()
+    for part in parts:
+        state.update(part)
+    return state.intdigest()
+
+
+class ShardWriter:
+    """Appends batches to a shard of its own, which stays locked until it is closed: nobody deletes it meanwhile."""
+
+    def __init__(self, folder: Path, identity: Identity, dimensions: int) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.stem = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
+        self.dimensions = dimensions
+        self._rows = 0
+        self._manifest_end = 0
+        flags, mode = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666  # less the user's umask
+        self._manifest = os.open(self.stem.with_name(self.stem.name + MANIFEST), flags, mode)
+        locked(self._manifest)
+        self._vectors = os.open(self.stem.with_name(self.stem.name + ROWS), flags, mode)
+        text = msgspec.json.encode(Description(dict(identity), dimensions))
+        self._write_manifest(_HEAD.pack(_HEAD_MAGIC, len(text), checksum(text)) + text)
+
+    def append(self, keys: bytes, tokens: Tokens, vectors: Vectors) -> int:
+        """Writes one batch and returns its first row; when it returns, the batch outlives this process."""
+        rows = np.ascontiguousarray(vectors, dtype="<f4")
+        body = keys + np.ascontiguousarray(tokens, dtype="<f4").tobytes()
+        start = self._rows
+        _write_all(self._vectors, rows.data.cast("B"), start * self.dimensions * 4)
+        head = _RECORD.pack(_MAGIC, len(rows), start, checksum(rows.data), checksum(body))
+        self._write_manifest(head + _CHECK.pack(checksum(head)) + body)
+        self._rows += len(rows)
+        return start
+
+    def close(self) -> None:
+        """Ends the shard and its lock."""
+        os.close(self._vectors)
+        os.close(self._manifest)
+
+    def _write_manifest(self, data: bytes) -> None:
+        _write_all(self._manifest, memoryview(data), self._manifest_end)
+        self._manifest_end += len(data)
+
+
+@dataclass(slots=True)
+class Shard:
+    """A shard as its readers see it: what its manifest has named so far, and its rows."""
+
+    stem: Path
+    description: Description | None = None
+    damaged: int = 0
+    _read_to: int = 0
+    _length: int = 0
+    _handle: int | None = None
+    _mapped: npt.NDArray[np.float32] | None = None
+
+    @property
+    def torn(self) -> bool:
+        """Whether the manifest ends within a record: cut off by a kill, or just being written."""
+        return self._read_to < self._length
+
+    def new_batches(self, *, trusted: bool = False) -> Iterator[Batch]:
+        """The sound records since the last call. `trusted` are rows that this process has written itself."""
+        try:
+            with self.stem.with_name(self.stem.name + MANIFEST).open("rb") as file:
+                file.seek(self._read_to)
+                data = file.read()
+        except FileNotFoundError:  # pruned by somebody else
+            return
+        self._length = self._read_to + len(data)
+        at = 0
+        if self._read_to == 0:
+            at = self._read_head(data)
+            if self.description is None:
+                return
+        while at + _RECORD.size + _CHECK.size <= len(data):
+            head = data[at : at + _RECORD.size]
+            magic, rows, start, of_rows, of_body = _RECORD.unpack(head)
+            (check,) = _CHECK.unpack_from(data, at + _RECORD.size)
+            begin = at + _RECORD.size + _CHECK.size
+            end = begin + rows * (KEY_BYTES + 4)
+            if magic != _MAGIC or checksum(head) != check:
+                self.damaged += 1
+                following = data.find(_MAGIC, at + 1)  # the record after a damaged head may be sound
+                if following < 0:
+                    self._read_to = self._length
+                    return
+                at = following
+                continue
+            if end > len(data):
+                break
+            body = data[begin:end]
+            at = end
+            if checksum(body) == of_body and (trusted or self._sound(start, rows, of_rows)):
+                keys, tokens = body[: rows * KEY_BYTES], np.frombuffer(body[rows * KEY_BYTES :], dtype="<f4")
+                yield Batch(start, keys_from(keys), tokens)
+            else:
+                self.damaged += 1
+        self._read_to += at
+
+    def read(self, start: int, out: Vectors) -> None:
+        """Copies consecutive rows into place."""
+        view, offset = out.data.cast("B"), start * self.dimensions * 4
+        while len(view):
+            done = os.preadv(self._file(), [view], offset)
+            if not done:
+                raise OSError(f"{self.stem.name}{ROWS} ends before row {start + len(out)}")
+            view, offset = view[done:], offset + done
+
+    def rows(self, numbers: npt.NDArray[np.int64]) -> Vectors:
+        """Rows picked one by one, through the map."""
+        if self._mapped is None or len(self._mapped) <= int(numbers.max()):
+            flat = np.memmap(self.stem.with_name(self.stem.name + ROWS), dtype="<f4", mode="r")
+            self._mapped = flat[: len(flat) // self.dimensions * self.dimensions].reshape(-1, self.dimensions)
+        return np.asarray(self._mapped[numbers])
+
+    @property
+    def dimensions(self) -> int:
+        """How long its rows are."""
+        assert self.description is not None
+        return self.description.dimensions
+
+    def close(self) -> None:
+        """Lets the file go."""
+        self._mapped = None
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _file(self) -> int:
+        if self._handle is None:
+            name = self.stem.with_name(self.stem.name + ROWS)
+            self._handle = os.open(name, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        return self._handle
+
+    def _read_head(self, data: bytes) -> int:
+        if len(data) < _HEAD.size:
+            return 0
+        magic, length, check = _HEAD.unpack_from(data)
+        text = data[_HEAD.size : _HEAD.size + length]
+        if magic != _HEAD_MAGIC or checksum(text) != check:
+            if len(text) == length or magic != _HEAD_MAGIC:
+                self.damaged, self._read_to = 1, self._length  # without a dimension the rows are only bytes
+            return 0
+        with contextlib.suppress(msgspec.DecodeError):
+            self.description = msgspec.json.decode(text, type=Description)
+        return _HEAD.size + int(length)
+
+    def _sound(self, start: int, rows: int, expected: int) -> bool:
+        """Whether the rows are what was written; read in small parts, so that checking takes no memory."""
+        at, end = start * self.dimensions * 4, (start + rows) * self.dimensions * 4
+        state = xxhash.xxh3_64()
+        try:
+            while at < end:
+                part = os.pread(self._file(), min(end - at, _CHECKED_AT_ONCE), at)
+                if not part:
+                    return False
+                state.update(part)
+                at += len(part)
+        except OSError:
+            return False
+        return state.intdigest() == expected
+
+
+def _write_all(handle: int, data: memoryview, offset: int) -> None:
+    """At its place: what a failed write left behind is written over."""
+    while len(data):
+        done = os.pwrite(handle, data, offset)
+        data, offset = data[done:], offset + done

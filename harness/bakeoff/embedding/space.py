@@ -1,0 +1,240 @@
+"""The vectors of one identity (everything that shapes a vector but its text): a folder of shards.
+
+Each process writes shards of its own, so readers need no lock. What another process has written is seen by looking
+again, and what it is asking for right now is known by its claims.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError
+
+from bakeoff.core.files import read_json, write_json
+from bakeoff.core.hashing import Identity
+from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
+from bakeoff.embedding.locks import Claims, all_locked
+from bakeoff.embedding.old_segments import SUFFIX, old_batches
+from bakeoff.embedding.shards import MANIFEST, Batch, Description, Shard, ShardWriter, Tokens
+
+IDENTITY = "identity.json"
+_ROW_BITS = 40  # a place is the shard's number above, the row below
+_RECORD = 1024  # vectors in a record that rewriting makes
+_SCATTERED = 8  # runs of consecutive rows that are shorter on average are picked through the map
+_UNKNOWN_DIMENSIONS = 4096  # what is reckoned with where nobody has said
+
+
+class Space:
+    """Read when opened; what is put is there at once, and on disk when `put` returns."""
+
+    def __init__(self, folder: Path, identity: Identity) -> None:
+        self.folder, self.identity = folder, dict(identity)
+        known = identity.get("dimensions")
+        self.dimensions: int | None = known if isinstance(known, int) and not isinstance(known, bool) else None
+        self.claims = Claims(folder / "asking.lock")
+        self._index = KeyIndex()
+        self._shards: list[Shard] = []
+        self._tokens: list[Tokens] = []
+        self._writer: ShardWriter | None = None
+        self._own: int | None = None  # the number of the shard that is being written here
+        self._foreign = 0  # batches of another dimension
+        self._take_over_old_segments()
+        self.refresh()
+
+    @property
+    def damaged(self) -> int:
+        """Records that can't be used: pruning removes them."""
+        others = (shard for number, shard in enumerate(self._shards) if number != self._own)
+        return self._foreign + sum(shard.damaged + shard.torn for shard in others)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __contains__(self, text: str) -> bool:
+        return bool(self.find(keys_of([text]))[0] >= 0)
+
+    def find(self, keys: Keys) -> Places:
+        """Where the vector of each key is; −1 for those that are not here."""
+        return self._index.find(keys)
+
+    def get(self, texts: Sequence[str]) -> tuple[Vectors, float]:
+        """The vectors of texts that are all here, and the tokens that were paid for them."""
+        places = self.find(keys_of(texts))
+        return self.take(places), self.tokens(places)
+
+    def take(self, places: Places) -> Vectors:
+        """The vectors at these places, as they came from the provider."""
+        vectors = np.empty((len(places), self.dimensions or 0), dtype=np.float32)
+        order = np.argsort(places, kind="stable") if np.any(np.diff(places) < 0) else np.arange(len(places))
+        ordered = places[order]
+        for group in _parts(order, np.flatnonzero(np.diff(ordered >> _ROW_BITS)) + 1):
+            shard, rows = self._shards[places[group[0]] >> _ROW_BITS], places[group] & ((1 << _ROW_BITS) - 1)
+            breaks = np.flatnonzero((np.diff(rows) != 1) | (np.diff(group) != 1)) + 1
+            if len(rows) < _SCATTERED * (len(breaks) + 1):
+                vectors[group] = shard.rows(rows)
+                continue
+            for part in _parts(np.arange(len(rows)), breaks):
+                first, last = part[0], part[-1]
+                shard.read(int(rows[first]), vectors[group[first] : group[last] + 1])
+        return vectors
+
+    def tokens(self, places: Places) -> float:
+        """What was paid for these."""
+        numbers, rows = places >> _ROW_BITS, places & ((1 << _ROW_BITS) - 1)
+        return sum(float(self._tokens[shard][rows[numbers == shard]].sum()) for shard in np.unique(numbers))
+
+    def put(self, texts: Sequence[str], vectors: Vectors, tokens: int | None) -> None:
+        """Appends one batch. Tokens are reported for a batch; each text is charged by its length."""
+        lengths = np.array([max(len(text), 1) for text in texts], dtype=np.float64)
+        shares = (lengths / lengths.sum() * (tokens or 0)).astype("<f4")
+        self.append(keys_of(texts), shares, vectors)
+
+    def append(self, keys: Keys, tokens: Tokens, vectors: Vectors) -> None:
+        """Appends one batch whose keys are known; the first vector of a space fixes its dimension."""
+        dimensions = int(vectors.shape[1])
+        if self.dimensions not in (None, dimensions):
+            raise EmbeddingFailed(
+                f"answered {dimensions} dimensions, but the cached vectors of this model have {self.dimensions}: "
+                "nothing of this batch was kept"
+            )
+        self.dimensions = dimensions
+        if self._writer is None:
+            self._write_identity()
+            self._writer = ShardWriter(self.folder, self.identity, dimensions)
+            self._own = len(self._shards)
+            self._add_shard(Shard(self._writer.stem, Description(self.identity, dimensions)))
+        assert self._own is not None
+        start = self._writer.append(keys.astype("<u8").tobytes(), tokens, vectors)
+        self._remember(self._own, Batch(start, keys, tokens))
+
+    def refresh(self) -> None:
+        """Takes in what other processes have written since the last look."""
+        known = {shard.stem for shard in self._shards}
+        stems = sorted(path.with_suffix("") for path in self.folder.glob(f"*{MANIFEST}"))
+        for stem in stems:
+            if stem not in known:
+                self._add_shard(Shard(stem))
+        fresh = [
+            (number, list(shard.new_batches())) for number, shard in enumerate(self._shards) if number != self._own
+        ]
+        if self.dimensions is None:
+            rows: Counter[int] = Counter()
+            for number, batches in fresh:
+                if self._shards[number].description is not None:
+                    rows[self._shards[number].dimensions] += sum(len(batch.keys) for batch in batches)
+            self.dimensions = rows.most_common(1)[0][0] if rows.total() else None
+        for number, batches in fresh:
+            description = self._shards[number].description
+            if description is not None and description.dimensions != self.dimensions:
+                self._foreign += len(batches)
+                continue
+            for batch in batches:
+                self._remember(number, batch)
+
+    def probe(self, vectors: int) -> None:
+        """Makes sure that so many vectors can be kept, before anything is asked or paid for."""
+        needed = vectors * (4 * (self.dimensions or _UNKNOWN_DIMENSIONS) + 64)
+        remedy = "make room, set BAKEOFF_HOME to a folder on another disk, or run with --no-cache"
+        trial = self.folder / ".probe"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            trial.write_bytes(bytes(1 << 16))
+            free = shutil.disk_usage(self.folder).free
+        except OSError as error:
+            raise InputError(f"can't be written ({error.strerror})", file=self.folder, remedy=remedy) from None
+        finally:
+            with contextlib.suppress(OSError):
+                trial.unlink()
+        if free < needed:
+            problem = f"{needed / 1e6:,.0f} MB of vectors are to come, {free / 1e6:,.0f} MB are free"
+            raise InputError(problem, file=self.folder, remedy=remedy)
+
+    def batches(self) -> Iterator[tuple[Keys, Tokens, Vectors]]:
+        """Everything once, in the order in which it was written."""
+        keys, places = self._index.all()
+        for start in range(0, len(keys), _RECORD):
+            part = places[start : start + _RECORD]
+            numbers, rows = part >> _ROW_BITS, part & ((1 << _ROW_BITS) - 1)
+            tokens = np.array([self._tokens[n][r] for n, r in zip(numbers, rows, strict=True)], dtype="<f4")
+            yield keys[start : start + _RECORD], tokens, self.take(part)
+
+    def rewrite(self) -> None:
+        """Puts everything that is known into one new shard, each vector once."""
+        for keys, tokens, vectors in self.batches():
+            self.append(keys, tokens, vectors)
+        self.close()
+
+    def close(self) -> None:
+        """Ends this process's shard and its claims, and lets the files go."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        self.claims.close()
+        for shard in self._shards:
+            shard.close()
+
+    def _add_shard(self, shard: Shard) -> None:
+        self._shards.append(shard)
+        self._tokens.append(np.empty(0, dtype=np.float32))
+
+    def _remember(self, number: int, batch: Batch) -> None:
+        end = batch.start + len(batch.keys)
+        if len(self._tokens[number]) < end:
+            grown = np.zeros(max(end, 2 * len(self._tokens[number])), dtype=np.float32)
+            grown[: len(self._tokens[number])] = self._tokens[number]
+            self._tokens[number] = grown
+        self._tokens[number][batch.start : end] = batch.tokens
+        self._index.add(batch.keys, np.arange(batch.start, end, dtype=np.int64) + (number << _ROW_BITS))
+
+    def _write_identity(self) -> None:
+        with contextlib.suppress(BakeoffError):
+            if read_json(self.folder / IDENTITY, dict[str, Any]) == self.identity:
+                return
+        write_json(self.folder / IDENTITY, self.identity)
+
+    def _take_over_old_segments(self) -> None:
+        """Segments of earlier versions become shards, one per dimension; they go when the shards are whole."""
+        segments = sorted(self.folder.glob(f"*{SUFFIX}"))
+        if not segments:
+            return
+        writers: dict[int, ShardWriter] = {}
+        with contextlib.suppress(OSError), all_locked(segments) as free:  # a full disk: they stay as they are
+            if not free:
+                return
+            try:
+                for segment in segments:
+                    for keys, tokens, vectors in old_batches(segment):
+                        width = int(vectors.shape[1])
+                        if width not in writers:
+                            writers[width] = ShardWriter(self.folder, self.identity, width)
+                        writers[width].append(keys, tokens, vectors)
+            finally:
+                for writer in writers.values():
+                    writer.close()
+            for segment in segments:
+                segment.unlink()
+
+
+def read_identity(folder: Path) -> Identity | None:
+    """What the space was made for; from a shard where the file itself is missing or damaged."""
+    with contextlib.suppress(BakeoffError):
+        return read_json(folder / IDENTITY, dict[str, str | int | float | bool | None])
+    for manifest in sorted(folder.glob(f"*{MANIFEST}")):
+        shard = Shard(manifest.with_suffix(""))
+        next(iter(shard.new_batches(trusted=True)), None)
+        if shard.description is not None:
+            return shard.description.identity
+    return None
+
+
+def _parts(numbers: npt.NDArray[np.intp], breaks: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:
+    """Cut before each break; nothing where there is nothing."""
+    return [part for part in np.split(numbers, breaks) if len(part)]

@@ -1,0 +1,75 @@
+"""A corpus in vectors that stay on disk: read in blocks, brought to unit length, changed by a variant on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+from bakeoff_providers.base import Vectors
+
+from bakeoff.embedding.key_index import Places
+from bakeoff.embedding.space import Space
+
+BLOCK = 16_384  # rows that are in memory at once
+KEPT_BYTES = 64 << 20  # a corpus of fewer bytes is read once and kept
+
+Change = Callable[[Vectors], Vectors]
+
+
+@dataclass(slots=True)
+class VectorRows:
+    """Unit vectors, one row per piece of the corpus; rows are read when they are asked for."""
+
+    space: Space
+    places: Places
+    changes: tuple[Change, ...]
+    dimensions: int
+    _kept: Vectors | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and dimensions, as of an array."""
+        return len(self.places), self.dimensions
+
+    def changed(self, change: Change, dimensions: int) -> VectorRows:
+        """The same rows, each block put through one more step. It must treat every row by itself."""
+        return replace(self, changes=(*self.changes, change), dimensions=dimensions, _kept=None)
+
+    def chosen(self, rows: npt.NDArray[Any]) -> VectorRows:
+        """Some of the rows: by number, or by a mask."""
+        return replace(self, places=self.places[rows], _kept=None)
+
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[int, Vectors]]:
+        """All rows in their order: the number of the first, and the block."""
+        for start in range(0, len(self), size):
+            yield start, self[start : start + size]
+
+    @overload
+    def __getitem__(self, rows: int | np.integer[Any]) -> Vectors: ...
+
+    @overload
+    def __getitem__(self, rows: slice | list[int] | npt.NDArray[Any]) -> Vectors: ...
+
+    def __getitem__(self, rows: int | np.integer[Any] | slice | list[int] | npt.NDArray[Any]) -> Vectors:
+        if self._kept is None and len(self) * self.dimensions * 4 <= KEPT_BYTES:
+            self._kept = self._read(self.places)
+        if self._kept is not None:
+            return np.asarray(self._kept[rows])
+        if isinstance(rows, int | np.integer):
+            return np.asarray(self._read(self.places[int(rows)][None])[0])
+        return self._read(self.places[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.asarray(self[:], dtype=dtype)
+
+    def _read(self, places: Places) -> Vectors:
+        vectors = self.space.take(places)
+        for change in self.changes:
+            vectors = change(vectors)
+        return vectors

@@ -23,7 +23,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 BEFORE = "38aa2a5"  # the last revision in which the packages were called harness and providers
-LINEUPS = ("wikipedia", "films", "neighbours", "trips", "scholarships")
+LINEUPS = ("wikipedia-paraphrased", "films", "neighbours", "trips", "scholarships")
 ROW_FIGURES = ("measures", "categories", "ties", "targets", "dimensions", "vector_bytes", "loss", "stable", "not_run")
 VERDICT_FIGURES = ("measure", "best", "tie_group", "pairs", "smallest_detectable", "agreement")
 RENDERED = re.compile(r"matrix\.|evaluation_report|charts/|\.png$|\.md$|metrics_summary|detailed_results")
@@ -71,7 +71,8 @@ def run(tree: Path, lineup: str, out: Path) -> dict[str, Any]:
     keys = ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY", "COHERE_API_KEY")
     environment = {name: value for name, value in os.environ.items() if name not in keys}
     environment |= {"PYTHONPATH": os.pathsep.join(map(str, roots)), "BAKEOFF_HOME": str(home), "OMP_NUM_THREADS": "1"}
-    file = tree / ("bakeoff.toml" if lineup == "wikipedia" else f"lineups/{lineup}.toml")
+    named = tree / "lineups" / f"{lineup}.toml"
+    file = named if named.exists() else tree / "bakeoff.toml"  # of old, the paraphrased task was the default
     command = [sys.executable, "-c", f"from {package}.cli import main; main()", "run", str(file), "--out", str(results)]
     done = subprocess.run(command, cwd=out, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:

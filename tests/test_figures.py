@@ -14,7 +14,7 @@ from typing import Any
 import bakeoff
 import numpy as np
 import pytest
-from bakeoff.core.paths import default_lineup, root
+from bakeoff.core.paths import root
 
 BEFORE: dict[str, Any] = json.loads((Path(__file__).parent / "figures_before.json").read_bytes())
 
@@ -22,7 +22,7 @@ BEFORE: dict[str, Any] = json.loads((Path(__file__).parent / "figures_before.jso
 @pytest.mark.parametrize("name", BEFORE)
 def test_figures_are_those_of_before(name: str, tmp_path: Path) -> None:
     before = BEFORE[name]
-    file = default_lineup() if name == "wikipedia" else root() / "lineups" / f"{name}.toml"
+    file = root() / "lineups" / f"{name}.toml"
     lineup = dataclasses.replace(bakeoff.Lineup.read(file).narrowed(before["only"]), rounds=1)
     folder = bakeoff.save(bakeoff.run(lineup), tmp_path)
     result = bakeoff.load(folder)

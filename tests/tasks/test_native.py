@@ -88,22 +88,18 @@ def test_a_missing_file_and_a_wrong_encoding(tmp_path: Path) -> None:
         read_task("t", tmp_path / "latin.json", tmp_path / "q", tmp_path / "t")
 
 
-class TestTheWikipediaTask:
-    def test_it_has_what_it_promises(self) -> None:
-        task = load_task("wikipedia", Path())
+@pytest.mark.parametrize("name", ["wikipedia", "wikipedia-paraphrased"])
+class TestTheWikipediaTasks:
+    def test_it_has_what_it_promises(self, name: str) -> None:
+        task = load_task(name, Path())
         assert (len(task.documents), len(task.queries)) == (25, 20)
-        assert task.categories == ["geographic", "landmark", "historical", "administrative", "semantic"]
+        assert set(task.categories) == {"geographic", "landmark", "historical", "administrative", "semantic"}
         assert all(sum(query.category == category for query in task.queries) == 4 for category in task.categories)
         assert all(len(grades) == 25 for grades in task.judgments.values())
         assert task.without_relevant() == []
 
-    def test_summaries_have_60_to_120_words(self) -> None:
-        pool = json.loads((root() / "corpora" / "wikipedia" / "articles.json").read_text())["articles"]
-        assert len(pool) == 54
-        assert all(60 <= len(article["summary"].split()) <= 120 for article in pool)
-
-    def test_the_annotators_agree_and_their_kappa_is_the_one_reported(self) -> None:
-        folder = task_file("wikipedia").parent
+    def test_the_annotators_agree_and_their_kappa_is_the_one_reported(self, name: str) -> None:
+        folder = task_file(name).parent
         a, b = (read_json(folder / "annotations" / f"annotator_{name}.json", GroundTruth).grades for name in ("a", "b"))
         truth = read_json(folder / "ground_truth.json", GroundTruth)
         pairs = [(query, page) for query in truth.grades for page in truth.grades[query]]
@@ -118,3 +114,35 @@ class TestTheWikipediaTask:
         for query, page in pairs:
             agreed = a[query][page] if a[query][page] == b[query][page] else chosen[query, page]
             assert truth.grades[query][page] == agreed
+        assert truth.metadata["disagreements"] == len(chosen) == sum(a[q][page] != b[q][page] for q, page in pairs)
+        for annotator in ("a", "b"):  # who they are is said where their grades are
+            metadata = json.loads((folder / "annotations" / f"annotator_{annotator}.json").read_text())["metadata"]
+            assert metadata["kind"] == "model"
+
+    def test_its_targets_can_be_met(self, name: str) -> None:
+        task = load_task(name, Path())
+        relevant = [sum(grade >= task.rel for grade in grades.values()) for grades in task.judgments.values()]
+        p_at_5 = sum(min(5, number) / 5 for number in relevant) / 20
+        f1_at_5 = sum(2 * min(5, number) / (5 + number) for number in relevant) / 20  # of a perfect ranking
+        assert task.targets["p@5"] <= 0.8 * p_at_5
+        assert task.targets["f1@5"] <= 0.8 * f1_at_5
+
+
+def test_summaries_have_60_to_120_words() -> None:
+    pool = json.loads((root() / "corpora" / "wikipedia" / "articles.json").read_text())["articles"]
+    assert len(pool) == 54
+    assert all(60 <= len(article["summary"].split()) <= 120 for article in pool)
+
+
+def test_people_would_type_the_built_in_queries_and_the_others_avoid_the_articles_words() -> None:
+    from bakeoff.search.rankers.bm25 import BM25
+
+    matched = {}
+    for name in ("wikipedia", "wikipedia-paraphrased"):
+        task = load_task(name, Path())
+        ranker = BM25()
+        ranker.add([document.id for document in task.documents], [document.text for document in task.documents])
+        tops = [(query.id, ranker.search(query.text, 1).ids) for query in task.queries]
+        matched[name] = sum(bool(ids) and task.judgments[query][ids[0]] >= task.rel for query, ids in tops)
+    assert 10 < matched["wikipedia"] < 20  # some share words with what they want, some do not
+    assert matched["wikipedia-paraphrased"] < 5

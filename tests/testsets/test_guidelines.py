@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+import pytest
 from bakeoff.testsets.guidelines import to_html
 from bakeoff.testsets.task_folder import TaskFolder
 from hypothesis import given
@@ -22,8 +23,9 @@ def test_what_it_knows_by_hand() -> None:
     ]
 
 
-def test_the_shipped_guidelines_have_a_row_for_every_query() -> None:
-    folder = TaskFolder.open("wikipedia")
+@pytest.mark.parametrize("name", ["wikipedia", "wikipedia-paraphrased"])
+def test_the_shipped_guidelines_have_a_row_for_every_query(name: str) -> None:
+    folder = TaskFolder.open(name)
     page = to_html(folder.guidelines)
     assert all(f"<td>{entry.query_id}</td>" in page for entry in folder.queries.queries)
 

@@ -53,10 +53,11 @@ def test_what_has_no_majority_is_left_open() -> None:
     assert truth.open == [("q", "1")]
 
 
-def test_the_shipped_truth_is_what_its_annotations_come_to() -> None:
-    folder = TaskFolder.open("wikipedia")
+@pytest.mark.parametrize("name", ["wikipedia", "wikipedia-paraphrased"])
+def test_the_shipped_truth_is_what_its_annotations_come_to(name: str) -> None:
+    folder = TaskFolder.open(name)
     truth = settle(folder.annotators(), folder.adjudicated())
-    shipped = read_json(task_file("wikipedia").parent / "ground_truth.json", GroundTruth).grades
+    shipped = read_json(task_file(name).parent / "ground_truth.json", GroundTruth).grades
     assert truth.grades == {(q, d): grade for q, row in shipped.items() for d, grade in row.items()}
     assert truth.open == []
 

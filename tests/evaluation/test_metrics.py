@@ -183,13 +183,22 @@ def test_values_do_not_depend_on_the_company(
             assert evaluate(alone, [measure])[measure][0] == pytest.approx(together[measure][row], abs=1e-15)
 
 
-@given(grades, st.lists(st.sampled_from(DOCUMENTS), unique=True))
-def test_no_ranking_beats_the_oracle(judged: dict[str, int], ids: list[str]) -> None:
+@given(grades, st.lists(st.sampled_from(DOCUMENTS), unique=True), st.none() | st.integers(1, 5))
+def test_no_ranking_beats_the_oracle(judged: dict[str, int], ids: list[str], depth: int | None) -> None:
+    """Also where everyone is cut at the same depth, and then the oracle is one of the rankings."""
     measures = [measure for measure in EVERY if measure.has_ceiling]
     assert {measure.name for measure in EVERY} - {measure.name for measure in measures} == {"judged"}
-    ranked = join({"q": Ranking(tuple(ids), (0.0,) * len(ids))}, {"q": judged}, ["q"])
-    mine, best = evaluate(ranked, measures), evaluate(oracle({"q": judged}, ["q"], len(DOCUMENTS)), measures)
+    perfect = sorted(judged, key=lambda item: -judged[item])
+    perfect += [item for item in DOCUMENTS if item not in judged]
+    mine, reached = (
+        evaluate(
+            join({"q": Ranking(tuple(answer), (0.0,) * len(answer)).cut(depth or 99)}, {"q": judged}, ["q"]), measures
+        )
+        for answer in (ids, perfect)
+    )
+    best = evaluate(oracle({"q": judged}, ["q"], len(DOCUMENTS), depth), measures)
     for measure in measures:
+        assert best[measure][0] == pytest.approx(reached[measure][0]), str(measure)
         assert 0 <= mine[measure][0] <= best[measure][0] + 1e-12 <= 1 + 1e-12, str(measure)
 
 
@@ -227,14 +236,16 @@ def test_the_oracle_is_the_ceiling() -> None:
         (7, [3, 2, 1, 0]),
     ],
 )
-def test_the_random_row_is_the_mean_over_all_orders(size: int, judged: list[int]) -> None:
+@pytest.mark.parametrize("depth", [None, 1, 3, 9])
+def test_the_random_row_is_the_mean_over_all_orders(size: int, judged: list[int], depth: int | None) -> None:
+    """Of every order only the first `depth` places come back, as from a contender."""
     corpus: list[int | None] = [*judged, *[None] * (size - len(judged))]
     # Equal documents make equal orders: each distinct order stands for the same number of permutations.
     orders = set(itertools.permutations(corpus))
     judgments = {"q": {f"d{index}": grade for index, grade in enumerate(judged)}}
-    expected = random_expectation(judgments, ["q"], size, EVERY)
+    expected = random_expectation(judgments, ["q"], size, EVERY, depth=depth)
     for measure in EVERY:
-        mean = math.fsum(by_definition(measure, order, judged) for order in orders) / len(orders)
+        mean = math.fsum(by_definition(measure, order[:depth], judged) for order in orders) / len(orders)
         assert expected[measure].tolist() == pytest.approx([mean], abs=1e-12), str(measure)
 
 

@@ -39,19 +39,27 @@ def evaluate(ranked: RankedGrades, measures: Sequence[Measure], rel: int = 1) ->
     return {measure: measure.values(run) for measure in measures}
 
 
-def oracle(judgments: Judgments, query_ids: Sequence[str], n_documents: int) -> RankedGrades:
-    """A perfect ranking of the whole corpus: the ceiling that each measure can reach on this task."""
+def oracle(judgments: Judgments, query_ids: Sequence[str], n_documents: int, depth: int | None = None) -> RankedGrades:
+    """A perfect ranking, cut at `depth` as every contender's: the ceiling that each measure can reach on this task."""
     ideal = ideal_grades(judgments, query_ids)
     check_size(ideal, n_documents)
-    returned = np.full(len(ideal), n_documents, dtype=np.int32)
-    return RankedGrades(np.where(ideal == NO_DOCUMENT, UNJUDGED, ideal), returned, ideal)
+    returned = np.full(len(ideal), min(depth or n_documents, n_documents), dtype=np.int32)
+    return RankedGrades(np.where(ideal == NO_DOCUMENT, UNJUDGED, ideal)[:, :depth], returned, ideal)
 
 
 def random_expectation(
-    judgments: Judgments, query_ids: Sequence[str], n_documents: int, measures: Sequence[Measure], rel: int = 1
+    judgments: Judgments,
+    query_ids: Sequence[str],
+    n_documents: int,
+    measures: Sequence[Measure],
+    rel: int = 1,
+    depth: int | None = None,
 ) -> Scores:
-    """The exact expectation of each measure under a uniformly random order of the corpus, in closed form."""
-    order = RandomOrder(ideal_grades(judgments, query_ids), n_documents, rel)
+    """The exact expectation of each measure under a uniformly random order of the corpus, of which `depth` come back.
+
+    In closed form; without a depth all documents come back.
+    """
+    order = RandomOrder(ideal_grades(judgments, query_ids), n_documents, rel, depth)
     return {measure: measure.expected(order) for measure in measures}
 
 

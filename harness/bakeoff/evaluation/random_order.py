@@ -11,11 +11,15 @@ from bakeoff.core.arrays import Grades, Values
 
 
 class RandomOrder:
-    """The judged grades of every query, best first, hidden in a corpus of so many documents."""
+    """The judged grades of every query, best first, hidden in a corpus of so many documents.
 
-    def __init__(self, ideal: Grades, documents: int, rel: int) -> None:
+    `depth` is how many of them come back, for a contender and here alike; all where it is None.
+    """
+
+    def __init__(self, ideal: Grades, documents: int, rel: int, depth: int | None = None) -> None:
         check_size(ideal, documents)
         self.ideal, self.documents, self._rel = ideal, documents, rel
+        self.returned = min(depth or documents, documents)
 
     def cut(self, k: int | None) -> int:
         """How many places a cut-off allows, even where the corpus has fewer documents."""
@@ -23,7 +27,7 @@ class RandomOrder:
 
     def places(self, k: int | None) -> int:
         """How many places above the cut-off hold a document."""
-        return min(self.cut(k), self.documents)
+        return min(self.cut(k), self.returned)
 
     def relevant(self, rel: int | None) -> Values:
         """How many documents are relevant, at this threshold or at the task's own."""

@@ -36,6 +36,8 @@ def markdown(summary: Summary) -> str:
     lines += ["", *(f"- {inert(note.sentence)}" for note in notes(summary)), ""]
     for section in summary.sections:
         lines += section_lines(section.title, section.head, section.rows, section.notes)
+    if summary.trec_eval:
+        lines += ["These figures in trec_eval:", "", *(f"    {command}" for command in summary.trec_eval), ""]
     return "\n".join([*lines, inert(when_and_where(summary))]) + "\n"
 
 

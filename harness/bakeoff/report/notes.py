@@ -62,7 +62,8 @@ def headline(summary: Summary) -> str:
     """What was asked of whom."""
     task = summary.task
     return (
-        f"{summary.name}: task {task.name} ({task.documents} documents, {task.queries} queries), "
+        f"{summary.name}: task {task.name} ({task.documents} documents, {task.queries} queries, "
+        f"relevant from grade {task.rel} on), "
         f"top {summary.lineup['depth']}, {summary.lineup['rounds']} rounds"
     )
 

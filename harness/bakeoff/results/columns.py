@@ -82,19 +82,25 @@ INDEX = Column("index", "index", Quantity.SIZE, unit="MB", field="index mb", val
 
 def measure_columns(summary: Summary) -> list[Column]:
     """The measures of the matrix; the one that decides is always among them."""
-    deciding = summary.verdict.measure
+    deciding, depth = summary.verdict.measure, int(summary.lineup["depth"])
+    cut = depth if depth < summary.task.documents else None
     return [
-        _measure_column(measure, measure == deciding) for measure in dict.fromkeys([*summary.matrix_measures, deciding])
+        _measure_column(measure, measure == deciding, cut)
+        for measure in dict.fromkeys([*summary.matrix_measures, deciding])
     ]
 
 
-def _measure_column(measure: str, decides: bool) -> Column:
+def _measure_column(measure: str, decides: bool, cut: int | None) -> Column:
+    """`cut` is where every ranking ends, which the head says of a measure that has no cut-off of its own."""
+    parsed = Measure.parse(measure)
+    name = f"{parsed.label} (top {cut})" if cut and parsed.k is None else parsed.label
+
     def mean(row: Row) -> float | None:
         value = row.measures.get(measure)
         return value.mean if value else None
 
     return Column(
-        measure, Measure.parse(measure).label, Quantity.MEASURE, mean, "[95%]" if decides else "", measure,
+        measure, name, Quantity.MEASURE, mean, "[95%]" if decides else "", measure,
         decides=decides,
     )  # fmt: skip
 

@@ -132,6 +132,7 @@ class Summary(msgspec.Struct, kw_only=True, frozen=True):
     verdict: Verdict
     warnings: list[str] = []
     command: str = ""
+    trec_eval: list[str] = []
     figures: dict[str, Any] = {}
     sections: list[Section] = []
 

@@ -7,6 +7,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Task
 from bakeoff.results.rows import Rows
 from bakeoff.results.schema import ContenderResult, Detailed, QueryInfo, QueryResult, Summary, TaskInfo
+from bakeoff.results.trec_command import trec_commands
 from bakeoff.results.verdict import decide
 from bakeoff.running.runner import Outcome
 from bakeoff.running.stages import Scored
@@ -55,6 +56,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
         ),
         warnings=[*outcome.warnings, *outcome.extras.warnings, *_shortened(task)],
         command=command,
+        trec_eval=trec_commands(task, shown, outcome.depth, [row.contender.label for row in outcome.ran]),
         figures=dict(outcome.extras.figures),
         sections=list(outcome.extras.sections),
     )

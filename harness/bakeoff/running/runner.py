@@ -54,6 +54,11 @@ class Outcome:
     extras: Extras
 
     @property
+    def depth(self) -> int:
+        """How many places every ranking has at most."""
+        return min(self.lineup.depth or DEPTH, self.task.candidates)
+
+    @property
     def ran(self) -> list[Scored]:
         """The contenders that answered."""
         return [row for row in self.contenders if isinstance(row, Scored)]
@@ -92,7 +97,7 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
         task = kind.judged(task, embeddings)
         if settings.graded:
             check_graded(task)
-        scorer = Scorer(task, kind, measures)
+        scorer = Scorer(task, kind, measures, depth)
         contenders = _all_scored(preparation, scorer, lineup.rounds, settings)
         machine = after_work(before)
         ran = [row for row in contenders if isinstance(row, Scored)]

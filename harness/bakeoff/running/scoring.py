@@ -38,6 +38,7 @@ class Scorer:
     task: Task
     kind: TaskKind
     measures: Sequence[Measure]
+    depth: int
     _losses: Losses = field(init=False)
 
     def __post_init__(self) -> None:
@@ -46,7 +47,7 @@ class Scorer:
     def read(self, given: Given) -> Scored:
         """Answers from files have no rounds: the mean is over the seeds."""
         readings = {
-            seed: self.kind.read(self.task, given.contender, seed, file, self.measures)
+            seed: self.kind.read(self.task, given.contender, seed, file, self.measures, self.depth)
             for seed, file in given.files.items()
         }
         first = next(iter(readings.values()))
@@ -72,12 +73,16 @@ class Scorer:
         return Scored(contender, self._mean(scores), answered.rounds[0], answered.retrieved, stable, search)
 
     def baselines(self) -> dict[str, Scores]:
-        """The rows that no provider made: the ceiling and floor of every measure on this task, and the kind's own."""
+        """The rows that no provider made: the ceiling and floor of every measure on this task, and the kind's own.
+
+        They are cut at the depth that the contenders are asked for, so that a measure without a cut-off compares alike.
+        """
         task, ids = self.task, [query.id for query in self.task.queries]
+        best = oracle(task.judgments, ids, task.candidates, self.depth)
         return {
-            "oracle": evaluate(oracle(task.judgments, ids, task.candidates), self.measures, task.rel),
-            "random": random_expectation(task.judgments, ids, task.candidates, self.measures, task.rel),
-            **self.kind.baselines(task, self.measures),
+            "oracle": evaluate(best, self.measures, task.rel),
+            "random": random_expectation(task.judgments, ids, task.candidates, self.measures, task.rel, self.depth),
+            **self.kind.baselines(task, self.measures, self.depth),
         }
 
     def _mean(self, scores: Sequence[Scores]) -> Scores:

@@ -161,7 +161,7 @@ def test_a_file_is_read_by_its_own_seed_in_any_order(folder: Path) -> None:
     kind, (contender,) = load_kind(lineup.task, lineup.folder), lineup.contenders
     task, measures = kind.task(), [Measure.parse("mrr")]
     later, first, again = (
-        kind.read(task, contender, seed, folder / f"model-{seed}.npy", measures) for seed in ("2", "1", "1")
+        kind.read(task, contender, seed, folder / f"model-{seed}.npy", measures, 99) for seed in ("2", "1", "1")
     )
     assert list(later.files) == ["ranks/model-2.npy"]
     assert list(first.files) == list(again.files) == ["ranks/model-1.npy"]

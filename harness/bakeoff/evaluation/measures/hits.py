@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.graded_run import GradedRun, ratio
 from bakeoff.evaluation.measures.base import Measure
@@ -88,5 +90,5 @@ class RPrecision(Measure):
         return ratio(relevant.hits_at_total, relevant.total)
 
     def expected(self, order: RandomOrder) -> Values:
-        """Each of the places holds a relevant document with the same chance."""
-        return order.relevant(self.rel) / order.documents
+        """Each of the places that came back holds a relevant document with the same chance."""
+        return np.minimum(order.relevant(self.rel), order.returned) / order.documents

@@ -161,13 +161,21 @@ class TaskKind(ABC):
         ids = [query.id for query in task.queries]
         return evaluate(join(answers.rankings, task.judgments, ids), measures, task.rel)
 
-    def read(self, task: Task, contender: Contender, seed: str, file: Path, measures: Sequence[Measure]) -> Reading:  # noqa: ARG002
-        """The answers that someone else made, in a file; `seed` is empty where there is only one."""
-        rankings = read_rankings(file, task)
+    def read(
+        self,
+        task: Task,
+        contender: Contender,
+        seed: str,  # noqa: ARG002 - most kinds keep nothing per seed
+        file: Path,
+        measures: Sequence[Measure],
+        depth: int,
+    ) -> Reading:
+        """The answers that someone else made, in a file, cut as everyone's; `seed` is empty where there is only one."""
+        rankings = {query: ranking.cut(depth) for query, ranking in read_rankings(file, task).items()}
         return Reading(self.score(task, Answers(contender, rankings, {}), measures), rankings)
 
-    def baselines(self, task: Task, measures: Sequence[Measure]) -> dict[str, Scores]:  # noqa: ARG002
-        """Rows that no provider made, besides the oracle and the random order."""
+    def baselines(self, task: Task, measures: Sequence[Measure], depth: int) -> dict[str, Scores]:  # noqa: ARG002
+        """Rows that no provider made, besides the oracle and the random order, cut at `depth`."""
         return {}
 
     def extras(self, run: FinishedRun) -> Extras:  # noqa: ARG002 - the matrix may be all there is to say

@@ -190,10 +190,10 @@ class Profiles(TaskKind):
         labels = task.judgments if mode == "no_similarity" else self.labels(mode, answers)
         return evaluate(join(answers.rankings, labels, list(self.profiles)), measures, task.rel)
 
-    def baselines(self, task: Task, measures: Sequence[Measure]) -> dict[str, Scores]:
+    def baselines(self, task: Task, measures: Sequence[Measure], depth: int) -> dict[str, Scores]:
         """Random among the eligible of each profile, not among all: rules alone are worth nothing to a ranker."""
         parts = [
-            random_expectation(task.judgments, [name], max(1, len(self.eligible[name])), measures, task.rel)
+            random_expectation(task.judgments, [name], max(1, len(self.eligible[name])), measures, task.rel, depth)
             for name in self.profiles
         ]
         return {"random": {measure: np.concatenate([part[measure] for part in parts]) for measure in measures}}

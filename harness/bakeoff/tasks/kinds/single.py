@@ -106,10 +106,12 @@ class Single(TaskKind):
         ranks, _ = _ranks_and_tops(task, answers.rankings)
         return scores_of(ranks, len(task.documents), measures)
 
-    def read(self, task: Task, contender: Contender, seed: str, file: Path, measures: Sequence[Measure]) -> Reading:
+    def read(
+        self, task: Task, contender: Contender, seed: str, file: Path, measures: Sequence[Measure], depth: int
+    ) -> Reading:
         """A score array in blocks; anything else is a file of rankings."""
         if file.suffix not in (".npy", ".npz"):
-            reading = super().read(task, contender, seed, file, measures)
+            reading = super().read(task, contender, seed, file, measures, depth)
             return replace(reading, figures={"weighted_f1": _f1_of_rankings(task, reading.rankings)})
         right, classes = _right_classes(task), len(task.documents)
         if file.suffix == ".npz" and has_targets(file) and not np.array_equal(read_targets(file), right):
@@ -118,16 +120,16 @@ class Single(TaskKind):
             )
         ranks, tops = ranks_and_tops(file, right, classes)
         return Reading(
-            scores_of(ranks, classes, measures),
+            scores_of(_within(ranks, depth), classes, measures),
             _array_rankings(file, task, right) if len(ranks) * classes <= RANKINGS_UP_TO else {},
             figures={"weighted_f1": _f1(right, tops, classes)},
             files={f"ranks/{contender.label}{f'-{seed}' if seed else ''}.npy": _npy(ranks)},
         )
 
-    def baselines(self, task: Task, measures: Sequence[Measure]) -> dict[str, Scores]:
+    def baselines(self, task: Task, measures: Sequence[Measure], depth: int) -> dict[str, Scores]:
         """Always the same ranking: the classes by how often they were right in training (or, without it, here)."""
         ranks, _ = self._majority(task)
-        return {MAJORITY: scores_of(ranks, len(task.documents), measures)}
+        return {MAJORITY: scores_of(_within(ranks, depth), len(task.documents), measures)}
 
     def _majority(self, task: Task) -> tuple[Ranks, Ranks]:
         ids, right = [document.id for document in task.documents], _right_classes(task)
@@ -190,6 +192,11 @@ class Single(TaskKind):
         scale, digits = (100, 2) if self.percent else (1, 3)
         shown = f"{scale * float(np.mean(values)):.{digits}f}"
         return f"{shown}±{scale * float(np.std(values, ddof=1)):.{digits}f}" if len(values) > 1 else shown
+
+
+def _within(ranks: Ranks, depth: int) -> Ranks:
+    """A right answer below the depth that everyone is cut at did not come back."""
+    return np.where(ranks <= depth, ranks, ABSENT)
 
 
 def scores_of(ranks: Ranks, classes: int, measures: Sequence[Measure]) -> Scores:

@@ -11,6 +11,7 @@ Chat models get what `wire.answer(model, prompt)` returns: the recorded answers 
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import json
 import threading
@@ -53,6 +54,12 @@ Kind = Literal[
     "nan",
     "zero",
     "dimension",
+    "boolean",
+    "text",
+    "duplicate",
+    "reversed",
+    "huge",
+    "drip",
 ]
 
 
@@ -61,7 +68,9 @@ class Fault:
     """What goes wrong with one request; `None` in the queue lets one request pass.
 
     drop: closed with no answer; broken: closed within the body; slow: answers after `seconds`; truncated: JSON that
-    breaks off; html: a page with status 200; wrong_shape and null: JSON with nothing in it; too_few: one vector less.
+    breaks off; html: a page with status 200; wrong_shape and null: JSON with nothing in it; too_few: one vector less;
+    boolean and text: a number that is none; duplicate: an index twice; reversed: the rows, each with its own index;
+    huge: 50 MB of text, gzipped; drip: a byte every `seconds`.
     """
 
     kind: Kind = "status"
@@ -221,7 +230,10 @@ class _Handler(BaseHTTPRequestHandler):
             vectors[0, 0] = np.nan
         elif kind == "zero":
             vectors[0] = 0
-        self._deliver(dialect.write(asked, vectors), kind)
+        if kind == "drip" and fault is not None:
+            self._drip(fault.seconds)
+            return
+        self._deliver(_altered(dialect.write(asked, vectors), kind), kind)
 
     def _deliver(self, body: Any, kind: Kind | None) -> None:
         payload = json.dumps(body).encode()
@@ -234,10 +246,25 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_raw(200, payload[: len(payload) // 2], {})
         elif kind == "html":
             self._send_raw(200, b"<html>a gateway's page</html>", {"Content-Type": "text/html"})
+        elif kind == "huge":
+            packed = gzip.compress(b'{"embeddings": "' + b"1," * 25_000_000 + b'"}', 1)
+            self._send_raw(200, packed, {"Content-Encoding": "gzip"})
         elif kind in ("wrong_shape", "null"):
             self._send(200, None if kind == "null" else {"unexpected": True}, {})
         else:
             self._send_raw(200, payload, {})
+
+    def _drip(self, seconds: float) -> None:
+        """Alive at every look, and never done."""
+        try:
+            self.send_response(200)
+            self.send_header("Content-Length", "1000000")
+            self.end_headers()
+            while not self.wire.stopping.wait(seconds):
+                self.wfile.write(b" ")
+                self.wfile.flush()
+        except OSError:
+            self.close_connection = True
 
     def _look_up(self, path: str, body: Any) -> None:
         """What is asked besides vectors: versions and lists of models."""
@@ -272,3 +299,23 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         with contextlib.suppress(OSError):
             self.connection.shutdown(SHUT_RDWR)
+
+
+def _altered(body: Any, kind: Kind | None) -> Any:
+    """The same answer with one thing wrong, wherever this protocol keeps its vectors."""
+    rows = body.get("data") or body["embeddings"]
+    rows = rows["float"] if isinstance(rows, dict) else rows
+    if kind in ("boolean", "text"):
+        wrong: Any = True if kind == "boolean" else "0.5"
+        row = rows[0]
+        if isinstance(row, dict):
+            field = "values" if "values" in row else "embedding"
+            numbers = row[field] if isinstance(row[field], list) else [0.5] * 8
+            row[field] = [wrong, *numbers[1:]]
+        else:
+            row[0] = wrong
+    elif kind == "duplicate":
+        rows[0]["index"] = rows[1]["index"]
+    elif kind == "reversed":
+        rows.reverse()
+    return body

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from bakeoff_providers.errors import BakeoffError, InputError
+from bakeoff_providers.secrets import scrubbed, without_secrets
 
 from bakeoff.commands import (
     agreement,
@@ -83,8 +84,14 @@ def _options(
     if verbose:
         import logging
 
+        class Scrubbing(logging.Formatter):
+            """Tracebacks quote what libraries were given: addresses and keys among it."""
+
+            def format(self, record: logging.LogRecord) -> str:
+                return without_secrets(super().format(record))
+
         handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s: %(message)s", "%H:%M:%S"))
+        handler.setFormatter(Scrubbing("%(asctime)s %(name)s %(levelname)s: %(message)s", "%H:%M:%S"))
         for name in ("bakeoff", "bakeoff_providers"):
             logger = logging.getLogger(name)
             logger.setLevel(logging.DEBUG)
@@ -103,8 +110,7 @@ def main() -> None:
     except KeyboardInterrupt:
         _fail("interrupted: what arrived is kept, the next run goes on from there", 130)
     except Exception as error:
-        message = " ".join(str(error).split())[:300]
-        report_ = f"unexpected error: {type(error).__name__}: {message}"
+        report_ = f"unexpected error: {type(error).__name__}: {scrubbed(str(error))}"
         verbose = "--verbose" in sys.argv
         _fail(report_ + ("" if verbose else "\n  run again with --verbose for the traceback"), UNEXPECTED, error)
 
@@ -115,5 +121,5 @@ def _fail(text: str, code: int, error: BaseException | None = None) -> None:
         import logging
 
         logging.getLogger("bakeoff").debug("the command failed", exc_info=error)
-    typer.echo(text, err=True)
+    typer.echo(without_secrets(text), err=True)
     sys.exit(code)

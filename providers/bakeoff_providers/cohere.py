@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
+import msgspec
+
+from bakeoff_providers.answers import httpx_options
 from bakeoff_providers.base import ModelCard, Role
 from bakeoff_providers.cards import price
 from bakeoff_providers.hosted import Hosted, open_card
@@ -20,6 +24,14 @@ def _card(name: str, dimensions: int, context: int, usd: float | None, outputs: 
         batch_items=96,
         price=None if usd is None else price(usd, PRICES),
     )
+
+
+class _Vectors(msgspec.Struct, frozen=True):
+    float: list[list[builtins.float]]
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    embeddings: _Vectors
 
 
 class Cohere(Hosted):
@@ -42,12 +54,18 @@ class Cohere(Hosted):
         _card("embed-multilingual-light-v3.0", 384, 512, None, (384,)),
     )
     open_card = open_card(batch_items=96)
+    shape = _Answer
 
     def _connect(self, key: str) -> Any:
         import cohere
+        import httpx
 
         return cohere.ClientV2(
-            api_key=key, base_url=self.base_url, timeout=self._timeout, log_warning_experimental_features=False
+            api_key=key,
+            base_url=self.base_url,
+            timeout=self._timeout,
+            log_warning_experimental_features=False,
+            httpx_client=httpx.Client(timeout=self._timeout, **httpx_options()),
         )
 
     def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:

@@ -6,16 +6,22 @@ import logging
 import os
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from threading import Lock
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
+from bakeoff_providers.answers import Expected, expecting
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
 from bakeoff_providers.failures import failure
 from bakeoff_providers.registry import missing_modules
+from bakeoff_providers.secrets import shown_url
+from bakeoff_providers.stopping import in_time
 
 NO_KEY = "none"  # what is sent where a server wants none: an SDK insists on something
 LOGGERS = ("httpx", "httpx2", "voyage", "openai")
+TIMEOUT = 60.0  # seconds for one whole call
+T = TypeVar("T")
 
 
 class Connection(ABC):
@@ -29,7 +35,7 @@ class Connection(ABC):
     extra: ClassVar[str | None] = None
     modules: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, *, base_url: str | None = None, timeout: float = 30.0, key_env: str | None = None) -> None:
+    def __init__(self, *, base_url: str | None = None, timeout: float = TIMEOUT, key_env: str | None = None) -> None:
         if timeout <= 0:
             raise InputError(f"timeout = {timeout!r} is not a number of seconds above 0")
         self._given_url, self._timeout, self._key_env = base_url, float(timeout), _variable(key_env)
@@ -67,8 +73,7 @@ class Connection(ABC):
     @property
     def shown_url(self) -> str:
         """The address without a name or password in it, for messages and the cache key."""
-        parts = urlsplit(self.base_url)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+        return shown_url(self.base_url)
 
     @property
     def foreign(self) -> bool:
@@ -117,6 +122,20 @@ class Connection(ABC):
                 except Exception as error:
                     raise self._failure(error) from None
             return self._sdk
+
+    def _answered(self, work: Callable[[], T], expected: Expected) -> T:
+        """One call, held to a deadline and to what it may bring; an SDK's own failures become ours."""
+
+        def guarded() -> T:
+            with expecting(expected):
+                return work()
+
+        try:
+            return in_time(guarded, self._timeout)
+        except ImportError as error:
+            raise Unavailable(f"{self.name}: {error}") from None
+        except Exception as error:
+            raise self._failure(error) from None
 
     def _failure(self, error: Exception) -> BakeoffError:
         names = [*self.keys, *self.optional_keys, *([self._key_env] if self._key_env else [])]

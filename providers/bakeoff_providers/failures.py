@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from bakeoff_providers.answers import RefusedAnswer
 from bakeoff_providers.errors import BakeoffError, CallFailed, EmbeddingFailed
+from bakeoff_providers.secrets import scrubbed
 
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, *range(520, 525), 529})
 # Exceptions are recognised by name: httpx and httpx2 have separate classes of the same names, and none is imported.
@@ -19,6 +21,7 @@ TRANSPORT = frozenset(
         "APIConnectionError",  # openai, voyageai
         "ConnectionError",  # builtin, requests
         "ConnectionClosed",
+        "DeadlineTimeout",  # ours
         "Timeout",  # requests, voyageai
         "TimeoutError",
         "ChunkedEncodingError",
@@ -48,8 +51,6 @@ HOPELESS = frozenset(
 WORDS = {400: "bad request", 401: "not authorised", 403: "forbidden", 404: "not found", 413: "too large"}
 WORDS |= {408: "timed out", 422: "not accepted", 429: "too many requests", 500: "server error"}
 WORDS |= {502: "bad gateway", 503: "unavailable", 504: "gateway timed out", 529: "overloaded"}
-LONGEST = 300
-SHORTEST_SECRET = 6  # the "none" that is sent where no key is wanted is a word, too
 GRPC = {"INVALID_ARGUMENT": 400, "UNAUTHENTICATED": 401, "PERMISSION_DENIED": 403, "NOT_FOUND": 404, "ABORTED": 409}
 GRPC |= {"RESOURCE_EXHAUSTED": 429, "INTERNAL": 500, "UNAVAILABLE": 503, "DEADLINE_EXCEEDED": 504}
 
@@ -61,6 +62,10 @@ def failure(
     if isinstance(error, BakeoffError):
         return error
     chain = tuple(_chain(error))
+    if refused := next((link for link in chain if isinstance(link, RefusedAnswer)), None):
+        message = f"{who}: refused {scrubbed(str(refused), secrets)}"
+        status = refused.status_code
+        return EmbeddingFailed(message) if status is None else CallFailed(message, status=status)
     status = next((code for link in chain if (code := _status(link)) is not None), None)
     body = next((content for link in chain if (content := _body(link)) is not None), None)
     said = scrubbed(_said(error, chain, body), secrets)
@@ -82,18 +87,6 @@ def failure(
         return CallFailed(f"{who}: {kind}: {said}", status=status, retryable=True)
     first_line = scrubbed(f"{error}".partition("\n")[0], secrets)
     return EmbeddingFailed(f"{who}: unreadable answer ({type(error).__name__}: {first_line})")
-
-
-def scrubbed(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text on one line, cut to a readable length, with every key in it struck out."""
-    for secret in secrets:
-        if len(secret) >= SHORTEST_SECRET:
-            text = text.replace(secret, "***")
-    text = re.sub(r"(?i)\b(bearer\s+|(?:api[-_]?key|access_token)[\"']?\s*[=:]\s*[\"']?)[^\s\"'&,;}]+", r"\1***", text)
-    text = re.sub(r"\b(?:sk|pa|al|co)-(?=[\w*-]*[\d*])[\w*-]{8,}|\bAIza[\w-]{10,}", "***", text)
-    text = re.sub(r"://[^/\s@]+@", "://***@", text)
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:

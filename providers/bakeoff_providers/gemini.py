@@ -7,14 +7,24 @@ import warnings
 from importlib import import_module
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from bakeoff_providers.answers import HEADERS, guard_requests, httpx_options
 from bakeoff_providers.base import ModelCard, Role, Vectors
 from bakeoff_providers.cards import price
 from bakeoff_providers.hosted import Hosted, open_card
 
 PRICES = "https://ai.google.dev/gemini-api/docs/pricing"
 FULL = 3072
+
+
+class _Row(msgspec.Struct, frozen=True):
+    values: list[float]
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    embeddings: list[_Row]
 
 
 class Gemini(Hosted):
@@ -41,6 +51,7 @@ class Gemini(Hosted):
         ),
     )
     open_card = open_card(batch_items=100)
+    shape = _Answer
 
     @classmethod
     def _missing_sdk(cls) -> str | None:
@@ -76,7 +87,10 @@ class Genai:
         genai: Any = import_module("google.genai")
         types = self.types = genai.types
         options = types.HttpOptions(
-            base_url=url, timeout=int(timeout * 1000), retry_options=types.HttpRetryOptions(attempts=1)
+            base_url=url,
+            timeout=int(timeout * 1000),
+            retry_options=types.HttpRetryOptions(attempts=1),
+            client_args=httpx_options(),
         )
         self.client = genai.Client(api_key=key, vertexai=False, http_options=options)
 
@@ -111,7 +125,10 @@ class _Legacy:
         self._client = service.GenerativeServiceClient(
             transport="rest", client_options=options.ClientOptions(api_key=key, api_endpoint=url)
         )
-        self._client.transport._session._max_refresh_attempts = 0
+        session = self._client.transport._session
+        session._max_refresh_attempts = 0
+        session.headers.update(HEADERS)
+        session.hooks["response"].append(guard_requests)
 
     def embed(self, model: str, texts: list[str], task: str | None, dimensions: int | None) -> tuple[Any, Any]:
         """What `embed_content` asks, without its detour over a dict, which doubles the time of a call."""

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
+from bakeoff_providers.answers import Expected, most_bytes
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
 from bakeoff_providers.cards import known_card, overridden
-from bakeoff_providers.connection import Connection
-from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
+from bakeoff_providers.connection import TIMEOUT, Connection
+from bakeoff_providers.errors import EmbeddingFailed, InputError
 
 
 class Hosted(Connection, Provider):
@@ -22,6 +23,7 @@ class Hosted(Connection, Provider):
     open_card: ClassVar[ModelCard] = ModelCard(name="")
     tasks: ClassVar[tuple[str, str] | None] = None
     cuts: ClassVar[bool] = False
+    shape: ClassVar[Any] = None  # of the answer as JSON, types included
 
     def __init__(
         self,
@@ -29,7 +31,7 @@ class Hosted(Connection, Provider):
         model: str | None = None,
         dimensions: int | None = None,
         base_url: str | None = None,
-        timeout: float = 30.0,
+        timeout: float = TIMEOUT,
         key_env: str | None = None,
         document_prompt: str | None = None,
         query_prompt: str | None = None,
@@ -99,14 +101,14 @@ class Hosted(Connection, Provider):
         inputs = [prompt + text[: self._max_chars] for text in texts]
         cut = sum(len(text) > self._max_chars for text in texts) if self._max_chars else 0
         sdk = self._connected()
-        try:
-            rows, tokens = self._call(sdk, inputs, role)
-        except ImportError as error:
-            raise Unavailable(f"{self.name}: {error}") from None
-        except Exception as error:
-            raise self._failure(error) from None
-        tokens = tokens if isinstance(tokens, int) and tokens >= 0 else None
+        expected = Expected(most_bytes(len(inputs), self.card.dimensions), self.shape)
+        rows, tokens = self._answered(lambda: self._rows(self._call(sdk, inputs, role), expected), expected)
+        tokens = tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens >= 0 else None
         return checked(EmbeddingBatch(self._vectors(rows), tokens, cut), texts, self.card)
+
+    def _rows(self, answer: tuple[Any, Any], expected: Expected) -> tuple[Any, Any]:  # noqa: ARG002 - for adapters
+        """The rows in the order of the texts, for a protocol that numbers them."""
+        return answer
 
     @abstractmethod
     def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:
@@ -114,7 +116,9 @@ class Hosted(Connection, Provider):
 
     def _vectors(self, rows: Any) -> Vectors:
         """One float32 matrix from what the SDK gave, or a clear refusal of what is none."""
-        if rows is None or isinstance(rows, (str, bytes, dict)):
+        if not isinstance(rows, (list, tuple, np.ndarray)) or not all(
+            isinstance(row, (list, tuple, np.ndarray)) for row in rows
+        ):
             raise EmbeddingFailed(f"{self.name} {self.card.name} answered no vectors")
         try:
             with np.errstate(over="ignore"):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import msgspec
+
+from bakeoff_providers.answers import Expected, httpx_options
 from bakeoff_providers.base import ModelCard, Role
 from bakeoff_providers.cards import FREE, family_prompts
 from bakeoff_providers.connection import NO_KEY, Connection
@@ -53,7 +56,7 @@ class OllamaServer(Connection):
         super().ready()
         sdk = self._connected()
         try:
-            served = [str(model.model) for model in sdk.list().models]
+            served = [str(model.model) for model in self._answered(sdk.list, Expected()).models]
         except Exception as error:
             failed = self._failure(error)
             if isinstance(failed, CallFailed) and failed.status is None:
@@ -67,7 +70,9 @@ class OllamaServer(Connection):
         import ollama
 
         headers = {} if key == NO_KEY else {"Authorization": f"Bearer {key}"}
-        return ollama.Client(host=self.base_url, timeout=self._timeout, trust_env=False, headers=headers)
+        options = httpx_options()
+        options["headers"] |= headers
+        return ollama.Client(host=self.base_url, timeout=self._timeout, trust_env=False, **options)
 
     def _disconnect(self, sdk: Any) -> None:
         close = getattr(sdk, "close", None)
@@ -76,6 +81,10 @@ class OllamaServer(Connection):
 
     def _hints(self) -> dict[int, str]:
         return {**super()._hints(), 404: f"run ollama pull {self.model}"}
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    embeddings: list[list[float]]
 
 
 class Ollama(OllamaServer, Hosted):
@@ -94,6 +103,7 @@ class Ollama(OllamaServer, Hosted):
         _card("qwen3-embedding", None, 32_768),
     )
     open_card = open_card(price=FREE)
+    shape = _Answer
 
     def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:  # noqa: ARG002 - by prompt
         wanted = {} if self._asked is None else {"dimensions": self._asked}

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bakeoff_providers.answers import Expected, IndexedRows, httpx_options, in_order
 from bakeoff_providers.base import ModelCard, Role
 from bakeoff_providers.cards import price
 from bakeoff_providers.connection import Connection
@@ -54,7 +55,7 @@ class OpenAIServer(Connection):
             return
         sdk = self._connected()
         try:
-            sdk.models.list()
+            self._answered(sdk.models.list, Expected())
         except Exception as error:
             failed = self._failure(error)
             if isinstance(failed, CallFailed) and (failed.status is None or failed.status in (401, 403)):
@@ -64,7 +65,13 @@ class OpenAIServer(Connection):
     def _connect(self, key: str) -> Any:
         import openai
 
-        return openai.OpenAI(api_key=key, base_url=self.base_url, timeout=self._timeout, max_retries=0)
+        return openai.OpenAI(
+            api_key=key,
+            base_url=self.base_url,
+            timeout=self._timeout,
+            max_retries=0,
+            http_client=openai.DefaultHttpxClient(**httpx_options()),
+        )
 
     def _hints(self) -> dict[int, str]:
         hints = super()._hints()
@@ -90,6 +97,7 @@ class OpenAI(OpenAIServer, Hosted):
         ),
     )
     open_card = open_card(batch_items=64)
+    shape = IndexedRows
 
     def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:  # noqa: ARG002 - by prompt
         wanted = {} if self._asked is None else {"dimensions": self._asked}
@@ -100,9 +108,7 @@ class OpenAI(OpenAIServer, Hosted):
         if getattr(answer, "data", None) is None:
             return None, None
         rows = list(answer.data)
-        places = [getattr(row, "index", None) for row in rows]
-        if sorted(place for place in places if isinstance(place, int)) == list(range(len(rows))):
-            rows.sort(key=lambda row: int(row.index))
+        rows = in_order(rows, [row.index for row in rows])
         return [_decoded(row.embedding) for row in rows], getattr(getattr(answer, "usage", None), "prompt_tokens", None)
 
     def _hints(self) -> dict[int, str]:
@@ -111,4 +117,8 @@ class OpenAI(OpenAIServer, Hosted):
 
 def _decoded(embedding: Any) -> Any:
     """Base64 where the server knows it, otherwise the numbers that it sent."""
-    return np.frombuffer(base64.b64decode(embedding), dtype="<f4") if isinstance(embedding, str) else embedding
+    return (
+        np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
+        if isinstance(embedding, str)
+        else embedding
+    )

@@ -15,8 +15,8 @@ import numpy as np
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, checked
 from bakeoff_providers.cards import FREE, known_card, overridden
 from bakeoff_providers.errors import EmbeddingFailed, Unavailable
-from bakeoff_providers.failures import scrubbed
 from bakeoff_providers.registry import missing_modules
+from bakeoff_providers.secrets import scrubbed
 
 
 class SentenceTransformers(Provider):

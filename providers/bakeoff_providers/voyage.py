@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from bakeoff_providers.answers import HEADERS, Expected, IndexedRows, guard_requests, in_order
 from bakeoff_providers.base import ModelCard, Role
 from bakeoff_providers.cards import price
 from bakeoff_providers.hosted import Hosted, open_card
@@ -50,6 +51,7 @@ class Voyage(Hosted):
         _card("voyage-law-2", None, 120_000, outputs=(1024,), context=16_000),
     )
     open_card = open_card(batch_items=1000, batch_tokens=120_000)
+    shape = IndexedRows
 
     def _connect(self, key: str) -> Any:
         voyageai: Any = import_module("voyageai")
@@ -69,6 +71,11 @@ class Voyage(Hosted):
         )
         return answer.embeddings, answer.total_tokens
 
+    def _rows(self, answer: tuple[Any, Any], expected: Expected) -> tuple[Any, Any]:
+        """The SDK drops the indices and keeps the order of arrival."""
+        rows, tokens = answer
+        return (rows if expected.parsed is None else in_order(rows, expected.parsed.places)), tokens
+
     def _disconnect(self, sdk: Any) -> None:
         """Nothing: the SDK keeps its sessions for each thread, and out of reach."""
 
@@ -82,5 +89,6 @@ def _session() -> Any:
             response.raise_for_status()
 
     session = requests.Session()
-    session.hooks["response"].append(refuse)
+    session.headers.update(HEADERS)
+    session.hooks["response"] += [guard_requests, refuse]
     return session

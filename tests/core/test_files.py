@@ -1,25 +1,48 @@
 """Results appear whole or not at all."""
 
+import os
+from functools import partial
 from pathlib import Path
 
 import pytest
-from bakeoff.core.files import new_folder, write_atomic
+from bakeoff.core.files import write_atomic, write_folder
 
 
 def test_a_folder_appears_when_it_is_complete(tmp_path: Path) -> None:
-    with new_folder(tmp_path / "run") as draft:
+    def fill(draft: Path) -> None:
         write_atomic(draft / "a.txt", "a")
         assert not (tmp_path / "run").exists()
+
+    assert write_folder(tmp_path / "run", fill) == tmp_path / "run"
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     assert (tmp_path / "run" / "a.txt").read_text() == "a"
 
 
+def _fill(text: str, draft: Path) -> None:
+    write_atomic(draft / "a.txt", text)
+
+
+def test_a_taken_name_gets_a_number(tmp_path: Path) -> None:
+    for text in ("first", "second", "third"):
+        folder = write_folder(tmp_path / "run", partial(_fill, text))
+        assert (folder / "a.txt").read_text() == text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "run-2", "run-3"]
+
+
 def test_an_interrupted_folder_leaves_nothing(tmp_path: Path) -> None:
-    def interrupted() -> None:
-        with new_folder(tmp_path / "run") as draft:
-            write_atomic(draft / "a.txt", "a")
-            raise KeyboardInterrupt
+    def interrupted(draft: Path) -> None:
+        write_atomic(draft / "a.txt", "a")
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        interrupted()
+        write_folder(tmp_path / "run", interrupted)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_keep_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        write_atomic(tmp_path / "a.txt", "a")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o600

@@ -13,7 +13,8 @@ import httpx2
 import pytest
 import requests
 from bakeoff_providers.errors import BakeoffError, CallFailed, EmbeddingFailed
-from bakeoff_providers.failures import LONGEST, RETRYABLE, failure, retry_after, scrubbed
+from bakeoff_providers.failures import RETRYABLE, failure, retry_after
+from bakeoff_providers.secrets import LONGEST, scrubbed
 from google.api_core import exceptions as google
 from hypothesis import given
 from hypothesis import strategies as st

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,7 @@ from bakeoff.report import render
 from bakeoff.report.exports import markdown
 from bakeoff.results.save import save
 from bakeoff.results.schema import read_detailed, read_summary
-from bakeoff.running.runner import Settings, run
-from bakeoff_providers.errors import InputError
+from bakeoff.running.runner import NotRun, Settings, run
 
 from tests.native_task import GRADES, native_files, write_lineup
 
@@ -101,9 +101,31 @@ def test_the_result_is_complete_and_the_reports_come_from_it_alone(lineup_file: 
 
 def test_a_result_is_never_written_over(lineup_file: Path, tmp_path: Path) -> None:
     outcome = run(Lineup.read(lineup_file).narrowed(["bm25"]))
-    save(outcome, tmp_path)
-    with pytest.raises(InputError, match="there is a result already"):
-        save(outcome, tmp_path)
+    first, second = save(outcome, tmp_path / "results"), save(outcome, tmp_path / "results")
+    assert (first / "metrics_summary.json").is_file()
+    assert second.name == f"{first.name}-2"
+
+
+def test_a_name_does_not_lead_out_of_the_folder(lineup_file: Path, tmp_path: Path) -> None:
+    outcome = run(replace(Lineup.read(lineup_file).narrowed(["bm25"]), name="../../../x"))
+    before = {*tmp_path.rglob("*")}
+    folder = save(outcome, tmp_path / "a" / "results")
+    assert folder.resolve().parent == (tmp_path / "a" / "results").resolve()
+    assert not [path for path in {*tmp_path.rglob("*")} - before if not path.is_relative_to(tmp_path / "a")]
+
+
+def test_keys_do_not_reach_a_result(lineup_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "hunter2-hunter2")
+    outcome = run(Lineup.read(lineup_file).narrowed(["bm25"]))
+    failed = NotRun(replace(outcome.contenders[0].contender, label="other"), "the server said hunter2-hunter2")
+    folder = save(
+        replace(outcome, contenders=(*outcome.contenders, failed), warnings=("hunter2-hunter2",)),
+        tmp_path,
+        command="bakeoff run --set url=postgresql://me:swordfish@db/",
+    )
+    written = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert b"hunter2" not in written
+    assert b"swordfish" not in written
 
 
 def test_the_run_files_score_the_same_in_trec_eval(lineup_file: Path, tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from bakeoff_providers.answers import Expected
 from bakeoff_providers.connection import Connection
-from bakeoff_providers.errors import CallFailed, InputError, Unavailable
+from bakeoff_providers.errors import CallFailed, InputError
 
 Schema = Mapping[str, Any]
 
@@ -84,12 +85,7 @@ class ChatModel(Connection):
     def ask(self, prompt: str, schema: Schema, seed: int) -> Reply:
         """One request, whatever comes of it: retries are the caller's."""
         sdk = self._connected()
-        try:
-            reply = self._call(sdk, prompt, schema, seed)
-        except ImportError as error:
-            raise Unavailable(f"{self.name}: {error}") from None
-        except Exception as error:
-            raise self._failure(error) from None
+        reply = self._answered(lambda: self._call(sdk, prompt, schema, seed), Expected())
         if not reply.text.strip():
             raise CallFailed(f"{self.name} {self.model} answered nothing", retryable=True)
         return reply

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.secrets import without_secrets
 
 LineupArgument = Annotated[
     Path | None,
@@ -100,7 +101,7 @@ def lineup_path(given: Path | None) -> Path:
 
 def warn(text: str) -> None:
     """One line on stderr."""
-    typer.echo(f"warning: {text}", err=True)
+    typer.echo(f"warning: {without_secrets(text)}", err=True)
 
 
 def check_folder(out: Path) -> None:

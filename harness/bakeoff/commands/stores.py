@@ -191,13 +191,16 @@ def _write(
     """All files of one result, in a folder that appears under its name only when it is complete."""
     import datetime
 
-    from bakeoff.core.files import new_folder, write_atomic, write_json
+    from bakeoff.core.files import write_atomic, write_folder, write_json
     from bakeoff.report.console import console
     from bakeoff.storelab.tables import markdown, terminal
 
     folder = out / f"{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M%S}-{what}"
-    with new_folder(folder) as draft:
+
+    def fill(draft: Path) -> None:
         write_json(draft / f"{what}.json", content)
         write_atomic(draft / f"{what}.md", markdown(sheet, draw(draft)))
+
+    folder = write_folder(folder, fill)
     console().print(terminal(sheet))
     typer.echo(f"\nWritten to {folder}/")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import secrets
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -109,14 +111,20 @@ def write_atomic(path: Path, content: str | bytes) -> None:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-@contextmanager
-def new_folder(folder: Path) -> Iterator[Path]:
-    """A hidden folder to write into, which takes its name only when all of its files are there."""
-    draft = folder.with_name(f".{folder.name}.part")
-    draft.mkdir(parents=True, exist_ok=True)
+def write_folder(folder: Path, fill: Callable[[Path], None]) -> Path:
+    """A folder that appears only when `fill` has written all of it; where the name is taken, with a number after it."""
+    draft = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
+    draft.mkdir(parents=True)
     try:
-        yield draft
-        draft.rename(folder)
+        fill(draft)
+        for number in count(1):
+            target = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+            with contextlib.suppress(OSError):
+                if not target.exists():
+                    return draft.rename(target)
+            if not target.exists():
+                draft.rename(target)  # not the name: let the error out
+        raise AssertionError
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise

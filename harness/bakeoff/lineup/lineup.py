@@ -13,6 +13,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
 from bakeoff.evaluation.measures import Measure
+from bakeoff.lineup.checks import check_addresses, check_label, check_name, check_number, check_seed
 from bakeoff.lineup.contender import Contender, with_unique_labels
 from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, LineupFile
 from bakeoff.lineup.sources import contenders_of
@@ -118,20 +119,28 @@ def _within(place: str) -> Iterator[None]:
 def _checked(content: LineupFile, path: Path) -> Lineup:
     if not content.contender:
         raise InputError("there is no [[contender]]", place="contender", remedy="name at least one")
-    for setting in ("depth", "rounds"):
-        if (given := getattr(content, setting)) is not None and given < 1:
-            raise InputError("must be at least 1", place=setting)
+    check_number(content.depth, "depth")
+    check_number(content.rounds, "rounds")
+    check_seed(content.seed, "seed")
+    check_name(content.name or path.stem, "name")
+    check_addresses({"task": content.task, "overrides": content.overrides}, "")
     measures = tuple(dict.fromkeys(_measure(text, f"measures[{i}]") for i, text in enumerate(content.measures)))
     if not measures:
         raise InputError("there is no measure", place="measures", remedy=f"for example {list(DEFAULT_MEASURES)}")
     contenders: list[Contender] = []
     for place, entry in enumerate(content.contender):
         with _within(f"contender[{place}]"):
-            contenders += contenders_of(entry)
+            check_addresses(entry.options, "options")
+            rows = contenders_of(entry)
+            for row in rows:
+                check_label(row.label, "label")
+                check_addresses(row.store_options, "store.options")
+            contenders += rows
     contenders = with_unique_labels(contenders)
     fusions: list[Contender] = []
     for place, fusion in enumerate(content.fusion):
         with _within(f"fusion[{place}]"):
+            check_label(fusion.label, "label")
             fusions.append(fusion_of(fusion, contenders))
     return Lineup(
         name=content.name or path.stem,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bakeoff.lineup.contender import safe_label
 from bakeoff.results import schema as results
 from bakeoff.results.summary import detail, summarise
 from bakeoff.running.runner import Outcome
@@ -12,12 +13,11 @@ from bakeoff.tasks.formats.trec import qrels_text, run_text
 
 def save(outcome: Outcome, out: Path | str, *, command: str = "") -> Path:
     """Writes the figures and says where: everything that a report is made from, and nothing that has to be drawn."""
-    folder = Path(out) / f"{outcome.started:%Y%m%d-%H%M%S}-{outcome.lineup.name}"
+    folder = Path(out) / f"{outcome.started:%Y%m%d-%H%M%S}-{safe_label(outcome.lineup.name)}"
     files: dict[str, str | bytes] = {
         f"runs/{row.contender.label}.trec": run_text(row.rankings, row.contender.label)
         for row in outcome.ran
         if row.rankings
     }
     files[results.QRELS] = qrels_text(outcome.task.judgments)
-    results.write(folder, summarise(outcome, command), detail(outcome), files | dict(outcome.extras.files))
-    return folder
+    return results.write(folder, summarise(outcome, command), detail(outcome), files | dict(outcome.extras.files))

@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.secrets import without_known, without_secrets
 
 from bakeoff.core.clock import Percentiles, Timing
-from bakeoff.core.files import new_folder, read_json, write_atomic, write_json
+from bakeoff.core.files import read_json, write_atomic, write_folder, write_json
 from bakeoff.core.machine import Machine
 from bakeoff.search.loss import Loss as Loss  # part of a row, so it is had from here too
 from bakeoff.statistics.compare import PairedDifference
@@ -176,15 +177,25 @@ class Detailed(msgspec.Struct, kw_only=True, frozen=True):
     baselines: dict[str, dict[str, list[float]]]
 
 
-def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str, str | bytes]) -> None:
-    """All files of one result, in a folder that appears under its name only when it is complete."""
-    if folder.exists():
-        raise InputError("there is a result already", file=folder, remedy="choose another --out, or remove it")
-    with new_folder(folder) as draft:
-        write_json(draft / SUMMARY, summary)
-        write_atomic(draft / DETAILED, msgspec.json.encode(detailed))
+def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str, str | bytes]) -> Path:
+    """All files of one result, in a folder that appears only when it is complete; says under which name."""
+
+    def fill(draft: Path) -> None:
+        write_json(draft / SUMMARY, _scrubbed(summary))
+        write_atomic(draft / DETAILED, without_known(msgspec.json.encode(detailed).decode()))
         for name, content in files.items():
             write_atomic(draft / name, content)
+
+    return write_folder(folder, fill)
+
+
+def _scrubbed(summary: Summary) -> Summary:
+    """Results are published: no key of the environment, and no password in a command, an option or a reason."""
+    return msgspec.structs.replace(
+        msgspec.json.decode(without_known(msgspec.json.encode(summary).decode()), type=Summary),
+        command=without_secrets(summary.command),
+        warnings=[without_secrets(warning) for warning in summary.warnings],
+    )
 
 
 def read_summary(folder: Path) -> Summary:

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from bakeoff_providers.errors import BakeoffError, InputError
+from bakeoff_providers.secrets import scrubbed, without_secrets
 
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.stages import NotRun
 
 T = TypeVar("T")
-LONGEST = 300  # characters of a library's message that a row shows
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,6 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, InputError) and error.remedy:
         return f"{error} ({error.remedy})"
     if isinstance(error, BakeoffError):
-        return str(error)
-    text = " ".join(str(error).split())
-    name = type(error).__name__
-    return f"{name}: {text[:LONGEST]}" if text else name
+        return without_secrets(str(error))
+    text, name = scrubbed(str(error)), type(error).__name__
+    return f"{name}: {text}" if text else name

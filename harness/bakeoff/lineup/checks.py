@@ -1,0 +1,59 @@
+"""What would only fail when the result is written, or would be published with it, is refused before anything runs."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.secrets import secret_in_url
+
+LONGEST_NAME = 200  # bytes; file systems take 255, and a date and an ending are added
+MOST = {"depth": 1_000_000, "rounds": 10_000}
+LARGEST_SEED = 2**63 - 1
+ADDRESSES = ("base_url", "url")
+
+
+def check_name(name: str, place: str) -> None:
+    """The name is part of the folder's name and a line of every page."""
+    check_label(name, place)
+    if any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in name):
+        raise InputError("has a control character in it", place=place, remedy="leave it out")
+
+
+def check_label(name: str, place: str) -> None:
+    """Labels are parts of file names; what is not allowed there has been replaced, but they may be too long."""
+    if len(name.encode(errors="surrogatepass")) > LONGEST_NAME:
+        raise InputError(f"is longer than {LONGEST_NAME} bytes", place=place, remedy="choose a shorter one")
+
+
+def check_number(value: int | None, place: str) -> None:
+    """Counts of the line-up: at least one, and no more than a machine can do."""
+    if value is not None and value < 1:
+        raise InputError("must be at least 1", place=place)
+    if value is not None and value > MOST[place]:
+        raise InputError(f"must be at most {MOST[place]}", place=place)
+
+
+def check_seed(seed: int, place: str) -> None:
+    """What every random generator takes."""
+    if not 0 <= seed <= LARGEST_SEED:
+        raise InputError("must be a whole number from 0 to 2^63 - 1", place=place)
+
+
+def check_addresses(options: Mapping[str, Any], place: str) -> None:
+    """The line-up is copied into results: an address in it may hold no secret."""
+    for key, value in options.items():
+        where = f"{place}.{key}" if place else key
+        if isinstance(value, Mapping):
+            check_addresses(value, where)
+        elif isinstance(value, str) and (key in ADDRESSES or "://" in value.partition(" ")[0]):
+            secret = secret_in_url(value)
+            if secret or "password=" in value.lower():
+                raise InputError(
+                    f"the address has {secret or 'a password'} in it",
+                    place=where,
+                    remedy="results hold the line-up: put a key into the variable that key_env names, "
+                    "and an address with a password into the provider's or store's environment variable",
+                )

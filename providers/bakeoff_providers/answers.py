@@ -1,0 +1,129 @@
+"""An HTTP answer is checked before an SDK believes it: no redirect, no more bytes than were asked for, the right types.
+
+The SDKs coerce (a boolean becomes a number, text a vector), follow redirects with the key, and read without end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from bakeoff_providers.secrets import shown_url
+
+ENCODINGS = ("", "identity", "gzip", "deflate")  # others may unpack a few bytes to gigabytes in one step
+HEADERS = {"Accept-Encoding": "gzip"}
+BASE_BYTES = 1 << 20  # for everything around the vectors, and for errors
+NUMBER_BYTES = 32  # a number as JSON writes it at its longest, with its comma
+MOST_DIMENSIONS = 16_384  # where the card does not say
+CHUNK = 1 << 16
+
+
+class RefusedAnswer(Exception):
+    """What a server sent is not what was asked for; asking again would not change it."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        self.status_code = status
+        super().__init__(message)
+
+
+@dataclass(slots=True)
+class Expected:
+    """What one call may bring: so many bytes, in this shape. `parsed` is what came."""
+
+    most_bytes: int = 8 * BASE_BYTES
+    shape: Any = None
+    parsed: Any = None
+
+
+_expected: ContextVar[Expected | None] = ContextVar("expected", default=None)
+
+
+@contextmanager
+def expecting(expected: Expected) -> Iterator[Expected]:
+    """The calls that this thread makes within are held to it."""
+    token = _expected.set(expected)
+    try:
+        yield expected
+    finally:
+        _expected.reset(token)
+
+
+def most_bytes(texts: int, dimensions: int | None) -> int:
+    """The longest honest answer to so many texts."""
+    return BASE_BYTES + texts * (dimensions or MOST_DIMENSIONS) * NUMBER_BYTES
+
+
+def guard_httpx(response: Any) -> None:
+    """For the `event_hooks` of a client of httpx or httpx2: reads the body in bounds."""
+    _check_head(response.status_code, response.headers)
+    response._content = _checked_body(response.status_code, response.iter_bytes())
+
+
+def guard_requests(response: Any, **_: Any) -> None:
+    """For the `hooks` of a session of requests, which runs them before it follows a redirect or reads the body."""
+    _check_head(response.status_code, response.headers)
+    response._content = _checked_body(response.status_code, response.iter_content(CHUNK))
+    response._content_consumed = True
+
+
+def httpx_options() -> dict[str, Any]:
+    """What every client of httpx is made with."""
+    return {"follow_redirects": False, "event_hooks": {"response": [guard_httpx]}, "headers": dict(HEADERS)}
+
+
+def _check_head(status: int, headers: Any) -> None:
+    if 300 <= status < 400:
+        target = shown_url(str(headers.get("location") or "")) or "nowhere"
+        raise RefusedAnswer(f"a redirect to {target}, which is not followed; name the right server by base_url", status)
+    if (encoding := str(headers.get("content-encoding") or "").lower()) not in ENCODINGS:
+        raise RefusedAnswer(f"an answer packed as {encoding}, which was not asked for")
+
+
+def _checked_body(status: int, chunks: Iterable[bytes]) -> bytes:
+    expected = _expected.get() or Expected()
+    most = expected.most_bytes if status < 300 else BASE_BYTES
+    parts, size = [], 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > most:
+            raise RefusedAnswer(f"an answer of more than {most:,} bytes, the most that this call can need")
+        parts.append(chunk)
+    body = b"".join(parts)
+    if expected.shape is not None and status < 300:
+        try:
+            expected.parsed = msgspec.json.decode(body, type=expected.shape)
+        except msgspec.ValidationError as error:
+            raise RefusedAnswer(f"an answer of another shape ({error})") from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass  # broken off, a page, or NaN: the SDK says so in its own words
+    return body
+
+
+def in_order(rows: list[Any], places: list[int]) -> list[Any]:
+    """Rows by the index that each came with: these must be exactly 0 … n-1."""
+    if sorted(places) != list(range(len(rows))):
+        raise RefusedAnswer(f"an answer whose indices are not 0 to {len(rows) - 1}, once each")
+    return [row for _, row in sorted(zip(places, rows, strict=True), key=lambda pair: pair[0])]
+
+
+class IndexedRow(msgspec.Struct, frozen=True):
+    """One vector of OpenAI's and of Voyage's answers."""
+
+    embedding: str | list[float]
+    index: int
+
+
+class IndexedRows(msgspec.Struct, frozen=True):
+    """OpenAI's and Voyage's answer."""
+
+    data: list[IndexedRow]
+
+    @property
+    def places(self) -> list[int]:
+        """The index of each row."""
+        return [row.index for row in self.data]

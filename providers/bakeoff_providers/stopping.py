@@ -1,0 +1,106 @@
+"""Cancel means stop: one flag for the process, checked before every attempt, and waits that end when it is set."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+STEP = 0.1  # seconds between two looks at the flag
+
+_flag = threading.Event()
+
+
+class DeadlineTimeout(Exception):
+    """A call took longer than its deadline, however lively its bytes were."""
+
+
+def stop() -> None:
+    """From now on no attempt is made and no wait lasts."""
+    _flag.set()
+
+
+def resume() -> None:
+    """Clears the flag: a new run in the same process."""
+    _flag.clear()
+
+
+def stopped() -> bool:
+    """Whether somebody asked to stop."""
+    return _flag.is_set()
+
+
+def check() -> None:
+    """Raises where work should end; before every attempt."""
+    if _flag.is_set():
+        raise KeyboardInterrupt
+
+
+def sleep(seconds: float) -> None:
+    """Waits, unless or until the flag is set."""
+    if _flag.wait(seconds):
+        raise KeyboardInterrupt
+
+
+class _Worker(threading.Thread):
+    """A thread that makes calls for others. The process does not wait for it at its end."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True, name="bakeoff-call")
+        self.work: Callable[[], Any] | None = None
+        self.answer: Any = None
+        self.error: BaseException | None = None
+        self.given, self.done = threading.Event(), threading.Event()
+
+    def run(self) -> None:
+        while True:
+            self.given.wait()
+            self.given.clear()
+            if (work := self.work) is None:
+                return
+            self.answer = self.error = None
+            try:
+                self.answer = work()
+            except BaseException as error:
+                self.error = error
+            self.done.set()
+
+
+_idle: list[_Worker] = []
+_lock = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # threads do not come along
+
+
+def in_time(work: Callable[[], T], seconds: float) -> T:
+    """What `work` returns, if it does so before the deadline and before the flag is set.
+
+    SDKs time out between two bytes only. The work is done by a thread that is kept, since some SDKs keep a session for
+    each; one that missed its deadline is left to itself.
+    """
+    check()
+    with _lock:
+        worker = _idle.pop() if _idle else None
+    if worker is None:
+        worker = _Worker()
+        worker.start()
+    worker.done.clear()
+    worker.work = work
+    worker.given.set()
+    until = time.monotonic() + seconds
+    while not worker.done.wait(min(STEP, max(0.0, until - time.monotonic()))):
+        check()
+        if time.monotonic() >= until:
+            worker.work = None
+            worker.given.set()  # it ends after what it is doing
+            raise DeadlineTimeout(f"not complete after {seconds:g} s")
+    answer, error = worker.answer, worker.error
+    worker.answer = worker.error = worker.work = None
+    with _lock:
+        _idle.append(worker)
+    if error is not None:
+        raise error
+    return answer  # type: ignore[no-any-return]

@@ -1,0 +1,69 @@
+"""One scrubber: whatever is printed or written passes it."""
+
+from __future__ import annotations
+
+import base64
+from urllib.parse import quote
+
+import pytest
+from bakeoff_providers.secrets import secret_in_url, shown_url, without_known, without_secrets
+from hypothesis import given
+from hypothesis import strategies as st
+
+SECRET = "hunter2-hunter2+/x"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"no route to postgresql://me:{SECRET}@db.example/x",
+        f"GET https://api.example/v1/embed?api_key={SECRET}&model=m failed",
+        f"connection to host=db user=me password={SECRET} failed",
+        f"password: '{SECRET}'",
+        f"Authorization: Bearer {SECRET}",
+        f"Authorization: Basic {base64.b64encode(SECRET.encode()).decode()}",
+        f'{{"api_key": "{SECRET}"}}',
+    ],
+)
+def test_what_looks_like_a_secret_is_struck_out(text: str) -> None:
+    scrubbed = without_secrets(text)
+    assert "hunter2" not in scrubbed
+    assert base64.b64encode(SECRET.encode()).decode() not in scrubbed
+
+
+@pytest.mark.parametrize(
+    "text", ["unknown key: dimension; write it as key=value", "the token limit is 8192", "see https://x.example/a#b"]
+)
+def test_plain_words_stay(text: str) -> None:
+    assert without_secrets(text) == text
+
+
+@pytest.mark.parametrize("name", ["MY_API_KEY", "HF_TOKEN", "DB_PASSWORD", "SENTRY_DSN"])
+def test_values_of_the_environment_are_struck_out(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, SECRET)
+    assert SECRET not in without_known(f"it said {SECRET}")
+    assert quote(SECRET, safe="") not in without_known(quote(SECRET, safe=""))
+
+
+def test_a_password_in_an_address_of_the_environment_is_one_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGVECTOR_URL", "postgresql://me:swordfish99@db.example/x")
+    assert "swordfish99" not in without_known("role me, password swordfish99, refused")
+
+
+@given(st.binary(max_size=7), st.binary(max_size=7))
+def test_base64_of_a_key_is_found_wherever_it_begins(before: bytes, after: bytes) -> None:
+    key = "test-key-0123456789abcdef"
+    encoded = base64.b64encode(before + key.encode() + after).decode()
+    inner = base64.b64encode(key.encode()).decode()[4:-4]
+    scrubbed = without_known(f"echo {encoded}", [key])
+    assert "***" in scrubbed
+    assert inner not in scrubbed
+
+
+def test_addresses_with_secrets_are_told_apart() -> None:
+    assert secret_in_url("https://me:pw@host/v1")
+    assert secret_in_url("me@host:11434")
+    assert secret_in_url("https://host/v1?key=x")
+    assert secret_in_url("https://host/v1") is None
+    assert secret_in_url("127.0.0.1:11434") is None
+    assert shown_url("https://me:pw@host/v1?key=x#y") == "https://host/v1"

@@ -16,6 +16,7 @@ from bakeoff.commands import (
     compare,
     grade,
     listing,
+    log,
     report,
     run,
     score,
@@ -57,6 +58,7 @@ app.command()(snapshot.snapshot)
 app.command()(stores.sweep)
 app.command()(stores.loadtest)
 app.command()(stores.footprint)
+app.add_typer(log.log, name="log")
 app.command()(traffic.interleave)
 app.command()(traffic.ab)
 app.command()(cache.doctor)

@@ -14,7 +14,7 @@ import pytest
 from bakeoff_providers.errors import BakeoffError
 
 ROOT = Path(__file__).parent.parent
-FUNCTIONS = {"run", "save", "load", "score", "compare", "gate", "interleave"}
+FUNCTIONS = {"run", "save", "load", "score", "compare", "gate", "interleave", "evaluate"}
 CLASSES = {
     "Lineup", "Task", "Document", "Query", "Measure", "Provider", "Role", "EmbeddingBatch", "ModelCard", "Store",
     "Hits", "Capabilities",

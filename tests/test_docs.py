@@ -39,6 +39,18 @@ def test_the_example_of_an_own_task_works(tmp_path: Path) -> None:
     assert outcome.scores["bm25"]["p@1"] == [1.0, 0.0]  # "reading" is in one document, "write letters" in none
 
 
+def test_the_rows_of_ones_own_run(tmp_path: Path) -> None:
+    _write_named_files((DOCS / "tasks.md").read_text(encoding="utf-8"), tmp_path)
+    text = (DOCS / "rows.md").read_text(encoding="utf-8")
+    for name in _write_named_files(text, tmp_path):
+        if name.endswith(".toml"):
+            outcome = run(Lineup.read(tmp_path / name))
+            assert outcome.not_run == []
+    (endpoint,) = re.findall(r"^```toml\n(\[\[contender\]\]\nlabel = .*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    (tmp_path / "endpoint.toml").write_text(f'task = "wikipedia"\n{endpoint}')
+    assert Lineup.read(tmp_path / "endpoint.toml").contenders[0].remote
+
+
 @pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
 def test_python_examples_print_what_the_page_shows(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All blocks of a page in one session, in a folder with the files that the page names."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.production.interleave import interleave
+    from bakeoff.report.evaluation import evaluate
     from bakeoff.results.compare import compare_results as compare
     from bakeoff.results.gate import gate
     from bakeoff.results.result import load
@@ -36,6 +37,7 @@ _PLACES = {
     "Document": "bakeoff.core.task:Document",
     "Query": "bakeoff.core.task:Query",
     "Measure": "bakeoff.evaluation.measures:Measure",
+    "evaluate": "bakeoff.report.evaluation:evaluate",
     "run": "bakeoff.running.runner:run",
     "save": "bakeoff.results.save:save",
     "load": "bakeoff.results.result:load",
@@ -79,6 +81,7 @@ __all__ = [
     "Unavailable",
     "__version__",
     "compare",
+    "evaluate",
     "gate",
     "interleave",
     "load",

@@ -17,6 +17,8 @@ PROVIDERS: Registry[Provider] = Registry(
         "tfidf": "bakeoff_providers.tfidf:Tfidf",
         "wordllama": "bakeoff_providers.wordllama:WordLlama",
         "minilm": "bakeoff_providers.minilm:MiniLM",
+        "own": "bakeoff_providers.own:Own",
+        "own_hosted": "bakeoff_providers.own:OwnHosted",
         "precomputed": "bakeoff_providers.precomputed:Precomputed",
         "sentence_transformers": "bakeoff_providers.sentence_transformers:SentenceTransformers",
         "ollama": "bakeoff_providers.ollama:Ollama",

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from bakeoff_providers.code import code_identity
 from bakeoff_providers.errors import EmbeddingFailed
 from bakeoff_providers.registry import missing_modules
 
@@ -99,6 +100,10 @@ class Provider(ABC):
             "role": role.value,
             "prompt": self.card.prompt(role),
         }
+
+    def code(self) -> dict[str, str] | None:
+        """What the cache key says of the code besides: nothing for our own, None where nothing may be kept."""
+        return code_identity(type(self))
 
     @abstractmethod
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:

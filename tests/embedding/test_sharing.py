@@ -27,6 +27,7 @@ from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role
 
 class Hosted(Provider):
     name = default_model = "hosted"
+    revision = "1"
     card = ModelCard(name="hosted", batch_items=16)
     def embed(self, texts, role):
         with open(sys.argv[2], "ab", buffering=0) as log:

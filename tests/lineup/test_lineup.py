@@ -56,7 +56,7 @@ def test_a_store_with_options_is_a_row_of_its_own(tmp_path: Path) -> None:
         (HEAD + '[[contender]]\nranker = "bm52"\n', r"unknown ranker 'bm52'", "'bm25'"),
         (HEAD + '[[contender]]\nranker = "bm25"\nstore = "faiss"\n', "a lexical ranker has no store", ""),
         (HEAD + '[[contender]]\nprovider = "fake"\n', "names no store", ""),
-        (HEAD + '[[contender]]\nstore = "faiss"\n', "either a provider or a ranker", ""),
+        (HEAD + '[[contender]]\nstore = "faiss"\n', "name one of provider, ranker", ""),
         (HEAD + '[[contender]]\nranker = "bm25"\nmodel = "x"\n', "a lexical ranker has no model", "remove it"),
         (HEAD + '[[contender]]\nanswers = "a.npy"\ndimensions = 3\n', "a file of answers has no dimensions", ""),
         (HEAD + FAKE + "seeds = [1]\n", "a provider has no seeds", ""),

@@ -11,6 +11,8 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.filters import conditions
 
+SHOWN = 60  # characters of a text that a repr shows
+
 ChunkStrategy = Literal["whole", "fixed", "sentence", "semantic"]
 
 
@@ -34,6 +36,10 @@ class Document(msgspec.Struct, frozen=True):
     metadata: Mapping[str, Any] = {}
     chunking: Chunking = Chunking()
     fields: Mapping[str, str] = {}
+
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= SHOWN else f"{self.text[:SHOWN]}…"
+        return f"Document({self.id!r}, {self.title!r}, {text!r})"
 
     def whole(self, field: str = "") -> str:
         """All that is embedded of it: the title goes before the text, as BEIR and MTEB do; a field is taken alone."""
@@ -90,6 +96,50 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
                 if grade < 0:
                     raise InputError(f"query {query!r}, document {document!r}: grade {grade} is negative")
 
+    @classmethod
+    def from_dicts(
+        cls,
+        corpus: Mapping[Any, str | Mapping[str, Any]],
+        queries: Mapping[Any, str | Mapping[str, Any]],
+        qrels: Mapping[Any, Mapping[Any, int]],
+        *,
+        name: str = "task",
+        rel: int = 1,
+    ) -> Task:
+        """From BEIR's three dicts: texts by id (or {"title", "text"}), queries by id, grades by query and document."""
+        return cls(
+            name=name,
+            documents=[_document(str(item), content) for item, content in corpus.items()],
+            queries=[_query(str(item), content) for item, content in queries.items()],
+            judgments={str(q): {str(d): int(grade) for d, grade in grades.items()} for q, grades in qrels.items()},
+            rel=rel,
+        )
+
+    @classmethod
+    def from_pandas(cls, corpus: Any, queries: Any, qrels: Any, *, name: str = "task", rel: int = 1) -> Task:
+        """From three frames: corpus (id, text, title …), queries (id, text), qrels (query, document, grade)."""
+        for what, frame, columns in (
+            ("corpus", corpus, ("id", "text")),
+            ("queries", queries, ("id", "text")),
+            ("qrels", qrels, ("query", "document", "grade")),
+        ):
+            if lacking := [column for column in columns if column not in frame.columns]:
+                known = ", ".join(map(str, frame.columns))
+                raise InputError(f"{what} has no column {lacking[0]!r}", remedy=f"its columns: {known}")
+        grades: dict[str, dict[str, int]] = {}
+        for row in qrels.to_dict("records"):
+            grades.setdefault(str(row["query"]), {})[str(row["document"])] = row["grade"]
+        tables = [{str(row.pop("id")): row for row in frame.to_dict("records")} for frame in (corpus, queries)]
+        for what, frame, table in zip(("corpus", "queries"), (corpus, queries), tables, strict=True):
+            if len(table) < len(frame):
+                raise InputError(f"{what} has {len(frame) - len(table)} duplicate ids", remedy="keep one row for each")
+        return cls.from_dicts(tables[0], tables[1], grades, name=name, rel=rel)
+
+    def __repr__(self) -> str:
+        judged = sum(map(len, self.judgments.values()))
+        sizes = f"{len(self.documents)} documents, {len(self.queries)} queries, {judged} judgments"
+        return f"Task({self.name!r}: {sizes})"
+
     @property
     def categories(self) -> list[str]:
         """The queries' categories in the order of their first appearance."""
@@ -123,6 +173,19 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             *[(d.id, sorted(d.fields.items())) for d in self.documents if d.fields],
         )
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
+
+
+def _document(item: str, content: str | Mapping[str, Any]) -> Document:
+    if isinstance(content, str):
+        return Document(id=item, text=content)
+    metadata = {key: value for key, value in content.items() if key not in ("text", "title")}
+    return Document(id=item, text=str(content["text"]), title=str(content.get("title") or ""), metadata=metadata)
+
+
+def _query(item: str, content: str | Mapping[str, Any]) -> Query:
+    if isinstance(content, str):
+        return Query(id=item, text=content)
+    return Query(id=item, text=str(content["text"]), category=str(content.get("category") or ""))
 
 
 def _unique(ids: list[str], what: str, task: str) -> set[str]:

@@ -64,7 +64,7 @@ class Embedder:
     warnings: list[str] = field(default_factory=list)
     lengths: tuple[float, float] | None = None
     _rate_limit: RateLimit = field(default_factory=RateLimit)
-    _spaces: dict[Role, Space] = field(default_factory=dict)
+    _spaces: dict[Role, Space | None] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -151,7 +151,7 @@ class Embedder:
 
     def close(self) -> None:
         """Ends the cache's shards and the provider's sessions."""
-        for space in self._spaces.values():
+        for space in filter(None, self._spaces.values()):
             space.close()
         self.provider.close()
 
@@ -159,7 +159,9 @@ class Embedder:
         if self.cache is None:
             return None
         if role not in self._spaces:
-            self._spaces[role] = self.cache.space(self.provider.identity(role))
+            code = self.provider.code()
+            identity = self.provider.identity(role)
+            self._spaces[role] = None if code is None else self.cache.space({**identity, **code})
         return self._spaces[role]
 
     def _progress(self, role: Role, total: int) -> AbstractContextManager[Advance]:

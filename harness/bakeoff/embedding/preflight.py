@@ -32,6 +32,8 @@ def task_warnings(task: Task) -> list[str]:
 def provider_warnings(provider: Provider, texts: Sequence[str]) -> list[str]:
     """What the model's card says about these texts."""
     card, warnings = provider.card, []
+    if provider.code() is None:
+        warnings.append(f"{card.name}: nothing tells when its code changes, so no vector is kept: give it a revision")
     wanted = family_prompts(card.name)
     if wanted and not (card.document_prompt or card.query_prompt):
         warnings.append(

@@ -17,6 +17,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.lineup.values import json_safe
 from bakeoff.search.fusion import Fusion
 from bakeoff.search.rankers import RANKERS
+from bakeoff.search.retrievers import RETRIEVERS
 from bakeoff.search.stores import STORES
 from bakeoff.search.variants import Variant
 
@@ -36,41 +37,55 @@ class Contender:
     store_options: dict[str, Any] = dataclasses.field(default_factory=dict)
     variant: Variant = dataclasses.field(default_factory=Variant)
     answers: dict[str, str] = dataclasses.field(default_factory=dict)  # seed → file; "" where there is only one
+    retriever: dict[str, Any] = dataclasses.field(default_factory=dict)  # where rankings are asked for: a file or a URL
     fusion: Fusion | None = None
+    live: Any = dataclasses.field(default=None, repr=False, compare=False)  # a function or object from Python
 
     @property
     def kind(self) -> str:
         """Where its rankings come from, as results name it."""
         if self.provider:
             return "dense"
-        return "lexical" if self.ranker else "given" if self.answers else "fused"
+        if self.retriever:
+            return "retriever"
+        return "lexical" if self.ranker else "fused" if self.fusion else "given"
 
     @property
     def names(self) -> set[str]:
         """What `--contender` and a fusion may call it by."""
         return {self.label, self.name, self.provider, self.ranker, self.model} - {""}
 
+    @property
+    def remote(self) -> bool:
+        """Whether its rankings are asked of a server by URL."""
+        return "url" in self.retriever
+
     def embedding(self) -> tuple[str, str, str, str]:
         """Contenders that are equal in this share their vectors."""
         options = msgspec.json.encode(json_safe(dict(sorted(self.options.items())))).decode()
-        return self.provider, self.model, self.field, options
+        return self.provider, self.model, self.field, options + (f" #{id(self.live)}" if self.live is not None else "")
 
     def missing(self) -> str | None:
         """What keeps this contender from running here, without asking any server."""
         if self.provider:
-            return PROVIDERS.get(self.provider).missing(**self.options) or (
-                STORES.get(self.store).missing(**self.store_options) if self.store else None
-            )
+            provider = None if self.live is not None else PROVIDERS.get(self.provider).missing(**self.options)
+            return provider or (STORES.get(self.store).missing(**self.store_options) if self.store else None)
+        if self.retriever:
+            return RETRIEVERS.get(self.retriever["kind"]).missing(**self.retriever)
         return RANKERS.get(self.ranker).missing() if self.ranker else None
 
     def create(self, folder: Path) -> Provider:
         """Its provider; files that its options name are looked for beside the line-up."""
         options = resolve_paths(self.provider, self.options, folder)
+        if isinstance(self.live, Provider):
+            return self.live
+        if self.live is not None:
+            options["target"] = self.live
         return PROVIDERS.create(self.provider, **({"model": self.model} if self.model else {}), **options)
 
     def to_dict(self) -> dict[str, Any]:
         """Without the settings that do not apply: most contenders have few."""
-        settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "live"}
         return {key: json_safe(value) for key, value in settings.items() if value not in ("", {}, None)}
 
 

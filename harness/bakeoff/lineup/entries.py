@@ -25,6 +25,7 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     provider: str = ""
     ranker: str = ""
     answers: str | dict[str, str] = ""
+    retriever: str | dict[str, Any] = ""
     model: str = ""
     label: str = ""
     field: str = ""

@@ -12,6 +12,7 @@ from typing import Any
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
+from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.checks import check_addresses, check_label, check_name, check_number, check_seed
 from bakeoff.lineup.contender import Contender, with_unique_labels
@@ -32,7 +33,7 @@ class Lineup:
     """A validated line-up."""
 
     name: str
-    task: str | dict[str, Any]
+    task: str | dict[str, Any] | Task
     contenders: tuple[Contender, ...]
     measures: tuple[Measure, ...]
     primary: Measure
@@ -54,6 +55,11 @@ class Lineup:
             if error.file is not None:
                 raise
             raise InputError(error.problem, file=path, place=error.place, remedy=error.remedy) from None
+
+    def __repr__(self) -> str:
+        labels = ", ".join(contender.label for contender in self.contenders[:10])
+        more = f" and {len(self.contenders) - 10} more" if len(self.contenders) > 10 else ""
+        return f"Lineup({self.name!r}: {labels}{more})"
 
     def narrowed(self, only: Sequence[str] = (), stores: Sequence[str] = ()) -> Lineup:
         """The contenders that match any of the given names (label, provider, ranker or model) and stores."""
@@ -79,7 +85,7 @@ class Lineup:
         """What goes into every result as JSON; `lineup_text` makes the file of it again."""
         return {
             "name": self.name,
-            "task": json_safe(self.task),
+            "task": json_safe(_described(self.task)),
             **({"overrides": json_safe(self.overrides)} if self.overrides else {}),
             "measures": [str(measure) for measure in self.measures],
             "primary": str(self.primary),
@@ -95,6 +101,11 @@ class Lineup:
         standard = [f"{name}@{k}" for name in ("p", "recall", "f1", "map", "ndcg") for k in STANDARD_CUTS]
         wanted = [*self.measures, self.primary, *map(Measure.parse, [*standard, "mrr", "map", "judged@10"])]
         return tuple(dict.fromkeys(wanted))
+
+
+def _described(task: str | dict[str, Any] | Task) -> str | dict[str, Any]:
+    """What a result says of a task that was made in Python: it can't be read again."""
+    return {"name": task.name, "format": "memory"} if isinstance(task, Task) else task
 
 
 def _whole_fusions(kept: Sequence[Contender], everyone: Sequence[Contender]) -> tuple[Contender, ...]:

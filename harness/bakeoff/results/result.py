@@ -40,6 +40,9 @@ class Result:
     summary: Summary
     detailed: Detailed
 
+    def __repr__(self) -> str:
+        return f"Result({self.name!r}: {len(self.labels)} rows, {len(self.detailed.queries)} queries)"
+
     @property
     def labels(self) -> list[str]:
         """The contenders that ran."""

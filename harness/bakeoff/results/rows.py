@@ -57,7 +57,7 @@ class Rows:
     def _row(self, row: Scored | NotRun, parts: Sequence[Row]) -> Row:
         contender = row.contender
         adapter = PROVIDERS.get(contender.provider) if contender.provider else None
-        local = all(part.local for part in parts) and (adapter is None or adapter.local)
+        local = all(part.local for part in parts) and (adapter is None or adapter.local) and not contender.remote
         named = _named(contender, local=local)
         if isinstance(row, NotRun):
             return replace(named, not_run=row.reason)
@@ -110,10 +110,11 @@ class Rows:
 def _named(contender: Contender, *, local: bool) -> Row:
     """What a row is called, whether it ran or not."""
     default = PROVIDERS.get(contender.provider).default_model if contender.provider else contender.ranker
+    default = default or contender.options.get("function", "")
     return Row(
         label=contender.label,
         kind=contender.kind,
-        provider=contender.provider or contender.ranker,
+        provider=contender.provider or contender.ranker or contender.retriever.get("kind", ""),
         model=contender.model or default or contender.name,
         store=contender.store,
         local=local,

@@ -53,6 +53,9 @@ class Outcome:
     warnings: tuple[str, ...]
     extras: Extras
 
+    def __repr__(self) -> str:
+        return f"Outcome({self.lineup.name!r}: {len(self.ran)} rows, {len(self.not_run)} not run, {self.task!r})"
+
     @property
     def depth(self) -> int:
         """How many places every ranking has at most."""

@@ -46,6 +46,9 @@ class Scorer:
 
     def read(self, given: Given) -> Scored:
         """Answers from files have no rounds: the mean is over the seeds."""
+        if given.rankings is not None:
+            answers = Answers(given.contender, given.rankings, {})
+            return Scored(given.contender, self.kind.score(self.task, answers, self.measures), given.rankings)
         readings = {
             seed: self.kind.read(self.task, given.contender, seed, file, self.measures, self.depth)
             for seed, file in given.files.items()

@@ -49,10 +49,11 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A contender whose answers are in files, by seed."""
+    """A contender whose answers are there: in files, by seed, or as rankings from Python."""
 
     contender: Contender
     files: Mapping[str, Path]
+    rankings: Rankings | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from bakeoff.tasks.description import task_description
 from bakeoff.tasks.kinds import TASK_KINDS, load_kind
 
 
-def load_task(source: str | Mapping[str, Any], base: Path) -> Task:
+def load_task(source: str | Mapping[str, Any] | Task, base: Path) -> Task:
     """By a built-in name, by its task.toml or the folder that holds one, or described in place."""
     return load_kind(source, base).task()
 
@@ -26,9 +26,11 @@ def kind_options(kind: str) -> list[str]:
     return ["…" if parameter.kind is parameter.VAR_KEYWORD else parameter.name for parameter in own]
 
 
-def task_options(source: str | Mapping[str, Any], base: Path, given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def task_options(
+    source: str | Mapping[str, Any] | Task, base: Path, given: Mapping[str, Any], folder: Path
+) -> dict[str, Any]:
     """Options that are set from outside the task's file: those that its kind calls files are paths from `folder`."""
-    if not given:
+    if not given or isinstance(source, Task):
         return {}
     toml_value(given)  # what a task file could not say, it can't be told from outside
     description = read_toml(task_description(source, base), dict[str, Any]) if isinstance(source, str) else source

@@ -14,8 +14,9 @@ from bakeoff.lineup.sources.answers import ANSWERS
 from bakeoff.lineup.sources.base import Source
 from bakeoff.lineup.sources.provider import PROVIDER
 from bakeoff.lineup.sources.ranker import RANKER
+from bakeoff.lineup.sources.retriever import RETRIEVER
 
-SOURCES: dict[str, Source] = {source.key: source for source in (PROVIDER, RANKER, ANSWERS)}
+SOURCES: dict[str, Source] = {source.key: source for source in (PROVIDER, RANKER, ANSWERS, RETRIEVER)}
 _DEFAULTS = ContenderEntry()
 
 
@@ -24,7 +25,7 @@ def contenders_of(entry: ContenderEntry) -> list[Contender]:
     named = [source for source in SOURCES.values() if getattr(entry, source.key)]
     if len(named) != 1:
         raise InputError(
-            "name either a provider or a ranker (or a file of answers)",
+            "name one of provider, ranker, retriever and answers",
             remedy=f"for example {PROVIDER.example}",
         )
     (source,) = named
@@ -38,5 +39,7 @@ def contenders_of(entry: ContenderEntry) -> list[Contender]:
 
 def contender_entry(row: Mapping[str, Any]) -> dict[str, Any]:
     """The [[contender]] that gives exactly this row, as a result stores it."""
-    (source,) = [source for source in SOURCES.values() if row.get(source.key)]
-    return source.entry_of(row)
+    for source in SOURCES.values():
+        if row.get(source.key):
+            return source.entry_of(row)
+    return {"label": row["name"], "answers": f"runs/{row['label']}.trec"}  # rankings from Python: a result keeps them

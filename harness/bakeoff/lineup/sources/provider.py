@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from bakeoff_providers import PROVIDERS
+from bakeoff_providers.code import file_reference
 from bakeoff_providers.errors import InputError
 
 from bakeoff.lineup.contender import Contender, safe_label
@@ -18,9 +19,19 @@ from bakeoff.search.variants import Variant
 
 
 def _rows_of(entry: ContenderEntry) -> list[Contender]:
+    entry, own = _own_code(entry)
     PROVIDERS.check_options(entry.provider, entry.options)
-    name = entry.label or entry.model or entry.provider
+    name = entry.label or entry.model or own or entry.provider
     return [_row(entry, name, store, variant) for store, variant in product(_stores(entry), _variants(entry))]
+
+
+def _own_code(entry: ContenderEntry) -> tuple[ContenderEntry, str]:
+    """`file:mine.py:embed` is the provider `own` with these options; the function's name is its default label."""
+    if not (reference := file_reference(entry.provider)):
+        return entry, ""
+    options = {"file": reference[0], "function": reference[1], **entry.options}
+    provider = "own_hosted" if options.pop("hosted", False) else "own"
+    return msgspec.structs.replace(entry, provider=provider, options=options), reference[1]
 
 
 def _row(entry: ContenderEntry, name: str, store: StoreEntry, variant: Variant) -> Contender:

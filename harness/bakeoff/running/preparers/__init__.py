@@ -15,6 +15,7 @@ PREPARERS: Registry[Preparer] = Registry(
     {
         "dense": "bakeoff.running.preparers.dense:Dense",
         "lexical": "bakeoff.running.preparers.lexical:Lexical",
+        "retriever": "bakeoff.running.preparers.retriever:Asked",
         "given": "bakeoff.running.preparers.given:FromFiles",
         "fused": "bakeoff.running.preparers.fused:Fused",
     },

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.task import Task
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.preparers.base import Preparer, Workshop
@@ -25,5 +28,22 @@ class FromFiles(Preparer):
 
     def prepare(self, contender: Contender, workshop: Workshop) -> Given:
         """Nothing to prepare but the paths."""
+        if contender.live is not None:
+            return Given(contender, {}, rankings_of(contender.live, workshop.embeddings.task))
         folder = workshop.embeddings.folder
         return Given(contender, {seed: folder / file for seed, file in contender.answers.items()})
+
+
+def rankings_of(runs: Mapping[str, Mapping[str, float]], task: Task) -> dict[str, Ranking]:
+    """Scores by query and document, as ranx and BEIR hold them; ids that the task lacks are refused."""
+    queries, documents = {query.id: query for query in task.queries}, {document.id for document in task.documents}
+    rankings = {}
+    for query, scores in runs.items():
+        if str(query) not in queries:
+            raise InputError(f"the run has the unknown query {query!r}")
+        if unknown := [document for document in scores if str(document) not in documents]:
+            raise InputError(f"the run has the unknown document {unknown[0]!r} for query {query!r}")
+        item = queries[str(query)].item
+        kept = ((str(document), float(score)) for document, score in scores.items() if str(document) != item)
+        rankings[str(query)] = ordered(kept)
+    return rankings

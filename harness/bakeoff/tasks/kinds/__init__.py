@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import Registry
 
+from bakeoff.core.task import Task
 from bakeoff.tasks.description import task_description
 from bakeoff.tasks.formats import converted
 
@@ -29,10 +30,15 @@ TASK_KINDS: Registry[TaskKind] = Registry(
 )
 
 
-def load_kind(source: str | Mapping[str, Any], base: Path, overrides: Mapping[str, Any] | None = None) -> TaskKind:
-    """A task's kind with its settings: by a built-in name, by the path of a task.toml, or described in place."""
+def load_kind(
+    source: str | Mapping[str, Any] | Task, base: Path, overrides: Mapping[str, Any] | None = None
+) -> TaskKind:
+    """A task's kind with its settings: by a built-in name, by the path of a task.toml, described in place, or made."""
     from bakeoff.core.files import read_toml
+    from bakeoff.tasks.kinds.graded import InMemory
 
+    if isinstance(source, Task):
+        return InMemory(source)
     if not isinstance(source, str):
         return _load(str(source.get("name", "task")), {**source, **(overrides or {})}, base, None)
     path = task_description(source, base)

@@ -1,0 +1,137 @@
+"""Contenders and a task from Python values: functions, objects, names and dicts become the rows of a line-up."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import Provider
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.own import embeds
+from bakeoff_providers.registry import nearest
+
+from bakeoff.core.task import Task
+from bakeoff.evaluation.measures import Measure
+from bakeoff.lineup.contender import Contender, safe_label, with_unique_labels
+from bakeoff.lineup.entries import DEFAULT_MEASURES, ContenderEntry
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.lineup.sources import contenders_of
+from bakeoff.search.rankers import RANKERS
+
+_ROLES = ("role", "input_type", "kind")
+
+
+def lineup_of(
+    contenders: Mapping[str, Any],
+    task: str | Path | Task | Mapping[str, Any],
+    *,
+    measures: Sequence[str] = DEFAULT_MEASURES,
+    primary: str = "",
+    store: str = "faiss",
+    rounds: int = 3,
+    depth: int | None = None,
+    seed: int = 42,
+    name: str = "evaluation",
+) -> Lineup:
+    """A checked line-up of these values; each key is the label of its row."""
+    if not contenders:
+        raise InputError("there is no contender", remedy='for example {"mine": my_embed, "bm25": "bm25"}')
+    rows = [row for label, value in contenders.items() for row in _rows(str(label), value, store)]
+    chosen = tuple(dict.fromkeys(map(Measure.parse, measures)))
+    if not chosen:
+        raise InputError("there is no measure", remedy=f"for example {list(DEFAULT_MEASURES)}")
+    deciding = next((measure for measure in chosen if measure.name == "ndcg"), chosen[0])
+    return Lineup(
+        name=name,
+        task=_task(task),
+        contenders=tuple(with_unique_labels(rows)),
+        measures=chosen,
+        primary=Measure.parse(primary) if primary else deciding,
+        depth=depth,
+        rounds=rounds,
+        seed=seed,
+        folder=Path(),
+    )
+
+
+def _rows(label: str, value: Any, store: str) -> list[Contender]:
+    try:
+        if isinstance(value, str):
+            return _named(label, value, store)
+        if isinstance(value, Mapping):
+            return _from_mapping(label, value, store)
+        return [_live(label, value, store)]
+    except InputError as error:
+        raise InputError(error.problem, place=f"{label} {error.place}".strip(), remedy=error.remedy) from None
+
+
+def _named(label: str, name: str, store: str) -> list[Contender]:
+    """A provider, a ranker or a file by its name."""
+    if name in RANKERS.names():
+        return contenders_of(ContenderEntry(ranker=name, label=label))
+    if name.startswith("file:") or name in PROVIDERS.names():
+        rows = contenders_of(ContenderEntry(provider=name, label=label, store=store))
+        return [_called(row, label) for row in rows]
+    raise InputError(f"unknown provider or ranker {name!r}", remedy=nearest(name, PROVIDERS.names() + RANKERS.names()))
+
+
+def _from_mapping(label: str, value: Mapping[Any, Any], store: str) -> list[Contender]:
+    """Scores by query and document are a run; anything else is a [[contender]] as a line-up writes it."""
+    if value and all(isinstance(scores, Mapping) for scores in value.values()):
+        return [Contender(safe_label(label), label, live=value)]
+    try:
+        entry = msgspec.convert({"label": label, "store": store, **value}, ContenderEntry)
+    except msgspec.ValidationError as error:
+        raise InputError(str(error), remedy="see docs/rows.md") from None
+    if not entry.provider:
+        entry = msgspec.structs.replace(entry, store=[])
+    rows = contenders_of(entry)
+    return [_called(rows[0], label)] if len(rows) == 1 else rows
+
+
+def _live(label: str, value: Any, store: str) -> Contender:
+    """A function is told by its parameters: `(texts)` and `(texts, role)` embed, `(text, k)` searches."""
+    if embeds(value):
+        provider = value.name if isinstance(value, Provider) and value.name in PROVIDERS.names() else "own"
+        return Contender(safe_label(label), label, provider=provider, store=store, live=value)
+    if not callable(value):
+        raise InputError(
+            f"{type(value).__name__} is no contender",
+            remedy="give a name, embed(texts), search(text, k), an embeddings object, or a dict of runs",
+        )
+    try:
+        parameters = [p for p in inspect.signature(value).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    except (TypeError, ValueError):
+        parameters = []
+    required = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    if len(parameters) < 2 or (len(required) < 2 and parameters[1].name != "k") or parameters[1].name in _ROLES:
+        return Contender(safe_label(label), label, provider="own", store=store, live=value)
+    if len(required) > 2:
+        raise InputError(f"a function of {len(required)} parameters", remedy="embed(texts) or search(text, k)")
+    return Contender(safe_label(label), label, retriever={"kind": "function"}, live=value)
+
+
+def _called(row: Contender, label: str) -> Contender:
+    """One row is called exactly as its key; its store need not be part of the name."""
+    return replace(row, label=safe_label(label))
+
+
+def _task(given: str | Path | Task | Mapping[str, Any]) -> str | dict[str, Any] | Task:
+    """A task, its name or folder, a BEIR folder without a task.toml, or BEIR's three dicts."""
+    if isinstance(given, Task):
+        return given
+    if isinstance(given, Mapping):
+        if set(given) >= {"corpus", "queries", "qrels"}:
+            return Task.from_dicts(given["corpus"], given["queries"], given["qrels"])
+        return dict(given)
+    folder = Path(given)
+    if (folder / "task.toml").is_file():
+        return str(folder)
+    if any((folder / f"corpus.jsonl{packed}").is_file() for packed in ("", ".gz")):
+        return {"name": folder.resolve().name, "format": "beir", "folder": str(folder)}
+    return str(given)

@@ -1,0 +1,158 @@
+"""`bakeoff.evaluate`: contenders from Python in one call, and a result that shows itself."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bakeoff_providers.errors import BakeoffError
+from rich.console import Console
+
+from bakeoff.core.paths import vectors_folder
+from bakeoff.core.task import Task
+from bakeoff.lineup.from_python import lineup_of
+from bakeoff.lineup.lineup import DEFAULT_MEASURES, Lineup
+from bakeoff.report import PAGE, render
+from bakeoff.report.console import grid
+from bakeoff.report.matrix import Line, matrix
+from bakeoff.results.columns import TOTAL, Column, Quantity
+from bakeoff.results.result import Result, TableName
+from bakeoff.results.save import save
+from bakeoff.results.summary import detail, summarise
+from bakeoff.running.runner import Outcome, run
+from bakeoff.running.settings import Settings
+
+if TYPE_CHECKING:
+    import pandas
+
+WIDTH = 100
+MOST_LINES = 30  # a screen
+
+
+def evaluate(
+    contenders: Mapping[str, Any] | Lineup,
+    task: str | Path | Task | Mapping[str, Any] | None = None,
+    *,
+    measures: Sequence[str] = DEFAULT_MEASURES,
+    primary: str = "",
+    store: str = "faiss",
+    rounds: int = 3,
+    depth: int | None = None,
+    seed: int = 42,
+    cache: bool = True,
+    settings: Settings | None = None,
+) -> Evaluation:
+    """Runs contenders on a task: functions, embeddings objects, names, dicts of runs, or a whole line-up.
+
+    A value is a provider's or ranker's name, `embed(texts)` or `embed(texts, role)`, `search(text, k)`, an object with
+    the methods of sentence-transformers, LangChain or LlamaIndex, scores by query and document, or a dict as a
+    [[contender]] of a line-up. The task is its name or folder, a `Task`, or BEIR's dicts.
+    """
+    if isinstance(contenders, Lineup):
+        lineup = contenders
+        if task is not None:
+            lineup = replace(lineup, task=lineup_of({"x": "bm25"}, task).task)
+    else:
+        lineup = lineup_of(
+            contenders,
+            "wikipedia" if task is None else task,
+            measures=measures,
+            primary=primary,
+            store=store,
+            rounds=rounds,
+            depth=depth,
+            seed=seed,
+        )
+    return Evaluation(run(lineup, settings or Settings(cache=vectors_folder() if cache else None)))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a run found. It prints as the matrix with the verdict; notebooks show the same as a table."""
+
+    outcome: Outcome
+    result: Result = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        result = Result(self.outcome.lineup.name, summarise(self.outcome), detail(self.outcome))
+        object.__setattr__(self, "result", result)
+
+    @property
+    def scores(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Values by contender, measure and query id."""
+        queries = [query.id for query in self.outcome.task.queries]
+        return {
+            label: {measure: dict(zip(queries, values, strict=True)) for measure, values in measures.items()}
+            for label, measures in self.outcome.scores.items()
+        }
+
+    @property
+    def verdict(self) -> list[str]:
+        """Who wins, who ties, and what can't be told."""
+        return list(self.result.summary.verdict.sentences)
+
+    @property
+    def not_run(self) -> dict[str, str]:
+        """Why a contender has no row, by its label."""
+        return {row.contender.label: row.reason for row in self.outcome.not_run}
+
+    def to_pandas(self, table: TableName = "matrix") -> pandas.DataFrame:
+        """The matrix, or "scores": one line per contender and query."""
+        return self.result.to_pandas(table)
+
+    def save(self, out: Path | str = "results") -> Path:
+        """Writes a result folder as `bakeoff run` does; `bakeoff.load` reads it."""
+        return save(self.outcome, out)
+
+    def report(self, out: Path | str = "results") -> Path:
+        """Saves, and makes the page and the exports; answers where the page is."""
+        folder = self.save(out)
+        problems = render(folder)
+        if not (folder / PAGE).is_file():
+            raise BakeoffError(f"the figures are in {folder}, the page could not be made: {'; '.join(problems)}")
+        return folder / PAGE
+
+    def __repr__(self) -> str:
+        target = io.StringIO()
+        console = Console(file=target, width=WIDTH, markup=False, highlight=False, color_system=None)
+        columns, lines = self._shown()
+        table = grid("contender", *(f">{column.head}" for column in columns))
+        for line in lines[:MOST_LINES]:
+            figures = [line.reason] if line.reason else [line.cells[column.key].text for column in columns]
+            table.add_row(line.row.label, *figures, *[""] * (len(columns) - len(figures)))
+        console.print(table)
+        if len(lines) > MOST_LINES:
+            console.print(f"… and {len(lines) - MOST_LINES} more: to_pandas() has them all")
+        for sentence in self.verdict:
+            console.print(sentence)
+        return "\n".join(line.rstrip() for line in target.getvalue().splitlines())
+
+    def _repr_html_(self) -> str:
+        from markupsafe import Markup
+
+        columns, lines = self._shown()
+        names = ["contender", *(column.head for column in columns)]
+        heads = Markup("").join(Markup("<th>{}</th>").format(name) for name in names)
+        rows = Markup("").join(
+            Markup("<tr><th>{}</th>{}</tr>").format(line.row.label, _cells(line, columns)) for line in lines
+        )
+        sentences = Markup("").join(Markup("<p>{}</p>").format(sentence) for sentence in self.verdict)
+        table = Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(heads, rows)
+        return str(table + sentences)
+
+    def _shown(self) -> tuple[list[Column], Sequence[Line]]:
+        """The measures and the whole latency: what fits a screen."""
+        content = matrix(self.result.summary)
+        measures = [column for column in content.columns if column.quantity is Quantity.MEASURE]
+        return [*measures, TOTAL], content.lines
+
+
+def _cells(line: Line, columns: Sequence[Column]) -> Any:
+    from markupsafe import Markup
+
+    if line.reason:
+        return Markup('<td colspan="{}">{}</td>').format(len(columns), line.reason)
+    return Markup("").join(Markup("<td>{}</td>").format(line.cells[column.key].text) for column in columns)

@@ -1,0 +1,41 @@
+"""A function of one's own that searches: `search(text, k)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from bakeoff_providers.code import load_from_file
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.clock import timed
+from bakeoff.search.retrievers.base import Retriever, Scored, scored
+
+
+class Function(Retriever):
+    """Ids, best first, or pairs of (id, score), in any order. A class is made once and its `search` is called."""
+
+    name: ClassVar[str] = "function"
+    paths: ClassVar[tuple[str, ...]] = ("file",)
+
+    def __init__(
+        self, *, file: str = "", function: str = "", target: Any = None, unknown: str = "error", **options: Any
+    ) -> None:
+        self.unknown = unknown
+        code = load_from_file(file, function) if target is None else target
+        if isinstance(code, type):
+            code = code(**options)
+        elif options:
+            raise InputError(f"the function {function!r} takes no option {next(iter(options))!r}", place="retriever")
+        self._search: Callable[[str, int], Any] = getattr(code, "search", code)
+
+    @classmethod
+    def check(cls, **options: Any) -> None:
+        """Both names are there."""
+        if not options.get("file") or not options.get("function"):
+            raise InputError("names no function", place="retriever", remedy='retriever = "file:mine.py:search"')
+
+    def search(self, text: str, k: int) -> tuple[Scored, int]:
+        """The call alone is timed."""
+        answer, nanoseconds = timed(lambda: self._search(text, k))
+        return scored(answer), nanoseconds

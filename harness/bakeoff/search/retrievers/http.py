@@ -1,0 +1,168 @@
+"""A search endpoint by URL: Elasticsearch, Vespa or one of your own, with its real latency."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from bakeoff_providers.errors import BakeoffError, CallFailed, InputError, StoreError, Unavailable
+from bakeoff_providers.failures import failure
+
+from bakeoff.embedding.retry import RateLimit, RetryPolicy, call
+from bakeoff.search.retrievers.base import Retriever, Scored, scored
+
+_VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
+_SECRET = re.compile(r"authorization|api[-_]?key|token|secret|cookie", re.IGNORECASE)
+
+
+class Http(Retriever):
+    """One request per query. `{text}` and `{k}` in the body (or in a GET's parameters) are filled in.
+
+    `ids` and `scores` are paths into the JSON answer, `*` for every entry of a list: "hits.hits.*._id". A header may
+    hold `${NAME}`, which is taken from the environment: a line-up is copied into results, so it holds no key.
+    """
+
+    name: ClassVar[str] = "http"
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        ids: str = "*",
+        scores: str = "",
+        body: Mapping[str, Any] | None = None,
+        method: str = "POST",
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 30.0,
+        unknown: str = "error",
+        policy: RetryPolicy | None = None,
+    ) -> None:
+        import httpx
+
+        self.url, self.unknown = url, unknown
+        self._ids, self._scores, self._method = ids, scores, method.upper()
+        self._body = {"query": "{text}", "k": "{k}"} if body is None else body
+        self._policy, self._rate_limit = policy or RetryPolicy(), RateLimit()
+        self._secrets = [os.environ.get(name, "") for value in (headers or {}).values() for name in _variables(value)]
+        filled = {key: _VARIABLE.sub(_environment, value) for key, value in (headers or {}).items()}
+        self._client = httpx.Client(headers=filled, timeout=timeout)
+
+    @classmethod
+    def missing(cls, **options: Any) -> str | None:
+        """A variable that a header names and that is not set."""
+        for value in (options.get("headers") or {}).values():
+            for name in _variables(value):
+                if not os.environ.get(name):
+                    return f"{name} is not set"
+        return None
+
+    @classmethod
+    def check(cls, **options: Any) -> None:
+        """The URL, the method, the paths, and that no key is written down."""
+        parts = urlsplit(str(options.get("url", "")))
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InputError(f"{options.get('url')!r} is no URL", place="retriever url", remedy="http://host:port/path")
+        if parts.password:
+            raise InputError("the URL holds a password", place="retriever url", remedy="use a header with ${NAME}")
+        if str(options.get("method", "POST")).upper() not in ("GET", "POST"):
+            raise InputError(f"method {options['method']!r} is neither GET nor POST", place="retriever method")
+        for key in ("ids", "scores"):
+            if not isinstance(options.get(key, ""), str) or (key in options and "*" not in options[key].split(".")):
+                raise InputError(
+                    f"{key} is no path to a list", place=f"retriever {key}", remedy='for example "hits.*.id"'
+                )
+        for name, value in (options.get("headers") or {}).items():
+            if _SECRET.search(name) and not _VARIABLE.search(str(value)):
+                raise InputError(
+                    f"the header {name!r} holds a key",
+                    place="retriever headers",
+                    remedy="name its environment variable as ${NAME}",
+                )
+        if options.get("unknown", "error") not in ("error", "drop"):
+            raise InputError("unknown is neither 'error' nor 'drop'", place="retriever unknown")
+
+    def search(self, text: str, k: int) -> tuple[Scored, int]:
+        """The time of the request that was answered; failed ones and their waits are not in it."""
+        content = _filled(self._body, text, k)
+        answer, attempted = call(lambda: self._request(content), self._policy, self._rate_limit)
+        ids = _at(answer, self._ids)
+        if not self._scores:
+            return scored(ids), attempted.nanoseconds
+        values = _at(answer, self._scores)
+        if len(values) != len(ids):
+            raise StoreError(f"{self.url} answered {len(ids)} ids and {len(values)} scores")
+        return scored(list(zip(ids, values, strict=True))), attempted.nanoseconds
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._client.close()
+
+    def _request(self, content: Any) -> Any:
+        import httpx
+
+        try:
+            if self._method == "GET":
+                response = self._client.get(self.url, params=content)
+            else:
+                response = self._client.post(self.url, json=content)
+            response.raise_for_status()
+        except httpx.HTTPError as error:
+            raise self._failed(error) from None
+        try:
+            return response.json()
+        except ValueError:
+            raise StoreError(f"{self.url} answered no JSON") from None
+
+    def _failed(self, error: Exception) -> BakeoffError:
+        failed = failure(error, who=self.url, secrets=[secret for secret in self._secrets if secret], hints={})
+        return failed if isinstance(failed, (CallFailed, Unavailable)) else CallFailed(str(failed))
+
+
+def _variables(value: Any) -> list[str]:
+    return _VARIABLE.findall(str(value))
+
+
+def _environment(named: re.Match[str]) -> str:
+    if not (value := os.environ.get(named[1], "")):
+        raise Unavailable(f"{named[1]} is not set")
+    return value
+
+
+def _filled(template: Any, text: str, k: int) -> Any:
+    """The template with the query in it: a value that is `{k}` alone becomes a number."""
+    match template:
+        case "{text}":
+            return text
+        case "{k}":
+            return k
+        case str():
+            return template.replace("{k}", str(k)).replace("{text}", text)
+        case Mapping():
+            return {key: _filled(value, text, k) for key, value in template.items()}
+        case list() | tuple():
+            return [_filled(value, text, k) for value in template]
+    return template
+
+
+def _at(answer: Any, path: str) -> list[Any]:
+    """All values at a path; `*` stands for every entry of a list."""
+    values = [answer]
+    for step in filter(None, path.split(".")):
+        if step == "*":
+            if not all(isinstance(value, list) for value in values):
+                raise StoreError(f"the answer has no list at {path!r}")
+            values = [entry for value in values for entry in value]
+        else:
+            values = [_step(value, step, path) for value in values]
+    return values
+
+
+def _step(value: Any, step: str, path: str) -> Any:
+    if isinstance(value, Mapping) and step in value:
+        return value[step]
+    if isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+        return value[int(step)]
+    raise StoreError(f"the answer has no {step!r} at {path!r}")

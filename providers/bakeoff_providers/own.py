@@ -1,0 +1,174 @@
+"""A function or an object of your own as a provider: no card and no batch type needed, plain arrays will do."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
+from bakeoff_providers.cards import FREE, overridden
+from bakeoff_providers.code import code_identity, load_from_file
+from bakeoff_providers.errors import EmbeddingFailed, InputError
+
+Embed = Callable[[Sequence[str], Role], Any]
+
+
+class Own(Provider):
+    """`embed(texts)` or `embed(texts, role)` from a file, or any object that other libraries call embeddings.
+
+    A class is made with the options that are left over. `revision` names the version under which vectors are kept;
+    without it a hash of the source file does, and an object from Python is asked anew in every run.
+    """
+
+    name: ClassVar[str] = "own"
+    default_model: ClassVar[str] = ""
+    local: ClassVar[bool] = True
+    paths: ClassVar[tuple[str, ...]] = ("file",)
+
+    def __init__(
+        self,
+        *,
+        file: str = "",
+        function: str = "",
+        target: Any = None,
+        model: str | None = None,
+        revision: str | None = None,
+        dimensions: int | None = None,
+        context: int | None = None,
+        document_prompt: str | None = None,
+        query_prompt: str | None = None,
+        batch_items: int | None = None,
+        price: float | None = None,
+        **options: Any,
+    ) -> None:
+        if target is None and not (file and function):
+            raise InputError("names no function", remedy='write it as provider = "file:mine.py:embed"')
+        self._from_file, self._revision = target is None, revision
+        self._code = load_from_file(file, function) if target is None else target
+        made = _made(self._code, options, function) if self._from_file else target
+        self._embed = as_embed(made)
+        self._options = {name: str(value) for name, value in sorted(options.items())}
+        card = ModelCard(name=model or function or _name(target), price=FREE if self.local else None)
+        self.card = overridden(
+            card,
+            dimensions=dimensions,
+            context=context,
+            document_prompt=document_prompt,
+            query_prompt=query_prompt,
+            batch_items=batch_items,
+            price=price,
+        )
+
+    @classmethod
+    def missing(cls, **options: Any) -> str | None:
+        """Only a line-up can say which function is meant."""
+        return None if options.get("file") else 'a line-up names the function: provider = "file:mine.py:embed"'
+
+    def code(self) -> dict[str, str] | None:
+        """A declared revision, or a hash of the file; an object from Python may hold anything, so it has neither."""
+        if self._revision:
+            return {"revision": self._revision}
+        if self._from_file:
+            return code_identity(self._code)
+        declared = getattr(self._code, "revision", None)
+        return {"revision": str(declared)} if isinstance(declared, (str, int)) else None
+
+    def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
+        """The options that its class was made with shape the vectors too."""
+        return {**super().identity(role), **{f"option {name}": value for name, value in self._options.items()}}
+
+    def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+        """One call, its answer turned into one float32 matrix."""
+        prompt = self.card.prompt(role)
+        answer = self._embed([prompt + text for text in texts], role)
+        return answer if isinstance(answer, EmbeddingBatch) else EmbeddingBatch(_matrix(answer, self.card.name))
+
+
+class OwnHosted(Own):
+    """The same for code that asks a server: calls may cost, so queries are asked once and kept."""
+
+    name: ClassVar[str] = "own_hosted"
+    local: ClassVar[bool] = False
+
+
+def embeds(value: object) -> bool:
+    """Whether an object has the methods of somebody's embeddings."""
+    return isinstance(value, Provider) or _methods(value) is not None
+
+
+def as_embed(value: Any) -> Embed:
+    """One way to ask for vectors, whatever the object calls it."""
+    if isinstance(value, Provider):
+        return value.embed
+    if methods := _methods(value):
+        return methods
+    if not callable(value):
+        raise InputError(f"{type(value).__name__} has no method that embeds", remedy="give a function embed(texts)")
+    if takes_role(value):
+        return lambda texts, role: value(texts, role)
+    return lambda texts, _role: value(texts)
+
+
+def takes_role(function: Callable[..., Any]) -> bool:
+    """Whether a function wants to know if it embeds queries or documents."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    return len(parameters) > 1 and parameters[1].name in ("role", "input_type", "kind")
+
+
+def _methods(value: Any) -> Embed | None:
+    """By their methods, so that none of these libraries is imported."""
+    if isinstance(value, type):
+        return None
+    if _has(value, "embed_documents", "embed_query"):  # LangChain
+        return lambda texts, role: (
+            value.embed_documents(list(texts)) if role is Role.DOCUMENT else [value.embed_query(text) for text in texts]
+        )
+    if _has(value, "get_text_embedding_batch", "get_query_embedding"):  # LlamaIndex
+        return lambda texts, role: (
+            value.get_text_embedding_batch(list(texts))
+            if role is Role.DOCUMENT
+            else [value.get_query_embedding(text) for text in texts]
+        )
+    if _has(value, "encode_document", "encode_query"):  # sentence-transformers 5
+        return lambda texts, role: (value.encode_document if role is Role.DOCUMENT else value.encode_query)(list(texts))
+    if _has(value, "encode"):  # sentence-transformers before that, and many that follow it
+        return lambda texts, _role: value.encode(list(texts))
+    if _has(value, "embed"):
+        return as_embed(value.embed)
+    return None
+
+
+def _has(value: object, *methods: str) -> bool:
+    return all(callable(getattr(value, method, None)) for method in methods)
+
+
+def _made(code: Any, options: dict[str, Any], function: str) -> Any:
+    """A class becomes an object; a function takes no options."""
+    if isinstance(code, type):
+        try:
+            return code(**options)
+        except TypeError as error:
+            raise InputError(f"{function}: {error}", place="options") from error
+    if options:
+        raise InputError(f"the function {function!r} takes no option {next(iter(options))!r}", place="options")
+    return code
+
+
+def _matrix(answer: Any, name: str) -> Vectors:
+    """Arrays, lists of lists, lists of arrays and tensors."""
+    if hasattr(answer, "detach"):
+        answer = answer.detach().cpu().numpy()
+    try:
+        return np.asarray(answer, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise EmbeddingFailed(f"{name} answered no rows of numbers ({error})") from None
+
+
+def _name(target: object) -> str:
+    return str(getattr(target, "__name__", type(target).__name__)).strip("<>")

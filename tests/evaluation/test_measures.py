@@ -22,6 +22,7 @@ def test_a_measure_is_its_parts() -> None:
         (" p ( rel = 2 ) @ 5 ", "p(rel=2)@5"),
         ("ap(over=found)", "map(over=found)"),
         ("hit@3", "acc@3"),
+        ("success@3", "acc@3"),
         ("ndcg(gain=linear)@5", "ndcg@5"),
         ("map(over=relevant)@5", "map@5"),
         ("map(rel=2,over=found)@100", "map(over=found,rel=2)@100"),
@@ -44,10 +45,14 @@ def measures(draw: st.DrawFn) -> Measure:
     k = draw(st.integers(1, 1000)) if family.cut == "required" else None
     if family.cut == "optional":
         k = draw(st.none() | st.integers(1, 1000))
-    values: dict[str, st.SearchStrategy[int | str | None]] = {
+    values: dict[str, st.SearchStrategy[int | float | str | None]] = {
         "rel": st.none() | st.integers(1, 9),
         "gain": st.sampled_from(["linear", "exp"]),
         "over": st.sampled_from(["relevant", "found"]),
+        "unjudged": st.sampled_from(["irrelevant", "removed"]),
+        "pool": st.sampled_from(["judged", "ranked"]),
+        "max": st.integers(1, 9),
+        "p": st.sampled_from([0.5, 0.8, 0.95]),
     }
     return Measure.of(name, k, **{option: draw(values[option]) for option in options_of(family)})
 
@@ -72,12 +77,15 @@ def test_whatever_is_written_is_read_or_refused_with_a_remedy(text: str) -> None
     [
         ("ndgc@10", "unknown measure 'ndgc'", "did you mean 'ndcg'?"),
         ("recal@10", "unknown measure 'recal'", "did you mean 'recall'?"),
-        ("bleu", "unknown measure 'bleu'", "known: acc, ap, f1"),
+        ("bleu", "unknown measure 'bleu'", "known: acc, ap, bpref"),
         ("p", "'p' needs a cut-off", "'p@10'"),
         ("f1(rel=2)", "'f1' needs a cut-off", "'f1@10'"),
         ("acc", "'acc' needs a cut-off", "'acc@10'"),
         ("judged", "'judged' needs a cut-off", "'judged@10'"),
         ("rprec@5", "takes no cut-off", "'rprec'"),
+        ("bpref@5", "takes no cut-off", "'bpref'"),
+        ("rbp(p=1)@5", "p=1 is not between 0 and 1", "p=0.8"),
+        ("ndcg(unjudged=maybe)@5", "unjudged=maybe is unknown", "unjudged=irrelevant or unjudged=removed"),
         ("p@0", "below 1", "@1"),
         ("p@five", "'five' is not a whole number", "whole number"),
         ("p@-3", "'-3' is not a whole number", "whole number"),
@@ -122,6 +130,8 @@ def test_a_measure_made_in_code_is_checked_like_a_written_one() -> None:
         ("acc@1", "Accuracy@1"),
         ("rprec", "R-Precision"),
         ("ndcg(gain=exp)@5", "NDCG@5 (exponential gain)"),
+        ("ndcg(unjudged=removed)@5", "NDCG@5 (condensed list)"),
+        ("gm_map", "GMAP"),
         ("map(over=found,rel=2)@10", "MAP@10 (over found, grade ≥ 2)"),
     ],
 )
@@ -132,4 +142,5 @@ def test_labels_are_for_people(written: str, label: str) -> None:
 def test_the_deepest_cut_decides_how_deep_to_join() -> None:
     assert deepest([Measure.parse("p@5"), Measure.parse("ndcg@10")]) == 10
     assert deepest([Measure.parse("p@5"), Measure.parse("mrr")]) is None
+    assert deepest([Measure.parse("p(unjudged=removed)@5")]) is None
     assert deepest([]) is None

@@ -21,9 +21,9 @@ from bakeoff.evaluation.measures import Measure
 
 @dataclass(frozen=True)
 class RankBiased(Measure):
-    name: ClassVar = "rbp"
-    title: ClassVar = "RBP"
-    trec_cut_name: ClassVar = "rbp_cut"
+    name: ClassVar = "decay"
+    title: ClassVar = "Decay"
+    trec_cut_name: ClassVar = "decay_cut"
 
     p: float = 0.8
     rel: int | None = None
@@ -40,31 +40,31 @@ class RankBiased(Measure):
 
 
 @pytest.fixture
-def rbp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def decay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rank_biased.py").write_text(MODULE)
     info = tmp_path / "rank_biased-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rank-biased\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[bakeoff.measures]\nrbp = rank_biased:RankBiased\n")
+    (info / "entry_points.txt").write_text("[bakeoff.measures]\ndecay = rank_biased:RankBiased\n")
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
-@pytest.mark.usefixtures("rbp")
+@pytest.mark.usefixtures("decay")
 def test_it_is_parsed_printed_and_listed() -> None:
-    assert list(families())[-1] == "rbp"
-    measure = Measure.parse("rbp(p=0.5)@10")
-    assert (str(measure), measure.label) == ("rbp(p=0.5)@10", "RBP@10 (p = 0.5)")
-    assert measure == Measure.of("rbp", 10, p=0.5)
-    assert str(Measure.parse("RBP(p=0.8, rel=2)")) == "rbp(rel=2)"
-    assert [str(each) for each in measures_of("rbp_cut.5,10")] == ["rbp@5", "rbp@10"]
+    assert list(families())[-1] == "decay"
+    measure = Measure.parse("decay(p=0.5)@10")
+    assert (str(measure), measure.label) == ("decay(p=0.5)@10", "Decay@10 (p = 0.5)")
+    assert measure == Measure.of("decay", 10, p=0.5)
+    assert str(Measure.parse("Decay(p=0.8, rel=2)")) == "decay(rel=2)"
+    assert [str(each) for each in measures_of("decay_cut.5,10")] == ["decay@5", "decay@10"]
     with pytest.raises(InputError, match="'high' is not a number"):
-        Measure.parse("rbp(p=high)")
+        Measure.parse("decay(p=high)")
 
 
-@pytest.mark.usefixtures("rbp")
+@pytest.mark.usefixtures("decay")
 def test_it_is_worked_out_beside_ours() -> None:
     """By hand: hits at ranks 1 and 3 with p = 0.5 give 0.5 × (1 + 0.25)."""
-    measures = [Measure.parse(text) for text in ("rbp(p=0.5)", "rbp(p=0.5)@2", "p@2")]
+    measures = [Measure.parse(text) for text in ("decay(p=0.5)", "decay(p=0.5)@2", "p@2")]
     judgments = {"q": {"a": 1, "c": 2}}
     ranked = join({"q": Ranking(("a", "b", "c", "d"), (4, 3, 2, 1))}, judgments, ["q"])
     assert [evaluate(ranked, measures)[measure][0] for measure in measures] == [0.625, 0.5, 0.5]
@@ -73,5 +73,5 @@ def test_it_is_worked_out_beside_ours() -> None:
 
 
 def test_without_its_package_it_is_unknown() -> None:
-    with pytest.raises(InputError, match="unknown measure 'rbp'"):
-        Measure.parse("rbp(p=0.5)@10")
+    with pytest.raises(InputError, match="unknown measure 'decay'"):
+        Measure.parse("decay(p=0.5)@10")

@@ -73,3 +73,16 @@ def test_a_pool_is_the_union_of_the_tops_in_an_order_that_tells_nothing() -> Non
     assert {query: set(documents) for query, documents in pool.items()} == {"q1": {"a", "b", "d"}, "q2": set()}
     swapped = pooled({"B": rankings["B"], "A": rankings["A"]}, ["q1", "q2"], 2)
     assert pool == swapped
+
+
+def test_pairs_that_could_turn_the_winner_come_first() -> None:
+    # p@1: A has q1 and q2 right. B has open first documents on q1 and q2 and would win with both; C's on q2 alone,
+    # though it would bring C to half of A, can never put it first.
+    rankings = {
+        "A": {"q1": ranking("a"), "q2": ranking("d")},
+        "B": {"q1": ranking("b"), "q2": ranking("c")},
+        "C": {"q1": ranking("f"), "q2": ranking("e")},
+    }
+    judgments = {"q1": {"a": 1, "f": 0}, "q2": {"d": 0}}
+    candidates = next_pairs(task(judgments), rankings, Measure.parse("p@1"), 5)
+    assert [(candidate.pair[1], candidate.turns) for candidate in candidates] == [("b", "B"), ("c", "B"), ("e", "")]

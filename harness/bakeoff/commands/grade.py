@@ -200,6 +200,11 @@ def _judge(
 
 
 def _effect(candidate: Candidate) -> str:
+    together = f"; with others, could make {candidate.turns} the best" if candidate.turns else ""
+    return _alone(candidate) + together
+
+
+def _alone(candidate: Candidate) -> str:
     if candidate.swaps:
         first, second = candidate.swaps[0]
         more = f" and {len(candidate.swaps) - 1} more such" if len(candidate.swaps) > 1 else ""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Grades, Values
-from bakeoff.evaluation.ranked_grades import RankedGrades
+from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, RankedGrades
 
 
 class Places:
@@ -39,6 +39,11 @@ class Places:
             self._sums[key] = self._cumulated(weights(), keep)
         return self._sums[key][:, self.cuts.index(k or self.whole)]
 
+    @cached_property
+    def ordinal(self) -> NDArray[np.intp]:
+        """1 for a row's first judged document, 2 for its second, and so on."""
+        return ordinals(self.rows, self.shape[0])
+
     def count_above(self, k: int | None) -> Values:
         """How many of the documents above the cut-off have a grade."""
         return self.sum_above(k, "judged", lambda: None)
@@ -55,7 +60,7 @@ class Relevant:
     """The places at or above one grade: hits, precisions at hits and first hits."""
 
     def __init__(self, places: Places, ideal: Grades, rel: int) -> None:
-        self._places, self._rel, self._keep = places, rel, places.grades >= rel
+        self._places, self._rel, self._keep, self._ideal = places, rel, places.grades >= rel, ideal
         self.rows, self.ranks = places.rows[self._keep], places.ranks[self._keep]
         self.total = np.count_nonzero(ideal >= rel, axis=1)
 
@@ -67,11 +72,25 @@ class Relevant:
         """The sum of the precisions at each hit above the cut-off: average precision before its division."""
         return self._places.sum_above(k, ("precisions", self._rel), lambda: self.ordinal / self.ranks, self._keep)
 
+    def weighted(self, k: int | None, key: Hashable, weights: Callable[[NDArray[Any]], Values]) -> Values:
+        """The sum over the hits above the cut-off of what their ranks weigh."""
+        return self._places.sum_above(k, (key, self._rel), lambda: weights(self.ranks), self._keep)
+
+    @cached_property
+    def total_irrelevant(self) -> NDArray[np.intp]:
+        """How many documents are judged and not relevant."""
+        irrelevant: NDArray[np.intp] = np.count_nonzero(self._ideal >= 0, axis=1) - self.total
+        return irrelevant
+
+    @cached_property
+    def irrelevant_above(self) -> NDArray[np.intp]:
+        """For each hit, how many judged documents before it are not relevant."""
+        return self._places.ordinal[self._keep] - self.ordinal
+
     @cached_property
     def ordinal(self) -> NDArray[np.intp]:
         """1 for a row's first hit, 2 for its second, and so on."""
-        counts = np.bincount(self.rows, minlength=len(self.total))
-        return np.arange(1, len(self.rows) + 1) - (np.cumsum(counts) - counts)[self.rows]
+        return ordinals(self.rows, len(self.total))
 
     @cached_property
     def first(self) -> Values:
@@ -93,6 +112,7 @@ class GradedRun:
     def __init__(self, grades: RankedGrades, cuts: Sequence[int | None], rel: int) -> None:
         self.grades, self.returned, self._rel = grades, grades.returned, rel
         self.whole = max(grades.grades.shape[1], grades.ideal.shape[1], 1)
+        self._cuts = cuts
         levels = sorted({self.cut(k) for k in cuts})
         self.ranked = Places(grades.grades, levels, self.whole)
         self.ideal = Places(grades.ideal, levels, self.whole)
@@ -108,6 +128,22 @@ class GradedRun:
         if level not in self._relevant:
             self._relevant[level] = Relevant(self.ranked, self.grades.ideal, level)
         return self._relevant[level]
+
+    @cached_property
+    def condensed(self) -> GradedRun:
+        """The same run without unjudged documents: those below move up."""
+        grades = self.grades.grades
+        order = np.argsort(grades < 0, axis=1, kind="stable")
+        judged = np.take_along_axis(grades, order, axis=1)
+        returned = np.count_nonzero(judged >= 0, axis=1).astype(np.int32)
+        judged[judged < 0] = NO_DOCUMENT
+        return GradedRun(RankedGrades(judged, returned, self.grades.ideal), self._cuts, self._rel)
+
+
+def ordinals(rows: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """1 for the first entry of each row, 2 for its second; the rows are in order."""
+    counts = np.bincount(rows, minlength=count)
+    return np.arange(1, len(rows) + 1) - (np.cumsum(counts) - counts)[rows]
 
 
 def ratio(part: NDArray[Any], whole: NDArray[Any]) -> Values:

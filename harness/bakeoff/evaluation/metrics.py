@@ -33,10 +33,10 @@ Scores = dict[Measure, Values]
 def evaluate(ranked: RankedGrades, measures: Sequence[Measure], rel: int = 1) -> Scores:
     """Per-query values in the order of the joined queries. `rel` holds for measures that do not set their own."""
     for measure in measures:
-        if ranked.depth is not None and (measure.k is None or measure.k > ranked.depth):
+        if ranked.depth is not None and (measure.reach is None or measure.reach > ranked.depth):
             raise ValueError(f"{measure} reads deeper than the {ranked.depth} places that were joined")
     run = GradedRun(ranked, [measure.k for measure in measures], rel)
-    return {measure: measure.values(run) for measure in measures}
+    return {measure: measure.values(run.condensed if measure.condensed else run) for measure in measures}
 
 
 def oracle(judgments: Judgments, query_ids: Sequence[str], n_documents: int, depth: int | None = None) -> RankedGrades:
@@ -60,7 +60,10 @@ def random_expectation(
     In closed form; without a depth all documents come back.
     """
     order = RandomOrder(ideal_grades(judgments, query_ids), n_documents, rel, depth)
-    return {measure: measure.expected(order) for measure in measures}
+    return {
+        measure: order.condensed(measure.expected) if measure.condensed else measure.expected(order)
+        for measure in measures
+    }
 
 
 def weighted_f1(confusion: ArrayLike) -> float:

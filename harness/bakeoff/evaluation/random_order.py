@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from bakeoff_providers.errors import InputError
@@ -38,11 +38,52 @@ class RandomOrder:
         """How many relevant documents are above the cut-off on average."""
         return self.relevant(rel) * self.places(k) / self.documents
 
+    def irrelevant(self, rel: int | None) -> Values:
+        """How many documents are judged and not relevant."""
+        irrelevant: Values = np.count_nonzero(self.ideal >= 0, axis=1) - self.relevant(rel)
+        return irrelevant
+
     def no_hit_within(self, relevant: float, places: int) -> Values:
         """The probability that the first 0, 1, … places hold none of the relevant documents."""
         drawn = np.arange(places)
         misses = np.maximum(self.documents - relevant - drawn, 0) / (self.documents - drawn)
         return np.concatenate((np.ones(1), np.cumprod(misses)))
+
+    def draws(self, marked: int, places: int, without: int = 0) -> Iterator[Values]:
+        """For 0, 1, … places above, how likely each number of marked documents is among them.
+
+        `without` documents are elsewhere, such as the one whose place is being looked at.
+        """
+        left = self.documents - without
+        chances = np.zeros(marked + 1)
+        chances[0] = 1.0
+        missing = marked - np.arange(marked + 1)
+        for drawn in range(places):
+            yield chances
+            stay = chances * np.maximum(left - drawn - missing, 0)
+            stay[1:] += chances[:-1] * missing[:-1]
+            chances = stay / max(left - drawn, 1)
+
+    def condensed(self, expected: Callable[[RandomOrder], Values]) -> Values:
+        """Without its unjudged documents, a random order of the corpus is a random order of the judged ones.
+
+        How many of them came back is a matter of chance too, where not all documents do.
+        """
+        judged = np.count_nonzero(self.ideal >= 0, axis=1)
+        values = np.zeros(len(judged))
+        for count in np.unique(judged[judged > 0]).tolist():
+            rows = judged == count
+            *_, chances = self.draws(count, self.returned + 1)
+            for returned in (np.flatnonzero(chances[1:]) + 1).tolist():
+                order = RandomOrder(self.ideal[rows, :count], count, self._rel, returned)
+                values[rows] += chances[returned] * expected(order)
+        return values
+
+
+def per_pair(first: Values, second: Values, value: Callable[[int, int], float]) -> Values:
+    """Works a value out once for each pair of counts."""
+    pairs, back = np.unique(np.stack([first, second], axis=1).astype(np.int64), axis=0, return_inverse=True)
+    return np.array([value(*pair) for pair in pairs.tolist()], dtype=np.float64)[back]
 
 
 def per_count(relevant: Values, value: Callable[[float], float]) -> Values:

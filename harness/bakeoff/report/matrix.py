@@ -124,6 +124,9 @@ def _line(row: Row, summary: Summary, heads: Sequence[Column], best: Mapping[str
             case Quantity.SIZE:
                 size = column.value(row)
                 cell = UNKNOWN if size is None else Cell(f"{size:.2f}", value=size)
+            case Quantity.SHARE:
+                share = column.value(row)
+                cell = UNKNOWN if share is None else Cell(f"{share:.2f}", value=share)
             case Quantity.TEXT:
                 continue
         cells[column.key] = cell

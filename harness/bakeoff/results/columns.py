@@ -19,6 +19,7 @@ class Quantity(StrEnum):
     TIME = "time"
     MONEY = "money"
     SIZE = "size"
+    SHARE = "share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,19 @@ def measure_columns(summary: Summary) -> list[Column]:
     ]
 
 
+def judged_columns(summary: Summary) -> list[Column]:
+    """`judged@k` where some row's rankings hold documents that nobody graded."""
+    measure = summary.verdict.measure
+    if all(row.bounds[measure].judged > 1 - 1e-12 for row in summary.rows if measure in row.bounds):
+        return []
+
+    def judged(row: Row) -> float | None:
+        return row.bounds[measure].judged if measure in row.bounds else None
+
+    k = Measure.parse(measure).k or 10
+    return [Column("judged", "judged", Quantity.SHARE, judged, f"@{k}", f"judged@{k}")]
+
+
 def _measure_column(measure: str, decides: bool, cut: int | None) -> Column:
     """`cut` is where every ranking ends, which the head says of a measure that has no cut-off of its own."""
     parsed = Measure.parse(measure)
@@ -107,4 +121,5 @@ def _measure_column(measure: str, decides: bool, cut: int | None) -> Column:
 
 def columns(summary: Summary) -> list[Column]:
     """In the order of the decision: who, how good, how fast, at what price, how large."""
-    return [MODEL, STORE, *measure_columns(summary), EMBED, SEARCH, TOTAL, COST, PER_MILLION, INDEX]
+    quality = [*measure_columns(summary), *judged_columns(summary)]
+    return [MODEL, STORE, *quality, EMBED, SEARCH, TOTAL, COST, PER_MILLION, INDEX]

@@ -39,7 +39,7 @@ class Comparison:
     @property
     def means(self) -> dict[str, float]:
         """The mean of each side."""
-        return {label: float(values.mean()) for label, values in self.scores.items()}
+        return {label: self.measure.aggregate(values) for label, values in self.scores.items()}
 
     def changed_most(self, pair: PairedDifference, most: int) -> list[Change]:
         """The queries with the largest differences, either way; equal ones in the order of the task."""

@@ -90,8 +90,8 @@ def gate(
         checks.append(
             Check(
                 contender=new,
-                before=float(before.mean()),
-                after=float(after.mean()),
+                before=measure.aggregate(before),
+                after=measure.aggregate(after),
                 pair=pair,
                 failed=failed,
                 reason=reason,

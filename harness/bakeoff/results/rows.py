@@ -19,6 +19,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores
 from bakeoff.lineup.contender import Contender
 from bakeoff.results.schema import Cost, Latency, Row, Value
+from bakeoff.results.unjudged import bounds_of
 from bakeoff.running.stages import Embedding, NotRun, Scored, Search
 from bakeoff.statistics.intervals import bca_intervals
 
@@ -31,6 +32,7 @@ class Rows:
     machine: Machine
     ties: Mapping[str, Mapping[str, bool]]
     seed: int
+    judged_in_part: Sequence[Measure] = ()  # the measures to give bounds for, where documents may be unjudged
 
     def of(self, contenders: Sequence[Scored | NotRun]) -> list[Row]:
         """In the order of the line-up. A fusion is made from its parts' rows, so it comes after them."""
@@ -43,7 +45,7 @@ class Rows:
 
     def baseline(self, name: str, scores: Scores, shown: Sequence[Measure]) -> Row:
         """A row that no provider made."""
-        means = {str(measure): Value(float(values.mean())) for measure, values in scores.items()}
+        means = {str(measure): Value(measure.aggregate(values)) for measure, values in scores.items()}
         return Row(
             label=name,
             kind="baseline",
@@ -69,6 +71,7 @@ class Rows:
             measures=measures,
             categories=_by_category(row.scores, self.task),
             ties={measure: tied[contender.label] for measure, tied in self.ties.items()},
+            bounds=bounds_of(row.rankings, self.task, self.judged_in_part) if self.judged_in_part else {},
             targets=_targets(measures, self.task),
             latency=self._latency(row.search.timing, local=local) if row.search else None,
             cost=self._cost(row.search, parts) if row.search else None,
@@ -124,13 +127,13 @@ def _named(contender: Contender, *, local: bool) -> Row:
 def _with_intervals(scores: Scores, seed: int) -> dict[str, Value]:
     low, high = bca_intervals(np.stack(list(scores.values()), axis=1), seed=seed)
     return {
-        str(measure): Value(float(values.mean()), _finite(low[at]), _finite(high[at]))
+        str(measure): Value(measure.aggregate(values), _figure(measure, low[at]), _figure(measure, high[at]))
         for at, (measure, values) in enumerate(scores.items())
     }
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _figure(measure: Measure, mean: float) -> float | None:
+    return measure.figure(float(mean)) if np.isfinite(mean) else None
 
 
 def _by_category(scores: Scores, task: Task) -> dict[str, dict[str, float]]:
@@ -138,7 +141,7 @@ def _by_category(scores: Scores, task: Task) -> dict[str, dict[str, float]]:
         category: np.array([query.category == category for query in task.queries]) for category in task.categories
     }
     return {
-        category: {str(measure): float(values[mask].mean()) for measure, values in scores.items()}
+        category: {str(measure): measure.aggregate(values[mask]) for measure, values in scores.items()}
         for category, mask in masks.items()
     }
 

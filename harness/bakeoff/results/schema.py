@@ -28,6 +28,21 @@ class Value(msgspec.Struct, frozen=True):
     high: float | None = None
 
 
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of a row's rankings was judged, and its score if the rest were irrelevant, or all relevant."""
+
+    judged: float
+    irrelevant: float
+    relevant: float
+
+
+class Turning(msgspec.Struct, frozen=True, kw_only=True):
+    """A contender that would lead if so many unjudged documents had the highest grade."""
+
+    challenger: str
+    documents: int
+
+
 class Cost(msgspec.Struct, kw_only=True, frozen=True):
     """What a row's vectors cost, now or when they were first bought, and a million such documents would."""
 
@@ -66,6 +81,7 @@ class Row(msgspec.Struct, kw_only=True, frozen=True):
     measures: dict[str, Value] = {}
     categories: dict[str, dict[str, float]] = {}
     ties: dict[str, bool] = {}
+    bounds: dict[str, Bounds] = {}
     targets: dict[str, bool] = {}
     latency: Latency | None = None
     cost: Cost | None = None
@@ -116,6 +132,7 @@ class Verdict(msgspec.Struct, kw_only=True):
     smallest_detectable: float | None
     sentences: list[str]
     agreement: dict[str, float] = {}
+    turning: list[Turning] = []
     recommendations: list[Recommendation] = []
 
 

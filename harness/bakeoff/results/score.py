@@ -36,7 +36,7 @@ class Scored:
 
     def mean(self, run: str, measure: Measure) -> float:
         """The figure that everyone quotes."""
-        return float(self.runs[run][measure].mean())
+        return measure.aggregate(self.runs[run][measure])
 
 
 def score(
@@ -102,7 +102,9 @@ def run_names(paths: Sequence[Path]) -> list[str]:
 
 def _intervals(scores: Scores, seed: int) -> dict[Measure, tuple[float, float]]:
     low, high = bca_intervals(np.stack(list(scores.values()), axis=1), seed=seed)
-    return {measure: (float(low[at]), float(high[at])) for at, measure in enumerate(scores)}
+    return {
+        measure: (measure.figure(float(low[at])), measure.figure(float(high[at]))) for at, measure in enumerate(scores)
+    }
 
 
 def _notes(

@@ -8,10 +8,12 @@ from bakeoff.core.task import Document, Task
 from bakeoff.results.rows import Rows
 from bakeoff.results.schema import ContenderResult, Detailed, QueryInfo, QueryResult, Summary, TaskInfo
 from bakeoff.results.trec_command import trec_commands
+from bakeoff.results.unjudged import turning, turning_sentences, unjudged_sections
 from bakeoff.results.verdict import decide
 from bakeoff.running.runner import Outcome
 from bakeoff.running.stages import Scored
 from bakeoff.statistics.compare import tied_with_best
+from bakeoff.tasks.kinds import TASK_KINDS
 
 TITLE_LENGTH = 90
 DETAILED_QUERIES = 10_000  # beyond this a reader needs a program, and the runs hold everything
@@ -23,9 +25,22 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
     shown = tuple(dict.fromkeys([*lineup.measures, lineup.primary]))
     by_measure = {measure: {row.contender.label: row.scores[measure] for row in outcome.ran} for measure in shown}
     ties = {str(measure): tied_with_best(scores, lineup.seed) for measure, scores in by_measure.items()}
-    maker = Rows(task, outcome.machine, ties, lineup.seed)
+    in_part = () if TASK_KINDS.get(task.kind).judges_all else shown
+    maker = Rows(task, outcome.machine, ties, lineup.seed, in_part)
     rows = maker.of(outcome.contenders)
     rows += [maker.baseline(name, scores, shown) for name, scores in outcome.baselines.items()]
+    verdict = decide(
+        by_measure[lineup.primary],
+        lineup.primary,
+        rows,
+        lineup.seed,
+        lineup.measures,
+        outcome.baselines["random"][lineup.primary],
+    )
+    if in_part:
+        rankings = {row.contender.label: row.rankings for row in outcome.ran}
+        verdict.turning = turning(rankings, verdict.best, task, lineup.primary)
+        verdict.sentences += turning_sentences(verdict.turning, verdict.best, lineup.primary)
     return Summary(
         name=lineup.name,
         started=outcome.started.isoformat(timespec="seconds"),
@@ -46,19 +61,12 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
         machine=outcome.machine,
         matrix_measures=[str(measure) for measure in lineup.measures],
         rows=rows,
-        verdict=decide(
-            by_measure[lineup.primary],
-            lineup.primary,
-            rows,
-            lineup.seed,
-            lineup.measures,
-            outcome.baselines["random"][lineup.primary],
-        ),
+        verdict=verdict,
         warnings=[*outcome.warnings, *outcome.extras.warnings, *_shortened(task)],
         command=command,
         trec_eval=trec_commands(task, shown, outcome.depth, [row.contender.label for row in outcome.ran]),
         figures=dict(outcome.extras.figures),
-        sections=list(outcome.extras.sections),
+        sections=[*unjudged_sections(rows, lineup.primary), *outcome.extras.sections],
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import inf
 
@@ -15,6 +15,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.unjudged import turn
 from bakeoff.statistics.constants import NOISE
 from bakeoff.tasks.formats.native import GRADES
 from bakeoff.testsets.pool import Rankings
@@ -26,7 +27,8 @@ class Candidate:
     """An ungraded pair: how many contenders would change places, under which grade, and how much of a gap it closes.
 
     `swaps` names the contenders that would change places; `closes` is the largest share of a gap that is closed, and
-    `gap` whose it is: the one behind, then the one ahead.
+    `gap` whose it is: the one behind, then the one ahead. `turns` names the contender that this pair, together with
+    others, would put before the best.
     """
 
     pair: QueryDocument
@@ -35,12 +37,13 @@ class Candidate:
     closes: float
     gap: tuple[str, str] | None
     ranks: Mapping[str, int]
+    turns: str = ""
 
 
 def next_pairs(
     task: Task, rankings: Rankings, measure: Measure, n: int, *, depth: int | None = None, progress: Progress = silent
 ) -> list[Candidate]:
-    """The n pairs whose grade would most change the order, those with the largest effect first."""
+    """The n pairs whose grade would most change the order: first those that could turn the winner, then by effect."""
     labels, queries = list(rankings), [query.id for query in task.queries]
     scores = np.stack([_scores(rankings[label], task, queries, measure) for label in labels])
     means = scores.mean(axis=1)
@@ -60,7 +63,23 @@ def next_pairs(
                         options.append(_candidate((query, document), grade, labels, means, moved, ranks))
                     candidates.append(max(options, key=_weight))
             advance(1)
-    return sorted(candidates, key=lambda pair: (*(-part for part in _weight(pair)), pair.pair))[:n]
+    turns = _turning(task, rankings, labels, means, queries, measure)
+    candidates = [replace(pair, turns=turns.get(pair.pair, "")) for pair in candidates]
+    return sorted(candidates, key=lambda pair: (not pair.turns, *(-part for part in _weight(pair)), pair.pair))[:n]
+
+
+def _turning(
+    task: Task, rankings: Rankings, labels: Sequence[str], means: Values, queries: Sequence[str], measure: Measure
+) -> dict[QueryDocument, str]:
+    """The pairs that would together put a challenger before the best, for the one that needs fewest of them."""
+    best = labels[int(np.argmax(means))]
+    turns = {
+        label: turn(rankings[best], rankings[label], task.judgments, queries, measure, task.rel)
+        for label in labels
+        if label != best
+    }
+    easiest = min((label for label in turns if turns[label]), key=lambda label: len(turns[label]), default=None)
+    return dict.fromkeys(turns[easiest], easiest) if easiest else {}
 
 
 def _weight(candidate: Candidate) -> tuple[float, float, float]:

@@ -23,9 +23,17 @@ MEASURES: Registry[Measure] = Registry(
         "acc": f"{_HERE}.first_hit:Accuracy",
         "rprec": f"{_HERE}.hits:RPrecision",
         "judged": f"{_HERE}.judged:Judged",
+        "dcg": f"{_HERE}.ndcg:DCG",
+        "rbp": f"{_HERE}.rank_biased:RankBiasedPrecision",
+        "rbp_residual": f"{_HERE}.rank_biased:RankBiasedResidual",
+        "err": f"{_HERE}.expected_reciprocal_rank:ExpectedReciprocalRank",
+        "bpref": f"{_HERE}.preferences:BPref",
+        "infap": f"{_HERE}.preferences:InferredAP",
+        "gm_map": f"{_HERE}.average_precision:GeometricMAP",
         # Second spellings: they are read, and printed as the first.
         "ap": f"{_HERE}.average_precision:AveragePrecision",
         "hit": f"{_HERE}.first_hit:Accuracy",
+        "success": f"{_HERE}.first_hit:Accuracy",
     },
 )
 

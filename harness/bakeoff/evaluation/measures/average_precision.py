@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -10,12 +11,15 @@ from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.graded_run import GradedRun, ratio
-from bakeoff.evaluation.measures.base import Measure, Option
+from bakeoff.evaluation.measures.base import CondensableMeasure, Option
 from bakeoff.evaluation.random_order import RandomOrder, per_count
+
+LEAST = 0.00001  # an average precision of 0 would make every geometric mean 0
+SIMULATED, SIMULATION_SEED = 2000, 42  # random orders behind the expectation of GMAP
 
 
 @dataclass(frozen=True)
-class AveragePrecision(Measure):
+class AveragePrecision(CondensableMeasure):
     """The sum of the precisions at each hit, by all relevant documents (`over=found`: by those in the ranking)."""
 
     name: ClassVar = "map"
@@ -51,6 +55,44 @@ class AveragePrecision(Measure):
     def note(self, option: str, value: Option) -> str:
         """In words."""
         return "over found" if option == "over" else super().note(option, value)
+
+
+@dataclass(frozen=True)
+class GeometricMAP(CondensableMeasure):
+    """The geometric mean of average precision (Robertson, 2006): doubling a bad query counts as doubling a good one.
+
+    A query's value is the logarithm, with average precision raised to 0.00001 where it is less, as in trec_eval; so
+    tests and intervals are made on logarithms.
+    """
+
+    name: ClassVar = "gm_map"
+    title: ClassVar = "GMAP"
+    trec_name: ClassVar = "gm_map"
+
+    rel: int | None = None
+
+    def figure(self, mean: float) -> float:
+        """Back from the logarithm."""
+        return math.exp(mean)
+
+    def values(self, run: GradedRun) -> Values:
+        """Logarithms of average precision."""
+        relevant = run.relevant(self.rel)
+        return np.asarray(np.log(np.maximum(ratio(relevant.precisions(self.k), relevant.total), LEAST)))
+
+    def expected(self, order: RandomOrder) -> Values:
+        """The mean logarithm has no closed form: it is taken over seeded random orders."""
+        places = order.places(self.k)
+
+        def value(count: float) -> float:
+            relevant, rng = int(count), np.random.default_rng(SIMULATION_SEED)
+            if not relevant:
+                return math.log(LEAST)
+            ranks = np.sort([rng.choice(order.documents, relevant, replace=False) for _ in range(SIMULATED)]) + 1
+            precisions = np.where(ranks <= places, np.arange(1, relevant + 1) / ranks, 0.0)
+            return float(np.log(np.maximum(precisions.mean(axis=1), LEAST)).mean())
+
+        return per_count(order.relevant(self.rel), value)
 
 
 def _of_random_order(places: int, n: int, relevant: NDArray[Any]) -> Values:

@@ -42,6 +42,24 @@ class Measure(ABC):
     def expected(self, order: RandomOrder) -> Values:
         """One value per query: the exact expectation under a uniformly random order of the corpus."""
 
+    def figure(self, mean: float) -> float:
+        """From the mean of the values to the figure that is quoted; a rising function, so intervals go through it."""
+        return mean
+
+    def aggregate(self, values: Values) -> float:
+        """The figure of a set of queries: their mean, unless the measure says otherwise."""
+        return self.figure(float(values.mean()))
+
+    @property
+    def condensed(self) -> bool:
+        """Whether unjudged documents are taken out of the rankings before anything is counted."""
+        return False
+
+    @property
+    def reach(self) -> int | None:
+        """How many places of a ranking it reads; None for all."""
+        return None if self.condensed else self.k
+
     @property
     def has_ceiling(self) -> bool:
         """Whether no ranking gets more than the perfect one, so that the oracle's row is what can be reached."""
@@ -52,7 +70,7 @@ class Measure(ABC):
             raise InputError(f"measure {self.name!r} needs a cut-off", remedy=f"write for example '{self.name}@10'")
         if self.cut == "refused" and self.k is not None:
             raise InputError(
-                f"measure {self.name!r} takes no cut-off: it cuts at the number of relevant documents",
+                f"measure {self.name!r} takes no cut-off: it reads as far as it has to",
                 remedy=f"write '{self.name}'",
             )
         if self.k is not None and self.k < 1:
@@ -112,6 +130,22 @@ class Measure(ABC):
         return {option: value for option, value in self.options.items() if value != defaults[option]}
 
 
+@dataclass(frozen=True)
+class CondensableMeasure(Measure):
+    """A measure that may read the condensed list: `ndcg(unjudged=removed)@10` (Sakai, 2007)."""
+
+    unjudged: Literal["irrelevant", "removed"] = "irrelevant"
+
+    @property
+    def condensed(self) -> bool:
+        """Whether unjudged documents are removed instead of counted as irrelevant."""
+        return self.unjudged == "removed"
+
+    def note(self, option: str, value: Option) -> str:
+        """In words."""
+        return "condensed list" if option == "unjudged" else super().note(option, value)
+
+
 @cache
 def options_of(family: type[Measure]) -> dict[str, Any]:
     """The options that a family takes, with their defaults, in the order in which they are printed."""
@@ -140,5 +174,5 @@ def check_option(family: type[Measure], option: str) -> None:
 
 def deepest(measures: Sequence[Measure]) -> int | None:
     """How deep rankings must be joined for these measures; None where one of them reads the whole ranking."""
-    cuts = [measure.k for measure in measures]
+    cuts = [measure.reach for measure in measures]
     return None if None in cuts else max((cut for cut in cuts if cut is not None), default=None)

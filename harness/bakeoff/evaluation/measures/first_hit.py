@@ -9,12 +9,12 @@ import numpy as np
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.graded_run import GradedRun
-from bakeoff.evaluation.measures.base import Measure
+from bakeoff.evaluation.measures.base import CondensableMeasure
 from bakeoff.evaluation.random_order import RandomOrder, per_count
 
 
 @dataclass(frozen=True)
-class ReciprocalRank(Measure):
+class ReciprocalRank(CondensableMeasure):
     """1 / rank of the first relevant document, 0 where there is none above the cut-off."""
 
     name: ClassVar = "mrr"
@@ -38,7 +38,7 @@ class ReciprocalRank(Measure):
 
 
 @dataclass(frozen=True)
-class Accuracy(Measure):
+class Accuracy(CondensableMeasure):
     """1 where any of the first k documents is relevant: trec_eval's success."""
 
     name: ClassVar = "acc"

@@ -9,12 +9,12 @@ import numpy as np
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.graded_run import GradedRun, ratio
-from bakeoff.evaluation.measures.base import Measure
+from bakeoff.evaluation.measures.base import CondensableMeasure
 from bakeoff.evaluation.random_order import RandomOrder
 
 
 @dataclass(frozen=True)
-class Precision(Measure):
+class Precision(CondensableMeasure):
     """The share of the first k places that is relevant. A ranking that is shorter is still divided by k."""
 
     name: ClassVar = "p"
@@ -34,7 +34,7 @@ class Precision(Measure):
 
 
 @dataclass(frozen=True)
-class Recall(Measure):
+class Recall(CondensableMeasure):
     """The share of the relevant documents that is in the first k places."""
 
     name: ClassVar = "recall"
@@ -54,7 +54,7 @@ class Recall(Measure):
 
 
 @dataclass(frozen=True)
-class F1(Measure):
+class F1(CondensableMeasure):
     """The harmonic mean of precision and recall: 2PR / (P + R) with P = hits / k and R = hits / relevant."""
 
     name: ClassVar = "f1"
@@ -74,7 +74,7 @@ class F1(Measure):
 
 
 @dataclass(frozen=True)
-class RPrecision(Measure):
+class RPrecision(CondensableMeasure):
     """Precision at as many places as there are relevant documents."""
 
     name: ClassVar = "rprec"

@@ -1,4 +1,4 @@
-"""Normalised discounted cumulated gain."""
+"""Discounted cumulated gain, as it is and by the best that is possible."""
 
 from __future__ import annotations
 
@@ -10,35 +10,28 @@ from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.graded_run import GradedRun, Places, ratio
-from bakeoff.evaluation.measures.base import Measure, Option
+from bakeoff.evaluation.measures.base import CondensableMeasure, Option
 from bakeoff.evaluation.random_order import RandomOrder
 
 
 @dataclass(frozen=True)
-class NDCG(Measure):
-    """The gain of the ranking by that of the best order of all judged documents, both cut at k.
+class DCG(CondensableMeasure):
+    """The gains of the ranking, each discounted by log2(rank + 1): not divided by anything, so queries weigh unlike."""
 
-    Discounted by log2(rank + 1), so rank 2 is discounted too. The gain is the grade, or 2^grade − 1.
-    """
-
-    name: ClassVar = "ndcg"
-    title: ClassVar = "NDCG"
-    trec_name: ClassVar = "ndcg"
-    trec_cut_name: ClassVar = "ndcg_cut"
+    name: ClassVar = "dcg"
+    title: ClassVar = "DCG"
 
     gain: Literal["linear", "exp"] = "linear"
 
     def values(self, run: GradedRun) -> Values:
-        """The ranking's by the ideal's."""
-        return ratio(self._dcg(run.ranked), self._dcg(run.ideal))
+        """The sum above the cut-off."""
+        return self._dcg(run.ranked)
 
     def expected(self, order: RandomOrder) -> Values:
         """Every place holds the mean gain of the corpus."""
         mean_gain = self._gains(np.maximum(order.ideal, 0)).sum(axis=1) / order.documents
-        places = order.places(self.k)
-        discounts = (1 / np.log2(np.arange(2, places + 2))).sum()
-        cut = order.cut(self.k)
-        return ratio(mean_gain * discounts, self._dcg(Places(order.ideal, [cut], whole=cut)))
+        discounts: Values = 1 / np.log2(np.arange(2, order.places(self.k) + 2))
+        return np.asarray(mean_gain * discounts.sum(), dtype=np.float64)
 
     def note(self, option: str, value: Option) -> str:
         """In words."""
@@ -53,3 +46,25 @@ class NDCG(Measure):
     def _gains(self, grades: NDArray[Any]) -> Values:
         linear = grades.astype(np.float64)
         return linear if self.gain == "linear" else np.exp2(linear) - 1
+
+
+@dataclass(frozen=True)
+class NDCG(DCG):
+    """The gain of the ranking by that of the best order of all judged documents, both cut at k.
+
+    Discounted by log2(rank + 1), so rank 2 is discounted too. The gain is the grade, or 2^grade − 1.
+    """
+
+    name: ClassVar = "ndcg"
+    title: ClassVar = "NDCG"
+    trec_name: ClassVar = "ndcg"
+    trec_cut_name: ClassVar = "ndcg_cut"
+
+    def values(self, run: GradedRun) -> Values:
+        """The ranking's by the ideal's."""
+        return ratio(self._dcg(run.ranked), self._dcg(run.ideal))
+
+    def expected(self, order: RandomOrder) -> Values:
+        """The ideal is the same for every order."""
+        cut = order.cut(self.k)
+        return ratio(super().expected(order), self._dcg(Places(order.ideal, [cut], whole=cut)))

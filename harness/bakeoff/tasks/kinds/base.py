@@ -127,13 +127,15 @@ class TaskKind(ABC):
 
     A kind holds its settings and what its files say, nothing that a run found: every method may be called again.
     `needs_full_ranking` asks for rankings down to the last document; `measures` are worked out besides those of the
-    line-up; `free_health_check` says that free contenders can try the task before anything is spent.
+    line-up; `free_health_check` says that free contenders can try the task before anything is spent; `judges_all`
+    that a document without a grade is known to be irrelevant.
     """
 
     name: ClassVar[str]
     needs_full_ranking: ClassVar[bool] = False
     measures: ClassVar[tuple[str, ...]] = ()
     free_health_check: ClassVar[bool] = False
+    judges_all: ClassVar[bool] = True
     paths: ClassVar[tuple[str, ...]] = ()  # options that are files; `--set` takes them from the current folder
 
     def __init__(self, name: str, base: Path, targets: Mapping[str, float]) -> None:

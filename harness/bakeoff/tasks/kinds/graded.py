@@ -20,6 +20,7 @@ class Graded(TaskKind):
 
     name = "graded"
     free_health_check = True
+    judges_all = False
 
     def __init__(
         self,

@@ -1,0 +1,75 @@
+"""Expected reciprocal rank (Chapelle and others, 2009)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from bakeoff_providers.errors import InputError
+from numpy.typing import NDArray
+
+from bakeoff.core.arrays import Values
+from bakeoff.evaluation.graded_run import GradedRun
+from bakeoff.evaluation.measures.base import CondensableMeasure
+from bakeoff.evaluation.random_order import RandomOrder
+
+
+@dataclass(frozen=True)
+class ExpectedReciprocalRank(CondensableMeasure):
+    """1 / rank at which a reader is satisfied, on average: a document of grade g does it with (2^g − 1) / 2^max.
+
+    `max` is the scale's highest grade; 4 is what TREC's gdeval takes.
+    """
+
+    name: ClassVar = "err"
+    title: ClassVar = "ERR"
+
+    max: int = 4
+
+    def values(self, run: GradedRun) -> Values:
+        """Each document counts for those whom no document above it satisfied."""
+        return run.ranked.sum_above(self.k, ("err", self.max), lambda: self._stopped(run))
+
+    def _stopped(self, run: GradedRun) -> Values:
+        places = run.ranked
+        satisfied = self._satisfied(places.grades)
+        left = np.ones(places.shape[0])
+        stopped = np.empty(len(satisfied))
+        for nth in range(1, places.ordinal.max(initial=0) + 1):
+            here = np.flatnonzero(places.ordinal == nth)
+            rows = places.rows[here]
+            stopped[here] = left[rows] * satisfied[here] / places.ranks[here]
+            left[rows] *= 1 - satisfied[here]
+        return stopped
+
+    def expected(self, order: RandomOrder) -> Values:
+        """By the chance that nobody above a place was satisfied, over how many relevant documents may be there."""
+        values = np.zeros(len(order.ideal))
+        unsatisfied = 1 - self._satisfied(np.maximum(order.ideal, 0))
+        places = order.places(self.k)
+        for row, misses in enumerate(unsatisfied):
+            means = _symmetric_means(misses[misses < 1])
+            if len(means) > 1:
+                left = np.array([chances @ means for chances in order.draws(len(means) - 1, places + 1)])
+                values[row] = (-np.diff(left) / np.arange(1, places + 1)).sum()
+        return values
+
+    def _satisfied(self, grades: NDArray[Any]) -> Values:
+        if grades.max(initial=0) > self.max:
+            raise InputError(
+                f"measure {self.name!r}: grade {grades.max()} is above max={self.max}",
+                remedy=f"give the highest grade: {self.name}(max={grades.max()})",
+            )
+        chance: Values = (np.exp2(grades.astype(np.float64)) - 1) / 2.0**self.max
+        return chance
+
+
+def _symmetric_means(values: Values) -> Values:
+    """For 0, 1, … of the values, the mean product of so many of them."""
+    means = np.ones(1)
+    for value in values:
+        count = len(means)
+        drawn = np.arange(count + 1)
+        means = ((count - drawn) * np.append(means, 0.0) + drawn * value * np.append(0.0, means)) / count
+    return means

@@ -1,0 +1,98 @@
+"""Measures for incomplete judgments: they read judged documents only, or infer what the others would have been."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bakeoff.core.arrays import Values
+from bakeoff.evaluation.graded_run import GradedRun, ratio
+from bakeoff.evaluation.measures.base import Measure, Option
+from bakeoff.evaluation.random_order import RandomOrder, per_pair
+
+EPSILON = 0.00001  # trec_eval's smoothing of infAP
+
+
+@dataclass(frozen=True)
+class BPref(Measure):
+    """How seldom a document judged irrelevant is above a relevant one (Buckley and Voorhees, 2004)."""
+
+    name: ClassVar = "bpref"
+    title: ClassVar = "bpref"
+    cut: ClassVar = "refused"
+    trec_name: ClassVar = "bpref"
+
+    rel: int | None = None
+
+    def values(self, run: GradedRun) -> Values:
+        """Per hit, the share of the first R irrelevant ones that is not above it; by all relevant."""
+        relevant = run.relevant(self.rel)
+        total, most = relevant.total, np.minimum(relevant.total, relevant.total_irrelevant)
+        rows = relevant.rows
+        above = np.minimum(relevant.irrelevant_above, total[rows])
+        kept = 1 - ratio(above, most[rows])
+        return ratio(np.bincount(rows, kept, minlength=len(total)), total)
+
+    def expected(self, order: RandomOrder) -> Values:
+        """Every relevant document has the same chance of each place, and irrelevant ones above it by that place."""
+        places = order.places(self.k)
+
+        def value(relevant: int, irrelevant: int) -> float:
+            if not relevant:
+                return 0.0
+            lost = np.minimum(np.arange(irrelevant + 1), relevant) / max(min(irrelevant, relevant), 1)
+            if places == order.documents:
+                return float(1 - lost.mean())
+            draws = order.draws(irrelevant, places, without=1)
+            return float(sum(1 - chances @ lost for chances in draws) / order.documents)
+
+        return per_pair(order.relevant(self.rel), order.irrelevant(self.rel), value)
+
+
+@dataclass(frozen=True)
+class InferredAP(Measure):
+    """Average precision inferred from judgments that are a random sample of a pool (Yilmaz and Aslam, 2006).
+
+    `pool=judged` counts documents outside the judgments as outside the pool, as trec_eval does with such a file;
+    `pool=ranked` takes every document that came back for pooled, so the judgments are a sample of the rankings.
+    """
+
+    name: ClassVar = "infap"
+    title: ClassVar = "infAP"
+    cut: ClassVar = "refused"
+    trec_name: ClassVar = "infAP"
+
+    pool: Literal["judged", "ranked"] = "judged"
+    rel: int | None = None
+
+    def values(self, run: GradedRun) -> Values:
+        """Per hit, the precision there as the sample above it suggests; by all relevant."""
+        relevant = run.relevant(self.rel)
+        hits, misses = relevant.ordinal - 1, relevant.irrelevant_above
+        pooled = hits + misses if self.pool == "judged" else relevant.ranks - 1
+        precision = (1 + pooled * (hits + EPSILON) / (hits + misses + 2 * EPSILON)) / relevant.ranks
+        return ratio(np.bincount(relevant.rows, precision, minlength=len(relevant.total)), relevant.total)
+
+    def expected(self, order: RandomOrder) -> Values:
+        """Given how many judged documents are above a hit, its share of relevant ones is that of all judged."""
+        places = order.places(self.k)
+
+        def value(relevant: int, irrelevant: int) -> float:
+            if not relevant:
+                return 0.0
+            others = relevant + irrelevant - 1
+            judged = np.arange(others + 1)
+            hits = judged * (relevant - 1) / max(others, 1)
+            share, sum_ = (hits + EPSILON) / (judged + 2 * EPSILON), 0.0
+            for above, chances in enumerate(order.draws(others, places, without=1)):
+                pooled = judged if self.pool == "judged" else above
+                sum_ += (1 + float(chances @ (pooled * share))) / (above + 1)
+            return float(sum_ / order.documents)
+
+        return per_pair(order.relevant(self.rel), order.irrelevant(self.rel), value)
+
+    def note(self, option: str, value: Option) -> str:
+        """In words."""
+        return "every ranked document is pooled" if option == "pool" else super().note(option, value)

@@ -1,0 +1,80 @@
+"""What unjudged documents could change: scores if they were all relevant, and grades that would turn a winner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bakeoff.core.arrays import Values
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Judgments
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import evaluate
+from bakeoff.evaluation.ranked_grades import join
+
+NOISE = 1e-12  # rounding of equal scores
+
+Answers = Mapping[str, Ranking]  # by query
+
+
+def top_grade(judgments: Judgments, rel: int) -> int:
+    """The highest grade that was given, and never one that is not relevant."""
+    return max((grade for judged in judgments.values() for grade in judged.values()), default=rel)
+
+
+def if_relevant(
+    answers: Answers, judgments: Judgments, queries: Sequence[str], measure: Measure, rel: int = 1
+) -> Values:
+    """Per query, the value if every unjudged document above the cut-off had the highest grade."""
+    best = max(top_grade(judgments, rel), rel)
+    graded = {
+        query: {
+            **dict.fromkeys(answers[query].ids[: measure.k] if query in answers else (), best),
+            **judgments.get(query, {}),
+        }
+        for query in queries
+    }
+    return evaluate(join(answers, graded, queries), [measure], rel)[measure]
+
+
+def turn(
+    best: Answers, challenger: Answers, judgments: Judgments, queries: Sequence[str], measure: Measure, rel: int = 1
+) -> list[tuple[str, str]]:
+    """The pairs whose highest grade would put the challenger before the best; none where this finds no such grades.
+
+    Only documents that the challenger ranks above the best are taken, all of a query's or none: what is found is
+    always true, but for measures with an ideal a cleverer choice may exist where nothing is found.
+    """
+    highest = max(top_grade(judgments, rel), rel)
+    open_ = {query: _favouring(best.get(query), challenger.get(query), judgments, query, measure) for query in queries}
+    graded = {query: {**judgments.get(query, {}), **dict.fromkeys(open_[query], highest)} for query in queries}
+    now, then = (
+        evaluate(join(challenger, truth, queries), [measure], rel)[measure]
+        - evaluate(join(best, truth, queries), [measure], rel)[measure]
+        for truth in (judgments, graded)
+    )
+    gains = np.array([(then[at] - now[at]) / max(len(open_[query]), 1) for at, query in enumerate(queries)])
+    lead, needed = float(now.sum()), list[tuple[str, str]]()
+    for at in np.argsort(-gains, kind="stable").tolist():
+        if lead > NOISE or gains[at] <= NOISE:
+            break
+        lead += float(then[at] - now[at])
+        needed += [(queries[at], document) for document in open_[queries[at]]]
+    return needed if lead > NOISE else []
+
+
+def _favouring(
+    best: Ranking | None, challenger: Ranking | None, judgments: Judgments, query: str, measure: Measure
+) -> list[str]:
+    """Unjudged documents above the cut-off that the challenger ranks higher than the best does."""
+    if challenger is None:
+        return []
+    judged = judgments.get(query, {})
+    places = {document: place for place, document in enumerate(best.ids[: measure.k] if best else ())}
+    top = challenger.ids[: measure.k]
+    return [
+        document
+        for place, document in enumerate(top)
+        if document not in judged and place < places.get(document, len(top))
+    ]

@@ -1,0 +1,84 @@
+"""What nobody has judged, beside every row: how much it is, how far it could move a score, and whom it could crown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bakeoff.core.task import Task
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import evaluate
+from bakeoff.evaluation.ranked_grades import join
+from bakeoff.evaluation.unjudged import Answers, if_relevant, turn
+from bakeoff.results.schema import Bounds, Row, Section, Turning
+
+JUDGED_CUT = 10  # where the measure has no cut-off of its own
+
+
+def judged_measure(measure: Measure) -> Measure:
+    """`judged@k` at the measure's own cut-off."""
+    return Measure.of("judged", measure.k or JUDGED_CUT)
+
+
+def bounds_of(answers: Answers, task: Task, measures: Sequence[Measure]) -> dict[str, Bounds]:
+    """By measure: how much was judged, and the score if all that was not were irrelevant, or relevant."""
+    queries = [query.id for query in task.queries]
+    ranked = join(answers, task.judgments, queries)
+    wanted = list(dict.fromkeys([*measures, *map(judged_measure, measures)]))
+    scores = evaluate(ranked, wanted, task.rel)
+    return {
+        str(measure): Bounds(
+            judged=float(scores[judged_measure(measure)].mean()),
+            irrelevant=measure.aggregate(scores[measure]),
+            relevant=measure.aggregate(if_relevant(answers, task.judgments, queries, measure, task.rel)),
+        )
+        for measure in measures
+        if measure.name != "judged"
+    }
+
+
+def turning(rankings: Mapping[str, Answers], best: str | None, task: Task, measure: Measure) -> list[Turning]:
+    """Every contender that grades of unjudged documents could put before the best, fewest grades first."""
+    if best is None:
+        return []
+    queries = [query.id for query in task.queries]
+    turns = [
+        Turning(challenger=label, documents=len(pairs))
+        for label, answers in rankings.items()
+        if label != best and (pairs := turn(rankings[best], answers, task.judgments, queries, measure, task.rel))
+    ]
+    return sorted(turns, key=lambda one: one.documents)
+
+
+def turning_sentences(turns: Sequence[Turning], best: str | None, measure: Measure) -> list[str]:
+    """In one sentence, for the contender that needs the fewest."""
+    if not turns:
+        return []
+    first, more = turns[0], len(turns) - 1
+    some = f"{first.documents} unjudged documents" if first.documents > 1 else "one unjudged document"
+    others = f" (so could {more} other{'s' if more > 1 else ''})" if more else ""
+    return [
+        f"Unjudged documents could turn the winner: if {some} that {first.challenger} ranks above {best} had the "
+        f"highest grade, {first.challenger} would lead by {measure.label}{others}; bakeoff grade next names them first."
+    ]
+
+
+def unjudged_sections(rows: Sequence[Row], measure: Measure) -> list[Section]:
+    """A table of the rows whose rankings are judged in part; nothing where all is judged."""
+    name = str(measure)
+    bounded = [(row, row.bounds[name]) for row in rows if name in row.bounds]
+    if all(bounds.judged > 1 - 1e-12 for _, bounds in bounded):
+        return []
+    return [
+        Section(
+            title="Unjudged documents",
+            head=["", judged_measure(measure).label, f"{measure.label} if irrelevant", "if relevant"],
+            rows=[
+                [row.label, f"{bounds.judged:.3f}", f"{bounds.irrelevant:.3f}", f"{bounds.relevant:.3f}"]
+                for row, bounds in sorted(bounded, key=lambda pair: -pair[1].irrelevant)
+            ],
+            notes=[
+                f"The score if every unjudged document above the cut-off were irrelevant, as it is counted, or had the "
+                f"highest grade; {judged_measure(measure)} is the share that was judged."
+            ],
+        )
+    ]

@@ -1,0 +1,75 @@
+"""What unjudged documents could change, by hand and by trying every grading."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from bakeoff.core.ranking import Ranking
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.unjudged import if_relevant, turn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+def ranking(ids: str) -> Ranking:
+    return Ranking(tuple(ids), tuple(float(-place) for place in range(len(ids))))
+
+
+def test_if_all_unjudged_were_relevant_by_hand() -> None:
+    """a is relevant, b is not, x and y are unjudged; the highest grade given is 2, and y is below the cut."""
+    answers, judgments = {"q": ranking("axby")}, {"q": {"a": 2, "b": 0}, "lost": {"a": 1}}
+
+    def value(text: str) -> float:
+        return float(if_relevant(answers, judgments, ["q", "lost"], Measure.parse(text))[0])
+
+    assert value("p@3") == pytest.approx(2 / 3)
+    assert value("recall@3") == pytest.approx(2 / 2)
+    assert value("map") == pytest.approx((1 + 1 + 3 / 4) / 3)
+    assert value("dcg@3") == pytest.approx(2 + 2 / np.log2(3))
+
+
+def test_the_documents_that_turn_the_winner_are_named() -> None:
+    """p@1: A leads with two queries of three; B's first documents of q2 and q3 are open, one is already relevant."""
+    best = {"q1": ranking("a"), "q2": ranking("a"), "q3": ranking("a")}
+    other = {"q1": ranking("b"), "q2": ranking("x"), "q3": ranking("y")}
+    judgments = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}, "q3": {"a": 0}}
+    p1 = Measure.parse("p@1")
+    # Both open documents relevant: B has two of three and only draws level with A, so nothing turns.
+    assert turn(best, other, judgments, ["q1", "q2", "q3"], p1) == []
+    judgments["q1"] = {"a": 0, "b": 0}
+    # Now A has one: q3's document brings B level, q2's too puts it ahead.
+    assert sorted(turn(best, other, judgments, ["q1", "q2", "q3"], p1)) == [("q2", "x"), ("q3", "y")]
+
+
+IDS = st.permutations("abcdef").map(lambda ids: ranking("".join(ids[:4])))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    IDS,
+    IDS,
+    st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 2), min_size=1),
+    st.sampled_from(["p@3", "dcg@3", "rbp@3", "ndcg@3", "map"]),
+)
+def test_what_turns_is_true_and_for_weights_by_rank_nothing_is_overlooked(
+    a: Ranking, b: Ranking, judged: dict[str, int], text: str
+) -> None:
+    measure = Measure.parse(text)
+    highest = max(*judged.values(), 1)
+
+    def lead(grades: dict[str, int]) -> float:
+        truth = {"q": grades}
+        values = [evaluate(join({"q": side}, truth, ["q"]), [measure])[measure][0] for side in (a, b)]
+        return float(values[1] - values[0])
+
+    needed = turn({"q": a}, {"q": b}, {"q": judged}, ["q"], measure)
+    if needed:
+        assert lead({**judged, **{document: highest for _, document in needed}}) > 0
+    open_ = [document for document in "abcdef" if document not in judged]
+    gradings = product((0, highest), repeat=len(open_))
+    possible = max(lead({**judged, **dict(zip(open_, grades, strict=True))}) for grades in gradings)
+    if measure.name in ("p", "dcg", "rbp") and lead(judged) <= 0:
+        assert bool(needed) == (possible > 1e-12)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from bakeoff.statistics.power import detection_power, more_queries_needed, queries_needed, smallest_detectable
+from bakeoff.statistics.power import detection_power, queries_needed, smallest_detectable
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -48,14 +48,3 @@ def test_what_no_number_of_queries_can_tell() -> None:
     assert queries_needed(0.1, 0.0) == 2
     assert smallest_detectable(1.0, 1) == math.inf
     assert smallest_detectable(0.0, 10) == 0
-
-
-def test_more_queries_are_those_beyond_what_there_is() -> None:
-    d = np.array([0.0, 1.0] * 10)  # mean 0.5, standard deviation 0.513: an effect of 0.975
-    needed = queries_needed(0.5, float(d.std(ddof=1)))
-    assert needed is not None
-    assert needed <= 20
-    assert more_queries_needed(d) == 0
-    assert more_queries_needed(np.array([0.5, -0.3, 0.4, -0.2])) == (queries_needed(0.1, math.sqrt(0.5 / 3)) or 0) - 4
-    assert more_queries_needed(np.zeros(5)) is None
-    assert more_queries_needed([0.1]) is None

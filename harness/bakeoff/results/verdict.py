@@ -10,10 +10,9 @@ from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.recommend import listed, recommend
 from bakeoff.results.schema import Row, Verdict
-from bakeoff.statistics.compare import PairedDifference, compare, detectable_difference, tie_group
+from bakeoff.statistics.compare import Outlook, PairedDifference, compare, outlook, tie_group
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.effects import kendall_tau
-from bakeoff.statistics.power import more_queries_needed
 from bakeoff.statistics.tests import holm, sign_flip_tests
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
@@ -35,8 +34,8 @@ def decide(
     pairs = compare(scores, seed=seed)
     group = tie_group(scores, pairs, ALPHA)
     best = group[0] if group else None
-    detectable = detectable_difference(scores, best)
-    sentences = _sentences(scores, measure, pairs, group, detectable, {row.label: row for row in rows})
+    ahead = outlook(scores, best, seed)
+    sentences = _sentences(scores, measure, pairs, group, ahead, {row.label: row for row in rows})
     sentences += _floor_sentences(scores, floor, seed)
     agreement = order_agreement([row for row in rows if row.label in scores], measure, others)
     sentences += _agreement_sentence(agreement, measure)
@@ -45,7 +44,7 @@ def decide(
         best=best,
         tie_group=group,
         pairs=pairs,
-        smallest_detectable=detectable,
+        smallest_detectable=ahead.detectable if ahead and np.isfinite(ahead.detectable) else None,
         sentences=sentences,
         agreement=agreement,
     )
@@ -58,7 +57,7 @@ def _sentences(
     measure: Measure,
     pairs: Sequence[PairedDifference],
     group: Sequence[str],
-    detectable: float | None,
+    ahead: Outlook | None,
     rows: Mapping[str, Row],
 ) -> list[str]:
     if not group:
@@ -77,11 +76,12 @@ def _sentences(
         sentences.append(f"{listed(tied)} can't be told from it with {n} queries (Holm-adjusted p > {ALPHA}).")
         if faster := _faster(rows[best], [rows[label] for label in tied]):
             sentences.append(faster)
-        nearest = max(tied, key=lambda label: float(scores[label].mean()))
-        more = more_queries_needed(scores[best] - scores[nearest])
-        gap = float(scores[best].mean() - scores[nearest].mean())
-        if more:
-            sentences.append(f"If the gap of {gap:.3f} to {nearest} is real, about {more} more queries would show it.")
+        if ahead and ahead.rival in tied and ahead.more:
+            gap = float(scores[best].mean() - scores[ahead.rival].mean())
+            sentences.append(
+                f"If the gap of {gap:.3f} to {ahead.rival} is real, "
+                f"about {ahead.more} more queries would show it in 4 of 5 cases."
+            )
     if worse:
         closest = min(worse, key=lambda label: abs(against[label].difference))
         pair = against[closest]
@@ -89,11 +89,21 @@ def _sentences(
             f"It is better than {listed(worse)}; the smallest of these leads is {abs(pair.difference):.3f} "
             f"over {closest} (p = {pair.p_holm:.2g})."
         )
-    if detectable is not None and detectable < 1:
-        sentences.append(f"With {n} queries, differences below about {detectable:.2f} stay invisible (80% power).")
-    elif detectable is not None:
-        sentences.append(f"{n} queries are too few to show any difference at all (80% power).")
-    return sentences
+    return sentences + _outlook_sentence(best, n, ahead)
+
+
+def _outlook_sentence(best: str, n: int, ahead: Outlook | None) -> list[str]:
+    """What would be found how often: said of one pair, so that it can't contradict what was found of another."""
+    if ahead is None:
+        return []
+    tested = f"Holm over {ahead.pairs} pairs" if ahead.pairs > 1 else "one pair tested"
+    between = f"between {best} and {ahead.rival}"
+    if ahead.detectable >= 1:
+        return [f"{n} queries are too few to find a difference {between} in 4 of 5 cases, however large ({tested})."]
+    return [
+        f"{n} queries find a true difference {between} in 4 of 5 cases from {ahead.detectable:.3f} on, "
+        f"and smaller ones less often ({tested})."
+    ]
 
 
 def _floor_sentences(scores: Mapping[str, Values], floor: Values | None, seed: int) -> list[str]:

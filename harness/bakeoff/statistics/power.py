@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from bakeoff.statistics.constants import ALPHA
 
@@ -55,12 +54,3 @@ def queries_needed(difference: float, sd: float, power: float = 0.8, alpha: floa
         else:
             high = middle
     return high
-
-
-def more_queries_needed(differences: ArrayLike, power: float = 0.8, alpha: float = ALPHA) -> int | None:
-    """How many queries beyond these would separate the two, if they differ by as much as they do now."""
-    d = np.asarray(differences, dtype=np.float64)
-    if len(d) < 2:
-        return None
-    needed = queries_needed(float(d.mean()), float(d.std(ddof=1)), power, alpha)
-    return None if needed is None else max(0, needed - len(d))

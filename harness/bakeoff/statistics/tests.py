@@ -101,12 +101,17 @@ def holm_of_pairs(pvalues: Values, table: Values, indices: Sequence[tuple[int, i
 
     The same vectors in two exact stores would otherwise make every other comparison look less sure.
     """
-    first: dict[bytes, int] = {}
-    same = [first.setdefault(np.round(column, 12).tobytes(), at) for at, column in enumerate(table.T)]
+    same = first_equal(table)
     asked = [(min(same[i], same[j]), max(same[i], same[j])) for i, j in indices]
     distinct = {pair: at for at, pair in enumerate(asked) if pair[0] != pair[1]}
     corrected = dict(zip(distinct, holm(pvalues[list(distinct.values())]), strict=True))
     return np.array([corrected.get(pair, 1.0) for pair in asked])
+
+
+def first_equal(table: Values) -> list[int]:
+    """For each column the first one that holds the same scores: itself, unless two contenders are equal."""
+    first: dict[bytes, int] = {}
+    return [first.setdefault(np.round(column, 12).tobytes(), at) for at, column in enumerate(table.T)]
 
 
 def holm(pvalues: ArrayLike) -> Values:

@@ -17,7 +17,7 @@ from bakeoff.evaluation.metrics import Scores, evaluate, join
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
 from bakeoff.lineup.lineup import Contender, Lineup
 from bakeoff.running.runner import Settings, run
-from bakeoff.statistics.compare import detectable_difference
+from bakeoff.statistics.compare import outlook
 from bakeoff.testsets.generate import MOST_ALIKE
 from bakeoff.testsets.text_similarity import near_duplicates, overlap
 
@@ -160,7 +160,8 @@ def _judged_share(tops: Sequence[Grades]) -> float:
 
 
 def _detectable(scores: Mapping[str, Values]) -> float | None:
-    return detectable_difference(scores, max(scores, key=lambda label: float(scores[label].mean())))
+    ahead = outlook(scores, max(scores, key=lambda label: float(scores[label].mean())))
+    return ahead.detectable if ahead and np.isfinite(ahead.detectable) else None
 
 
 def _shared_words(task: Task, texts: Mapping[str, str]) -> float | None:

@@ -1,0 +1,89 @@
+"""Power after Holm: what is promised of a pair is found by the test that is used, on data of known truth."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from bakeoff.core.arrays import Values
+from bakeoff.statistics.compare import outlook
+from bakeoff.statistics.holm_power import HolmPower
+from bakeoff.statistics.power import queries_needed, smallest_detectable
+from bakeoff.statistics.tests import holm_of_pairs, sign_flip_tests
+
+GAPS = (0.0, 0.0, 0.0, 0.02, 0.05, 0.1, 0.1, 0.3)
+PAIRS = list(combinations(range(len(GAPS)), 2))
+TARGET = PAIRS.index((0, 1))
+
+
+def _scores(rng: np.random.Generator, n: int, gaps: tuple[float, ...] = GAPS) -> Values:
+    """Eight contenders on queries that are hard or easy for all; bounded and far from normal, as NDCG is."""
+    hardness = 0.6 * rng.beta(1.5, 1.5, size=(n, 1))
+    return np.asarray(hardness + 0.4 * rng.beta(0.6, 0.6, size=(n, len(gaps))) - np.array(gaps))
+
+
+def _share_found(rng: np.random.Generator, n: int, gap: float, sets: int) -> float:
+    """How often the sign-flip test and Holm's correction tell the first two apart."""
+    gaps = (GAPS[0], gap, *GAPS[2:])
+    found = 0
+    for seed in range(sets):
+        table = _scores(rng, n, gaps)
+        adjusted = holm_of_pairs(sign_flip_tests(table, PAIRS, flips=3000, seed=seed), table, PAIRS)
+        found += adjusted[TARGET] <= 0.05
+    return found / sets
+
+
+def test_the_promised_difference_is_found_in_four_of_five_data_sets() -> None:
+    """The promise is itself an estimate: the median of ten data sets is held to the truth."""
+    rng = np.random.default_rng(1)
+    promised = float(np.median([HolmPower(_scores(rng, 60), PAIRS).detectable(TARGET) for _ in range(10)]))
+    assert 0.75 <= _share_found(rng, 60, promised, 2000) <= 0.85
+    alone = HolmPower(_scores(rng, 60)[:, :2], [(0, 1)]).detectable(0)
+    assert promised > 1.2 * alone  # what Holm's step costs
+
+
+def test_so_many_more_queries_find_the_gap_in_four_of_five_data_sets() -> None:
+    rng = np.random.default_rng(2)
+    gap = 0.08
+    gaps = (GAPS[0], gap, *GAPS[2:])
+    large = _scores(rng, 20_000, gaps)
+    large[:, 1] += (large[:, 0] - large[:, 1]).mean() - gap
+    needed = HolmPower(large, PAIRS).queries_needed(TARGET)
+    assert needed is not None
+    assert 0.75 <= _share_found(rng, needed, gap, 500) <= 0.85
+
+
+def test_a_single_pair_has_the_formula() -> None:
+    rng = np.random.default_rng(3)
+    d = rng.normal(0.1, 0.4, size=(50, 1))
+    sd, mean = float(d.std(ddof=1)), float(d.mean())
+    assert HolmPower(d).detectable(0) == pytest.approx(smallest_detectable(sd, 50))
+    assert HolmPower(d).queries_needed(0) == queries_needed(mean, sd)
+    # the simulation behind several pairs agrees with the formula where the other pair is always told apart
+    both = np.concatenate((d, rng.normal(5, 0.1, size=(50, 1))), axis=1)
+    assert HolmPower(both).detectable(0) == pytest.approx(smallest_detectable(sd, 50), rel=0.05)
+    # and with half of alpha where the other one never is
+    never = np.concatenate((d, rng.normal(0, 1e-3, size=(50, 1)) * np.array([[1], [-1]] * 25)), axis=1)
+    never[:, 1] -= never[:, 1].mean()
+    assert HolmPower(never).detectable(0) == pytest.approx(smallest_detectable(sd, 50, alpha=0.025), rel=0.05)
+
+
+def test_what_nothing_can_be_said_of() -> None:
+    assert HolmPower(np.zeros((1, 2)), [(0, 1)]).detectable(0) == math.inf
+    assert HolmPower(np.zeros((9, 2)), [(0, 1)]).queries_needed(0) is None
+    assert outlook({"a": np.ones(5), "b": np.ones(5)}, "a") is None
+    assert outlook({"a": np.ones(1), "b": np.zeros(1)}, "a") is None
+    assert outlook({}, None) is None
+
+
+def test_equal_rows_are_one_hypothesis() -> None:
+    rng = np.random.default_rng(4)
+    a, b, c = (rng.random(40) for _ in range(3))
+    alone = outlook({"a": a + 1, "b": b + 0.9, "c": c}, "a")
+    twins = outlook({"a": a + 1, "a2": a + 1, "b": b + 0.9, "b2": b + 0.9, "c": c}, "a")
+    assert alone is not None
+    assert twins is not None
+    assert (alone.rival, alone.pairs) == (twins.rival, twins.pairs) == ("b", 3)
+    assert twins.detectable == pytest.approx(alone.detectable, rel=0.05)

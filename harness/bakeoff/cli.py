@@ -21,6 +21,7 @@ from bakeoff.commands import (
     run,
     score,
     select,
+    signals,
     snapshot,
     stores,
     testsets,
@@ -103,14 +104,19 @@ def _options(
 def main() -> None:
     """The entry point. It ends with 2 for bad input, 1 for what failed on the way, 70 for what nobody foresaw."""
     sys.argv[1:] = current_names(sys.argv[1:], lambda text: typer.echo(f"notice: {text}", err=True))
+    signals.install()
     try:
         app()
     except InputError as error:
         _fail(f"error: {error}" + (f"\n  remedy: {error.remedy}" if error.remedy else ""), 2, error)
     except BakeoffError as error:
         _fail(f"error: {error}", 1, error)
+    except SystemExit:
+        if signals.received:  # typer ends quietly at Ctrl-C
+            _fail(signals.MESSAGE, signals.exit_code())
+        raise
     except KeyboardInterrupt:
-        _fail("interrupted: what arrived is kept, the next run goes on from there", 130)
+        _fail(signals.MESSAGE, signals.exit_code())
     except Exception as error:
         report_ = f"unexpected error: {type(error).__name__}: {scrubbed(str(error))}"
         verbose = "--verbose" in sys.argv

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from bakeoff_providers import stopping
 from bakeoff_providers.errors import CallFailed, InputError, Unavailable
 
 from bakeoff.chat import CHATS
@@ -104,6 +105,7 @@ class Asker:
         self, questions: Mapping[Any, Question], read: Callable[[str], T]
     ) -> Iterator[tuple[Any, T | CallFailed]]:
         """Answers as they arrive, by the question's key; a question that failed comes with its failure."""
+        stopping.resume()
         waiting = iter(questions.items())
         running: dict[Future[T], Any] = {}
         with ThreadPoolExecutor(max_workers=self.workers) as pool:
@@ -121,6 +123,9 @@ class Asker:
                         if error is not None and not isinstance(error, CallFailed):
                             raise error
                         yield key, error if error is not None else future.result()
+            except KeyboardInterrupt:
+                stopping.stop()
+                raise
             finally:
                 for future in running:
                     future.cancel()

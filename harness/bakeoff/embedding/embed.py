@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from bakeoff_providers import stopping
 from bakeoff_providers.base import EmbeddingBatch, Fitted, ModelCard, Provider, Role, Vectors, checked
 from bakeoff_providers.errors import EmbeddingFailed, Unavailable
 from numpy.typing import NDArray
@@ -276,7 +277,9 @@ def _in_parallel(
         try:
             for future in futures:
                 future.result()
-        except BaseException:
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                stopping.stop()  # Ctrl-C: those that wait for their next attempt stop waiting
             for future in futures:
                 future.cancel()
             raise

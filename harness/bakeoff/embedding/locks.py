@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from bakeoff_providers import stopping
 
 from bakeoff.embedding.key_index import Keys
 
@@ -67,7 +68,7 @@ class Claims:
         """Returns when nobody else asks for these any more: answered, given up or killed."""
         for key in keys:
             while not self._try(int(key[0]) & _LARGEST):
-                time.sleep(_WAIT)
+                stopping.sleep(_WAIT)
         self.release(keys)
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import tenacity
+from bakeoff_providers import stopping
 from bakeoff_providers.errors import CallFailed
 
 T = TypeVar("T")
@@ -28,7 +29,7 @@ class RetryPolicy:
     attempts: int = 5
     first_wait: float = 0.5
     longest_wait: float = 60.0
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], None] = stopping.sleep
 
     def wait(self, state: tenacity.RetryCallState) -> float:
         """Exponential backoff with jitter, and never less than the server asked for; none after a wrong answer."""
@@ -51,7 +52,7 @@ def _asked_for(state: tenacity.RetryCallState) -> float | None:
 class RateLimit:
     """One provider's limit, learned from its 429s: while one call waits, the others do too."""
 
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], None] = stopping.sleep
     _until: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -97,6 +98,7 @@ def call(make: Callable[[], T], policy: RetryPolicy, rate_limit: RateLimit) -> t
 
     def timed() -> T:
         rate_limit.wait()
+        stopping.check()
         start = time.perf_counter_ns()
         answer = make()
         attempted.nanoseconds = time.perf_counter_ns() - start

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import datetime
 import logging
-import shutil
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
+
+from bakeoff_providers import stopping
 
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.paths import vectors_folder
+from bakeoff.core.scratch import scratch
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
@@ -92,9 +93,8 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
     lineup = replace(lineup, depth=depth)
     measures = tuple(dict.fromkeys([*lineup.all_measures(), *map(Measure.parse, kind.measures)]))
     embeddings = Embeddings(task, depth, settings, lineup.folder)
-    scratch = Path(tempfile.mkdtemp(prefix="bakeoff-"))
-    preparation = Preparation(lineup.contenders, embeddings, scratch)
-    try:
+    stopping.resume()
+    with scratch() as folder, _closing(Preparation(lineup.contenders, embeddings, folder), embeddings) as preparation:
         check_models(kind.models, embeddings)
         preparation.leave_out(check(lineup.contenders, embeddings))
         task = kind.judged(task, embeddings)
@@ -110,10 +110,6 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
         if settings.tune_weights:
             extras = with_tuned_weights(extras, finished, ran, kind, depth)
         pieces = embeddings.pieces or len(task.documents)
-    finally:
-        preparation.close()
-        embeddings.close()
-        shutil.rmtree(scratch, ignore_errors=True)
     return Outcome(
         lineup=lineup,
         task=task,
@@ -126,6 +122,15 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
         warnings=tuple(_warnings(task, lineup, ran)),
         extras=extras,
     )
+
+
+@contextmanager
+def _closing(preparation: Preparation, embeddings: Embeddings) -> Iterator[Preparation]:
+    try:
+        yield preparation
+    finally:
+        preparation.close()
+        embeddings.close()
 
 
 def _all_scored(preparation: Preparation, scorer: Scorer, rounds: int, settings: Settings) -> list[Scored | NotRun]:

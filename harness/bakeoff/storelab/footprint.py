@@ -11,7 +11,6 @@ import ctypes
 import gc
 import math
 import multiprocessing
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -27,6 +26,7 @@ from bakeoff_providers.errors import BakeoffError, Unavailable
 from bakeoff.core.clock import timed
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
+from bakeoff.core.scratch import scratch
 from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
@@ -88,16 +88,13 @@ def footprints(
     """Every store at half and at full size."""
     machine = this_machine()
     measured: list[Footprint] = []
-    folder = Path(tempfile.mkdtemp(prefix="bakeoff-footprint-"))
-    try:
+    with scratch("footprint") as folder:
         np.save(folder / "vectors.npy", sample.documents)
         np.save(folder / "query.npy", sample.queries[0])
         with progress("footprint", 2 * len(stores)) as advance:
             for store, options in stores:
                 measured.append(_footprint(store, dict(options), folder, len(sample.documents)))
                 advance(2)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     machine = after_work(machine)
     return Footprints(
         sample=sample.name, dimensions=sample.dimensions, stores=measured, warnings=sample.warnings(), machine=machine

@@ -5,8 +5,6 @@ Every percentile comes from all raw samples of all clients together.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +16,7 @@ from bakeoff_providers.errors import Unavailable
 from bakeoff.core.clock import Percentiles, percentiles
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
+from bakeoff.core.scratch import scratch
 from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
@@ -160,8 +159,7 @@ def loadtest_store(name: str, options: dict[str, Any], sample: VectorSample, **h
     """Builds the store, puts it under load, and removes it again."""
     if reason := STORES.get(name).missing(**options):
         raise Unavailable(f"{name}: {reason}")
-    folder = Path(tempfile.mkdtemp(prefix="bakeoff-loadtest-"))
-    try:
+    with scratch("loadtest") as folder:
         store = STORES.create(name, dimensions=sample.dimensions, folder=folder, **options)
         try:
             store.add(sample.ids, sample.documents)
@@ -169,8 +167,6 @@ def loadtest_store(name: str, options: dict[str, Any], sample: VectorSample, **h
             return loadtest(store, sample, options=options, **how)
         finally:
             store.discard()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _searching(store: Store, sample: VectorSample, k: int) -> Search:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,6 +17,7 @@ from bakeoff.core import clock
 from bakeoff.core.clock import percentiles, timed
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
+from bakeoff.core.scratch import scratch
 from bakeoff.running.environment import this_machine
 from bakeoff.search import exact
 from bakeoff.search.stores import STORES
@@ -116,10 +115,10 @@ def _builds(walk: Walk, sample: VectorSample) -> list[dict[str, Any]]:
 def _measure(
     walk: Walk, build: dict[str, Any], sample: VectorSample, k: int, rounds: int, nearest: Nearest
 ) -> tuple[list[Point], int]:
-    folder = Path(tempfile.mkdtemp(prefix="bakeoff-sweep-"))
-    store: Store | None = None
-    try:
-        store = STORES.create(walk.store, dimensions=sample.dimensions, folder=folder, **build)
+    with (
+        scratch("sweep") as folder,
+        _discarding(STORES.create(walk.store, dimensions=sample.dimensions, folder=folder, **build)) as store,
+    ):
         _, added = timed(partial(store.add, sample.ids, sample.documents))
         _, built = timed(store.build)
         size, theory = store.size_bytes(), store.size_model().bytes(len(sample.documents))
@@ -146,10 +145,14 @@ def _measure(
                 )
             )
         return points, pruned
+
+
+@contextmanager
+def _discarding(store: Store) -> Iterator[Store]:
+    try:
+        yield store
     finally:
-        if store is not None:
-            store.discard()
-        shutil.rmtree(folder, ignore_errors=True)
+        store.discard()
 
 
 def _settings(store: Store, walk: Walk) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,71 @@
+"""Ctrl-C and SIGTERM end a command alike: nothing more is asked, what arrived is kept, two seconds at most."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+from types import FrameType
+
+from bakeoff_providers import stopping
+
+GRACE = 1.5  # seconds for the ordinary way out: files closed, servers stopped, folders removed
+MESSAGE = "interrupted: vectors, answers and grades that arrived are kept; the same command goes on from there"
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+received: list[int] = []
+
+
+def install() -> None:
+    """From now on these signals set the flag. Native code that does not return is left after the grace."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    for number in SIGNALS:
+        signal.signal(number, _interrupt)
+    threading.Thread(target=_watch, args=(reader, writer), daemon=True, name="bakeoff-signals").start()
+
+
+def exit_code() -> int:
+    """What a shell expects of a process that a signal ended."""
+    return 128 + (received[0] if received else signal.SIGINT)
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    received.append(number)
+    stopping.stop()
+    if len(received) == 1:  # a second one must not break into the way out
+        raise KeyboardInterrupt
+
+
+def _watch(reader: socket.socket, writer: socket.socket) -> None:
+    """A thread sees the signal even while the main one is deep in native code."""
+    while True:
+        number = reader.recv(1)
+        if not number:
+            writer.close()
+            return
+        if number[0] in SIGNALS:
+            break
+    stopping.stop()
+    threading.Event().wait(GRACE)
+    _leave(number[0])
+
+
+def _leave(number: int) -> None:
+    """The process is still here: ends it, with its children and its folders."""
+    import psutil
+
+    from bakeoff.core.scratch import discard_all
+
+    with contextlib.suppress(Exception):
+        for child in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                child.terminate()
+        discard_all()
+        os.write(2, f"{MESSAGE}\n".encode())
+    os._exit(128 + number)

@@ -1,0 +1,81 @@
+"""Cancel means stop: no request after the signal, what arrived is kept, and nothing is left in the temporary folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bakeoff.core.scratch import LOCK, PREFIX, collect, scratch
+
+from tests.wire import PROXIES, Fault, WireServer
+
+PATIENCE = 30.0  # seconds after which a test gives up; the waits that it cancels are longer
+
+
+@pytest.fixture
+def wire() -> Iterator[WireServer]:
+    with WireServer() as server:
+        yield server
+
+
+def _start(folder: Path, wire: WireServer) -> subprocess.Popen[str]:
+    lineup = folder / "lineup.toml"
+    lineup.write_text(
+        'task = "wikipedia"\n[[contender]]\nprovider = "openai"\nstore = "faiss"\n'
+        f'options = {{ base_url = "{wire.base("openai")}", batch_items = 4 }}\n'
+    )
+    (folder / "tmp").mkdir()
+    variables = {name: value for name, value in os.environ.items() if name not in PROXIES}
+    variables |= {"TMPDIR": str(folder / "tmp"), "BAKEOFF_HOME": str(folder / "home"), "OPENAI_API_KEY": "k" * 20}
+    command = [sys.executable, "-m", "bakeoff", "run", str(lineup), "--out", str(folder / "results")]
+    return subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def _wait_for_requests(wire: WireServer, count: int, process: subprocess.Popen[str]) -> None:
+    until = time.monotonic() + 60
+    while len(wire.embeddings()) < count:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", ["retry", "in flight"])
+def test_a_signal_ends_a_run(tmp_path: Path, wire: WireServer, number: signal.Signals, kind: str) -> None:
+    hold = Fault(status=429, headers={"Retry-After": "50"}) if kind == "retry" else Fault(kind="slow", seconds=50)
+    wire.faults += [None, None, *[hold] * 100]
+    process = _start(tmp_path, wire)
+    _wait_for_requests(wire, 3, process)
+    time.sleep(0.5)  # until every worker holds
+    asked = len(wire.embeddings())
+    process.send_signal(number)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + number
+    assert len(wire.embeddings()) == asked
+    assert "kept" in said
+    assert "Traceback" not in said
+    assert list((tmp_path / "tmp").glob(f"{PREFIX}*")) == []
+    assert not (tmp_path / "results").exists()
+
+
+def test_what_a_killed_run_leaves_is_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = (
+        "import os, tempfile; from bakeoff.core.scratch import scratch; "
+        f"tempfile.tempdir = {str(tmp_path)!r}\n"
+        "with scratch() as folder:\n (folder / 'index').write_bytes(b'x'); os.kill(os.getpid(), 9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    assert (left / LOCK).is_file()
+    with scratch() as ours:
+        assert list(tmp_path.iterdir()) == [ours]
+        assert collect() == []
+    assert list(tmp_path.iterdir()) == []

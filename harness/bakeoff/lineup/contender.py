@@ -15,6 +15,7 @@ from bakeoff_providers.base import Provider
 from bakeoff_providers.errors import InputError
 
 from bakeoff.lineup.values import json_safe
+from bakeoff.search.existing import EXISTING
 from bakeoff.search.fusion import Fusion
 from bakeoff.search.rankers import RANKERS
 from bakeoff.search.retrievers import RETRIEVERS
@@ -35,6 +36,7 @@ class Contender:
     field: str = ""
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     store_options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    existing: dict[str, str] = dataclasses.field(default_factory=dict)  # how to read an index that is there already
     variant: Variant = dataclasses.field(default_factory=Variant)
     answers: dict[str, str] = dataclasses.field(default_factory=dict)  # seed → file; "" where there is only one
     retriever: dict[str, Any] = dataclasses.field(default_factory=dict)  # where rankings are asked for: a file or a URL
@@ -45,7 +47,7 @@ class Contender:
     def kind(self) -> str:
         """Where its rankings come from, as results name it."""
         if self.provider:
-            return "dense"
+            return "existing" if self.existing else "dense"
         if self.retriever:
             return "retriever"
         return "lexical" if self.ranker else "fused" if self.fusion else "given"
@@ -69,6 +71,8 @@ class Contender:
         """What keeps this contender from running here, without asking any server."""
         if self.provider:
             provider = None if self.live is not None else PROVIDERS.get(self.provider).missing(**self.options)
+            if self.existing:
+                return provider or EXISTING.get(self.store).missing()
             return provider or (STORES.get(self.store).missing(**self.store_options) if self.store else None)
         if self.retriever:
             return RETRIEVERS.get(self.retriever["kind"]).missing(**self.retriever)
@@ -82,6 +86,17 @@ class Contender:
         if self.live is not None:
             options["target"] = self.live
         return PROVIDERS.create(self.provider, **({"model": self.model} if self.model else {}), **options)
+
+    def existing_path(self, folder: Path) -> Path | None:
+        """The file or folder of an index that exists, beside the line-up; None where it is on a server."""
+        if "://" in self.existing["existing"] or not EXISTING.get(self.store).in_files:
+            return None
+        return folder / Path(self.existing["existing"]).expanduser()
+
+    def existing_options(self, folder: Path) -> dict[str, str]:
+        """How to open an index that exists, its path made absolute."""
+        path = self.existing_path(folder)
+        return {**self.existing, **({"existing": str(path)} if path else {})}
 
     def to_dict(self) -> dict[str, Any]:
         """Without the settings that do not apply: most contenders have few."""

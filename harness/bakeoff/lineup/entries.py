@@ -12,11 +12,25 @@ DEFAULT_MEASURES = ("p@5", "recall@10", "f1@5", "mrr", "ndcg@10")
 
 
 class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A store with options of its own; a plain name is a store without options."""
+    """A store with options of its own; a plain name is a store without options.
+
+    `existing` is the path or address of an index that is there already; the settings after it say how to read it.
+    """
 
     name: str
     label: str = ""
     options: dict[str, Any] = {}
+    existing: str = ""
+    collection: str = ""
+    id: str = ""
+    vector: str = ""
+    split: str = ""
+    metric: str = ""
+
+    def reading(self) -> dict[str, str]:
+        """How to read an index that exists; empty where one is to be built."""
+        settings = {key: getattr(self, key) for key in ("existing", "collection", "id", "vector", "split", "metric")}
+        return {key: value for key, value in settings.items() if value}
 
 
 class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -183,6 +183,8 @@ def _sum(values: Sequence[float | None]) -> float | None:
 def _warnings(row: Scored) -> list[str]:
     warnings: list[str] = []
     embedding = row.search.embedding if row.search else None
+    if row.search:
+        warnings += row.search.build.notes
     if embedding is not None:
         warnings += embedding.warnings
         if embedding.lengths is not None:

@@ -54,6 +54,8 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
         embedder.fit(texts)
         queries = [query for query in embeddings.task.queries if not query.item]
         asked = [query.id if provider.by_id else query.text for query in queries]
+        if all(contender.existing for contender in sharing):
+            texts = []  # the documents are in an index already
         texts += [] if provider.by_id else index.texts.values()  # items ask as the documents that they are
         documents, wanted = embedder.missing(texts, Role.DOCUMENT), embedder.missing(asked, Role.QUERY)
     except Exception as error:  # whatever a provider raises is a note to its rows

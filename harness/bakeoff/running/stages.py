@@ -35,6 +35,7 @@ class Build:
     seconds: float
     index_bytes: int | None = None
     dimensions: int | None = None
+    notes: tuple[str, ...] = ()  # what a reader of the row must know
 
 
 @dataclass(frozen=True, slots=True)

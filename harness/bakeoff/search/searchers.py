@@ -52,26 +52,12 @@ class Searcher(ABC):
 
 
 @dataclass(slots=True)
-class DenseSearcher(Searcher):
-    """A provider's vectors in a store. Only the store's own call is timed as search."""
+class EmbeddingSearcher(Searcher):
+    """What needs vectors of the queries: which of them are timed, and which are fetched in one go."""
 
     embedder: Embedder
-    store: Store
     index: Index
-    variant: FittedVariant
-    vectors: Vectors
-    _query_vectors: dict[str, Vectors] = field(default_factory=dict)  # by query id, for exact search
-    _vectors: dict[str, Vectors] = field(default_factory=dict)  # by text: what need not be embedded again
-
-    def ask(self, query: Query) -> Answer:
-        """Embeds, searches, ranks."""
-        whole, embed_ns = self._vector(query)
-        vector = self.variant.queries(whole[None])[0]
-        self._query_vectors[query.id] = vector
-        size = self.index.fetch_size(excluding=query.item)
-        hits, search_ns = timed(lambda: self.store.search(vector, size, query.where))
-        ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.item)
-        return Answer(ranking, search_ns, embed_ns)
+    _vectors: dict[str, Vectors] = field(default_factory=dict, init=False)  # by text: what need not be embedded again
 
     def set_item_vector(self, item: str, vector: Vectors) -> None:
         """An item that is one piece has its vector already: asking for it again would only cost."""
@@ -86,16 +72,6 @@ class DenseSearcher(Searcher):
             if texts:
                 self._vectors.update(zip(texts, self.embedder.embed(texts, role), strict=True))
 
-    def exact_search(self) -> ExactSearch | None:
-        """Over what the store holds, with the vectors that it was asked with."""
-        if self.store.capabilities.exact:
-            return None
-        return ExactSearch(self.index, self.vectors, dict(self._query_vectors))
-
-    def close(self) -> None:
-        """The store goes; vectors and provider are shared with other rows."""
-        self.store.discard()
-
     def _vector(self, query: Query) -> tuple[Vectors, int | None]:
         text = self._query_text(query)
         if text in self._vectors:
@@ -109,6 +85,36 @@ class DenseSearcher(Searcher):
         if self.embedder.provider.by_id:
             return query.item or query.id
         return self.index.texts[query.item] if query.item else query.text
+
+
+@dataclass(slots=True)
+class DenseSearcher(EmbeddingSearcher):
+    """A provider's vectors in a store. Only the store's own call is timed as search."""
+
+    store: Store
+    variant: FittedVariant
+    vectors: Vectors
+    _query_vectors: dict[str, Vectors] = field(default_factory=dict, init=False)  # by query id, for exact search
+
+    def ask(self, query: Query) -> Answer:
+        """Embeds, searches, ranks."""
+        whole, embed_ns = self._vector(query)
+        vector = self.variant.queries(whole[None])[0]
+        self._query_vectors[query.id] = vector
+        size = self.index.fetch_size(excluding=query.item)
+        hits, search_ns = timed(lambda: self.store.search(vector, size, query.where))
+        ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.item)
+        return Answer(ranking, search_ns, embed_ns)
+
+    def exact_search(self) -> ExactSearch | None:
+        """Over what the store holds, with the vectors that it was asked with."""
+        if self.store.capabilities.exact:
+            return None
+        return ExactSearch(self.index, self.vectors, dict(self._query_vectors))
+
+    def close(self) -> None:
+        """The store goes; vectors and provider are shared with other rows."""
+        self.store.discard()
 
 
 @dataclass(slots=True)

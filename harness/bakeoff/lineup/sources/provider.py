@@ -14,6 +14,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.lineup.contender import Contender, safe_label
 from bakeoff.lineup.entries import ContenderEntry, StoreEntry
 from bakeoff.lineup.sources.base import Source
+from bakeoff.search.existing import EXISTING
 from bakeoff.search.stores import STORES
 from bakeoff.search.variants import Variant
 
@@ -45,6 +46,7 @@ def _row(entry: ContenderEntry, name: str, store: StoreEntry, variant: Variant) 
         store=store.name,
         options=dict(entry.options),
         store_options=dict(store.options),
+        existing=store.reading(),
         variant=variant,
     )
 
@@ -55,8 +57,26 @@ def _stores(entry: ContenderEntry) -> list[StoreEntry]:
         raise InputError("names no store", place="store", remedy='for example store = "faiss"')
     stores = [StoreEntry(store) if isinstance(store, str) else store for store in named]
     for store in stores:
-        STORES.check_options(store.name, store.options)
+        if store.reading():
+            _check_existing(store, entry)
+        else:
+            STORES.check_options(store.name, store.options)
     return stores
+
+
+def _check_existing(store: StoreEntry, entry: ContenderEntry) -> None:
+    """An index that exists has its options already, its dimensions and its precision too."""
+    EXISTING.get(store.name)
+    if not store.existing:
+        raise InputError(
+            f"{next(iter(store.reading()))} says how to read an index, but none is named",
+            place="store",
+            remedy='existing = "./chroma_db"',
+        )
+    if store.options or entry.dimensions or entry.precision != "float32":
+        raise InputError(
+            "an index that exists takes no options, dimensions or precision", place="store", remedy="remove them"
+        )
 
 
 def _variants(entry: ContenderEntry) -> list[Variant]:
@@ -92,6 +112,7 @@ def _store_entry(row: Mapping[str, Any], label: str) -> str | dict[str, Any]:
     settings = {} if label == name else {"label": label}
     if options := row.get("store_options"):
         settings["options"] = options
+    settings |= row.get("existing", {})
     return {"name": name, **settings} if settings else str(name)
 
 

@@ -14,6 +14,7 @@ PREPARERS: Registry[Preparer] = Registry(
     "bakeoff.rows",
     {
         "dense": "bakeoff.running.preparers.dense:Dense",
+        "existing": "bakeoff.running.preparers.existing:Existing",
         "lexical": "bakeoff.running.preparers.lexical:Lexical",
         "retriever": "bakeoff.running.preparers.retriever:Asked",
         "given": "bakeoff.running.preparers.given:FromFiles",

@@ -42,7 +42,7 @@ class Dense(Preparer):
         dimensions = int(vectors.shape[1])
         workshop.folder.mkdir()
         store = STORES.create(contender.store, dimensions=dimensions, folder=workshop.folder, **contender.store_options)
-        searcher = DenseSearcher(embedder, store, index, variant, vectors)
+        searcher = DenseSearcher(embedder, index, store, variant, vectors)
         ids, metadata = [chunk.id for chunk in index.chunks], [index.fields(chunk) for chunk in index.chunks]
         try:
             with adapter_work():

@@ -1,0 +1,100 @@
+"""What an index that exists can be asked: its nearest entries, and all of them in blocks. Nothing here writes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import InputError, StoreError
+from bakeoff_providers.registry import missing_modules
+
+from bakeoff.search.hits import Hits
+
+BLOCK = 1000
+
+
+class ExistingIndex(ABC):
+    """Entries with the documents that they belong to: several entries may be pieces of one document.
+
+    `id` says where an entry's document is named: its own id, a field of its metadata ("metadata.page_id") or a column.
+    `split` cuts what is found there at this text, for ids such as "doc1#3".
+    """
+
+    name: ClassVar[str]
+    extra: ClassVar[str | None] = None
+    modules: ClassVar[tuple[str, ...]] = ()
+    in_files: ClassVar[bool] = True  # whether `existing` may be a path
+
+    dimensions: int
+    entries: int
+
+    def __init__(
+        self, *, existing: str, collection: str = "", id: str = "", vector: str = "", split: str = "", metric: str = ""
+    ) -> None:
+        self.existing, self.collection, self.split = existing, collection, split
+        self.id, self.vector, self.metric = id or self.default_id(), vector, metric
+
+    @classmethod
+    def default_id(cls) -> str:
+        """Where an entry's id is if nothing is said."""
+        return "id"
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """Which install would make it readable."""
+        return missing_modules(cls.modules, cls.extra)
+
+    @abstractmethod
+    def search(self, vector: Vectors, k: int) -> Hits:
+        """The documents of the k nearest entries, as often as they are found; a higher score is nearer."""
+
+    @abstractmethod
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[list[str], Vectors]]:
+        """All entries: their documents and vectors, so many at a time."""
+
+    def documents(self) -> set[str]:
+        """Every document that has an entry."""
+        return {document for names, _ in self.blocks() for document in names}
+
+    def close(self) -> None:  # noqa: B027 - most hold nothing
+        """Releases files and connections."""
+
+    def _document(self, value: Any) -> str:
+        if value is None:
+            raise StoreError(f"an entry of {self.existing} has nothing at id = {self.id!r}")
+        text = str(value)
+        return text.partition(self.split)[0] if self.split else text
+
+
+def path_of(existing: str) -> Path:
+    """The file or folder, which has to be there."""
+    path = Path(existing).expanduser()
+    if not path.exists():
+        raise InputError("no such file or folder", file=path, remedy="paths are relative to the line-up")
+    return path
+
+
+def is_url(existing: str) -> bool:
+    """Whether an index is on a server."""
+    return "://" in existing
+
+
+def field_of(entry: Mapping[str, Any] | None, path: Sequence[str]) -> Any:
+    """A value inside nested metadata; None where there is none."""
+    value: Any = entry
+    for step in path:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+def known(name: str, names: Sequence[str], what: str, place: str) -> str:
+    """The one that was named, or the only one there is."""
+    if not name and len(names) == 1:
+        return names[0]
+    if name not in names:
+        problem = f"there is no {what} {name!r}" if name else f"there are {len(names)} of {what}"
+        raise InputError(problem, place=place, remedy=f"name one of: {', '.join(sorted(names)) or 'none is there'}")
+    return name

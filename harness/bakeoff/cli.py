@@ -13,6 +13,7 @@ from bakeoff.commands import (
     agreement,
     annotate,
     cache,
+    canary,
     compare,
     grade,
     listing,
@@ -60,6 +61,7 @@ app.command()(stores.sweep)
 app.command()(stores.loadtest)
 app.command()(stores.footprint)
 app.add_typer(log.log, name="log")
+app.add_typer(canary.canary, name="canary")
 app.command()(traffic.interleave)
 app.command()(traffic.ab)
 app.command()(cache.doctor)

@@ -1,4 +1,4 @@
-"""`bakeoff validate`: is a line-up valid, and which differences can its task show?"""
+"""`bakeoff validate`: would every row of a line-up run, and which differences can its task show?"""
 
 from __future__ import annotations
 
@@ -25,18 +25,25 @@ def validate(
 ) -> None:
     """Check a line-up or a task before anything is spent on it."""
     from bakeoff.report.console import Bars
+    from bakeoff.running.validation import check_rows, check_task
     from bakeoff.tasks.kinds import load_kind
     from bakeoff.testsets.health import health as examine
 
     path, lineup = _lineup(target)
-    kind = load_kind(lineup.task, lineup.folder)
+    kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
     task = kind.task()
-    typer.echo(f"{path}: valid")
+    check_task(task, kind)
+    rows = list(check_rows(lineup, task))
+    wrong = [row for row in rows if row.wrong]
+    typer.echo(f"{path}: {f'{len(wrong)} of {len(rows)} rows would not run' if wrong else 'valid'}")
     _print_task(task)
-    if lineup.contenders:
+    if rows:
         typer.echo(f"measures: {', '.join(map(str, lineup.measures))}; {lineup.primary} decides")
-        for contender in lineup.contenders:
-            typer.echo(f"  {contender.label}: {contender.missing() or 'ready'}")
+        for row in rows:
+            state = f"wrong: {row.wrong}" if row.wrong else row.missing or "ready"
+            typer.echo(f"  {row.label}: {state}")
+    if wrong:
+        raise typer.Exit(2)
     if health and kind.free_health_check:
         _print_health(examine(task, lineup, Bars()))
 
@@ -44,11 +51,15 @@ def validate(
 def _lineup(target: str | None) -> tuple[Path, Lineup]:
     """The line-up that was named; for a task, one without contenders and with the usual measures."""
     from bakeoff.core.files import read_toml
+    from bakeoff.core.paths import lineup_names, task_names
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import DEFAULT_MEASURES, Lineup
     from bakeoff.tasks.description import task_description
 
     path = lineup_path(None) if target is None else Path(target)
+    if target is not None and target in set(lineup_names()) - set(task_names()):
+        path = lineup_path(path)
+        return path, Lineup.read(path)
     if target is None or (target.endswith(".toml") and not {"format", "kind"} & read_toml(path, dict[str, Any]).keys()):
         return path, Lineup.read(path)
     path = task_description(str(target), Path())

@@ -30,6 +30,9 @@ class Preparer(ABC):
     def check(self, contender: Contender, embeddings: Embeddings) -> None:  # noqa: B027 - some can't be wrong
         """Raises InputError for what the line-up has wrong with this row; called before any row is prepared."""
 
+    def try_out(self, contender: Contender, embeddings: Embeddings) -> None:  # noqa: B027
+        """What `validate` looks at besides: whether its parts can be made and its servers live. Embeds nothing."""
+
     @abstractmethod
     def prepare(self, contender: Contender, workshop: Workshop) -> Prepared | Given:
         """Ready to be asked, or a reason in an exception, which costs this row alone."""

@@ -30,6 +30,16 @@ class Dense(Preparer):
                 remedy=f"ask for {card.dimensions} or fewer",
             )
 
+    def try_out(self, contender: Contender, embeddings: Embeddings) -> None:
+        """The index that these options describe, and the provider's own server."""
+        if contender.missing():
+            return
+        provider = embeddings.embedder(contender).provider
+        store, documents = STORES.get(contender.store), len(embeddings.index(contender).chunks)
+        dimensions = contender.variant.dimensions or provider.card.dimensions
+        store.check(dimensions=dimensions, documents=documents, **contender.store_options)
+        provider.ready()
+
     def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
         """A store that fails costs its row."""
         embeddings, index = workshop.embeddings, workshop.embeddings.index(contender)

@@ -31,6 +31,18 @@ class Existing(Preparer):
             if isinstance(provider, Fitted):
                 raise InputError(f"{provider.name} learns from the documents, which are not embedded here")
 
+    def try_out(self, contender: Contender, embeddings: Embeddings) -> None:
+        """Opens the index and looks at its dimension and its documents."""
+        if contender.missing():
+            return
+        card = embeddings.embedder(contender).provider.card
+        existing = EXISTING.create(contender.store, **contender.existing_options(embeddings.folder))
+        try:
+            _check_dimensions(existing, card.dimensions, card.name)
+            _notes(existing, embeddings.task)
+        finally:
+            existing.close()
+
     def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
         """Opens the index and looks at what it holds."""
         if reason := contender.missing():

@@ -6,6 +6,7 @@ from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.clock import timed
 from bakeoff.lineup.contender import Contender
+from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work
 from bakeoff.running.preparers.base import Preparer, Workshop
 from bakeoff.running.stages import Build, Prepared
@@ -15,6 +16,11 @@ from bakeoff.search.searchers import LexicalSearcher
 
 class Lexical(Preparer):
     """Indexes the words of the corpus."""
+
+    def check(self, contender: Contender, embeddings: Embeddings) -> None:  # noqa: ARG002
+        """Makes the ranker, which checks its options."""
+        if not contender.missing():
+            RANKERS.create(contender.ranker, **contender.options)
 
     def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
         """Its index lives in memory and has no size on disk."""

@@ -25,6 +25,11 @@ class Asked(Preparer):
             if file and not (embeddings.folder / file).is_file():
                 raise InputError("no such file", file=embeddings.folder / file, remedy="check the path")
 
+    def try_out(self, contender: Contender, embeddings: Embeddings) -> None:
+        """Imports the function; an endpoint is not asked."""
+        if not contender.missing():
+            RETRIEVERS.create(contender.retriever["kind"], **_options(contender, embeddings.folder, embeddings)).close()
+
     def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
         """Connects; the first query is the cold one."""
         if reason := contender.missing():

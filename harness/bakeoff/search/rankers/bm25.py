@@ -19,6 +19,10 @@ class BM25(Ranker):
     distributions = ("bm25s",)
 
     def __init__(self, *, k1: float = 1.5, b: float = 0.75, language: str = "english") -> None:
+        if not (isinstance(k1, (int, float)) and 0 <= k1 < float("inf")):
+            raise InputError(f"k1 is {k1!r}", place="k1", remedy="give 0 or more; 1.2 to 2 is customary")
+        if not (isinstance(b, (int, float)) and 0 <= b <= 1):
+            raise InputError(f"b is {b!r}", place="b", remedy="give 0 to 1; 0.75 is customary")
         import bm25s
         import Stemmer
 

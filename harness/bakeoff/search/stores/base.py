@@ -74,6 +74,10 @@ class Store(ABC):
         """Which install would make this store work; None when it does."""
         return missing_modules(cls.modules, cls.extra)
 
+    @classmethod  # noqa: B027 - most options have no wrong values that can be seen from outside
+    def check(cls, *, dimensions: int | None, documents: int, **options: Any) -> None:
+        """Raises InputError for options that this many documents can't have, without building anything."""
+
     @classmethod
     def label(cls, options: Mapping[str, Any]) -> str:
         """The store with its options, as every table shows it."""

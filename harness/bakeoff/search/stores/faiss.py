@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, StoreError
+from bakeoff_providers.registry import missing_modules
 
 from bakeoff.core.filters import Condition
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
@@ -55,6 +56,30 @@ class Faiss(NumberedStore):
         self._parts = _Parts(faiss, self._index)
         self._quiet_training()
         self._apply_tuning()
+
+    @classmethod
+    def check(cls, *, dimensions: int | None, documents: int, **options: Any) -> None:
+        """The index string, and that there are as many documents as it has lists."""
+        if missing_modules(cls.modules, cls.extra) or "index" not in options:
+            return
+        import faiss
+
+        try:
+            index = faiss.index_factory(dimensions or 64, options["index"], faiss.METRIC_INNER_PRODUCT)
+        except RuntimeError as error:
+            if dimensions is None and "HNSW" not in options["index"] and "IVF" not in options["index"]:
+                return  # codes depend on the dimensions, which nobody knows yet
+            reason = str(error).splitlines()[0]
+            raise InputError(
+                f"faiss does not know the index {options['index']!r} ({reason})", place="index", remedy="try 'Flat'"
+            ) from None
+        lists = _Parts(faiss, index).lists
+        if lists is not None and documents < int(lists.nlist):
+            raise InputError(
+                f"{documents} documents do not train the {int(lists.nlist)} lists of {options['index']!r}",
+                place="index",
+                remedy=f"take at most {documents} lists, better 4√n",
+            )
 
     @property
     def capabilities(self) -> Capabilities:

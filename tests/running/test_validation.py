@@ -1,0 +1,94 @@
+"""`validate` finds what a run would meet, and runs nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.running.validation import Checked, check_rows, check_task
+from bakeoff.tasks.kinds import load_kind
+from bakeoff_providers.errors import InputError
+
+from tests.commands.test_cli import bakeoff
+from tests.native_task import native_files, write_lineup
+
+
+def _checked(folder: Path, contenders: str, task: str = "") -> list[Checked]:
+    lineup = Lineup.read(write_lineup(folder, native_files(), task=task, contenders=contenders))
+    kind = load_kind(lineup.task, lineup.folder)
+    check_task(kind.task(), kind)
+    return list(check_rows(lineup, kind.task()))
+
+
+WRONG = [
+    ('provider = "fake"\nstore = { name = "faiss", options = { index = "HNSWW" } }', "does not know the index 'HNSWW'"),
+    ('provider = "fake"\nstore = { name = "faiss", options = { index = "IVF4096,Flat" } }', "3 documents do not train"),
+    ('provider = "fake"\nstore = "faiss"\ndimensions = 9999', "9999 dimensions asked for, but hash has 256"),
+    ('ranker = "bm25"\noptions = { k1 = -1 }', "k1 is -1"),
+    ('ranker = "bm25"\noptions = { b = 1.5 }', "b is 1.5"),
+    ('ranker = "bm25"\noptions = { language = "klingon" }', "no stemmer for 'klingon'"),
+    ('answers = "none.trec"', "no such file"),
+    ('provider = "precomputed"\nstore = "faiss"\noptions = { path = "none.npy" }', "no such file"),
+    ('provider = "file:mine.py:embde"\nstore = "faiss"', "did you mean 'embed'?"),
+    ('retriever = "file:mine.py:serach"', "did you mean 'search'?"),
+    ('retriever = "file:broken.py:search"', "can't be imported: SyntaxError"),
+    ('provider = "fake"\nstore = { name = "chroma", existing = "nowhere" }', "no such file or folder"),
+]
+
+
+@pytest.mark.parametrize(("contender", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_what_a_row_has_wrong_is_found_without_running(tmp_path: Path, contender: str, said: str) -> None:
+    (tmp_path / "mine.py").write_text("def embed(texts): 1 / 0\ndef search(text, k): 1 / 0\n")
+    (tmp_path / "broken.py").write_text("def search(:\n")
+    good, bad = _checked(tmp_path, f'[[contender]]\nranker = "bm25"\nlabel = "words"\n[[contender]]\n{contender}\n')
+    assert good == Checked("words")
+    assert said in bad.wrong
+
+
+def test_functions_are_imported_and_not_called(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def embed(texts): 1 / 0\ndef search(text, k): 1 / 0\n")
+    rows = _checked(
+        tmp_path,
+        '[[contender]]\nprovider = "file:mine.py:embed"\nstore = "faiss"\n'
+        '[[contender]]\nretriever = "file:mine.py:search"\n',
+    )
+    assert rows == [Checked("embed+faiss"), Checked("search")]
+
+
+def test_a_server_that_is_not_there_is_not_called_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    ollama, openai = _checked(
+        tmp_path,
+        '[[contender]]\nprovider = "ollama"\nstore = "faiss"\n[[contender]]\nprovider = "openai"\nstore = "faiss"\n',
+    )
+    assert "no server at http://127.0.0.1:9" in ollama.missing
+    assert openai.missing == "OPENAI_API_KEY is not set"
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        ('targets = { "zz" = 0.5 }', "unknown measure 'zz'"),
+        ("rel = 5", "no document has a grade of 5 or more"),
+    ],
+)
+def test_a_task_that_cannot_be_scored_is_refused(tmp_path: Path, task: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        _checked(tmp_path, '[[contender]]\nranker = "bm25"\n', task)
+
+
+def test_the_command_says_which_rows_and_ends_with_2(tmp_path: Path) -> None:
+    write_lineup(tmp_path, native_files(), contenders=f'[[contender]]\n{WRONG[0][0]}\n[[contender]]\nranker = "bm25"\n')
+    done = bakeoff("validate", "own.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "own.toml: 1 of 2 rows would not run" in done.stdout
+    assert "fake+faiss: wrong: " in done.stdout
+    assert "bm25: ready" in done.stdout
+
+
+def test_a_built_in_line_up_is_known_by_its_name(tmp_path: Path) -> None:
+    done = bakeoff("validate", "stores", "--no-health", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "stores.toml: valid" in done.stdout

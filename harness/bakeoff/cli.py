@@ -18,6 +18,7 @@ from bakeoff.commands import (
     grade,
     listing,
     log,
+    plan,
     report,
     run,
     score,
@@ -56,6 +57,7 @@ app.command()(agreement.audit)
 app.command()(score.score)
 app.command()(compare.compare)
 app.command()(compare.gate)
+app.command()(plan.plan_queries)
 app.command()(snapshot.snapshot)
 app.command()(stores.sweep)
 app.command()(stores.loadtest)

@@ -103,6 +103,7 @@ FILES = st.fixed_dictionaries(
         "depth": st.integers(1, 10**6),
         "rounds": st.integers(1, 9),
         "seed": st.integers(0, 2**63 - 1),
+        "equivalent_within": st.sampled_from([0.01, 0.02, 0.5]),
         "overrides": TABLES,
         "categories": CATEGORIES,
     },

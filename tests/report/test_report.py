@@ -205,8 +205,10 @@ def test_latex_escapes_and_keeps_its_columns(result: tuple[Summary, Detailed]) -
 
 
 def test_markdown_keeps_its_columns(hostile: tuple[Summary, Detailed]) -> None:
-    lines = [line for line in markdown(hostile[0]).splitlines() if line.startswith("|")]
-    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
+    tables = re.findall(r"(?:^\|.*\n)+", markdown(hostile[0]), re.MULTILINE)
+    for table in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
+    assert tables
 
 
 def test_how_it_was_measured_tells_the_task_and_its_health(result: tuple[Summary, Detailed]) -> None:

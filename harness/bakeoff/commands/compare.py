@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from bakeoff.commands.options import EquivalentWithin
+
 MeasureOption = Annotated[
     str | None, typer.Option("-m", "--measure", help="Such as ndcg@10; default: the one that decided the first result.")
 ]
@@ -19,6 +21,7 @@ def compare(
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Several results: each contender with each, not only with itself.")
     ] = False,
+    equivalent_within: EquivalentWithin = None,
     queries: Annotated[int, typer.Option(min=0, help="How many of the queries that changed most to show.")] = 3,
     format_: Annotated[Literal["table", "json"], typer.Option("--format", "-f", help="How to print.")] = "table",
 ) -> None:
@@ -27,7 +30,9 @@ def compare(
     from bakeoff.report.console import console
     from bakeoff.results.compare import compare_results, read_results
 
-    comparisons = compare_results(read_results(results), measure, contender or (), all_pairs=all_pairs)
+    comparisons = compare_results(
+        read_results(results), measure, contender or (), all_pairs=all_pairs, equivalent_within=equivalent_within
+    )
     if format_ == "json":
         typer.echo(comparison.as_json(comparisons, queries), nl=False)
     else:

@@ -21,6 +21,12 @@ LineupOption = Annotated[Path | None, typer.Option(help="The contenders; default
 TaskArgument = Annotated[str, typer.Argument(help="The task: its folder, its task.toml, or a built-in name.")]
 ResultOption = Annotated[Path | None, typer.Option(help="Take the rankings of this result instead of running.")]
 OutOption = Annotated[Path, typer.Option(help="Where the result's folder is made.")]
+EquivalentWithin = Annotated[
+    float | None,
+    typer.Option(
+        "--equivalent-within", min=0, help="Say what is as good as the best within this margin, such as 0.02."
+    ),
+]
 MaxCost = Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are spent.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nothing: say what would be asked and paid.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Make no request: take what is in the cache.")]

@@ -10,6 +10,7 @@ import typer
 
 from bakeoff.commands.options import (
     DryRun,
+    EquivalentWithin,
     LineupArgument,
     MaxCost,
     Offline,
@@ -41,6 +42,7 @@ def run(
     cache: Annotated[bool, typer.Option(help="Keep vectors on disk and reuse them.")] = True,
     max_cost: MaxCost = None,
     dry_run: DryRun = False,
+    equivalent_within: EquivalentWithin = None,
     tune_weights: Annotated[
         bool,
         typer.Option("--tune-weights", help="Fusions: choose weights by cross-validation and report their score."),
@@ -61,7 +63,12 @@ def run(
     check_folder(out)
     chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or (), store or ())
     options = task_options(chosen.task, chosen.folder, parse_settings(set_, "k=5"), Path.cwd())
-    chosen = replace(chosen, rounds=rounds or chosen.rounds, overrides={**chosen.overrides, **options})
+    chosen = replace(
+        chosen,
+        rounds=rounds or chosen.rounds,
+        overrides={**chosen.overrides, **options},
+        equivalent_within=equivalent_within or chosen.equivalent_within,
+    )
     settings = Settings(
         cache=vectors_folder() if cache else None,
         offline=offline,
@@ -135,14 +142,16 @@ def show(
     cost: Annotated[float | None, typer.Option(min=0, help="Limit: dollars for a million documents.")] = None,
     index: Annotated[float | None, typer.Option(min=0, help="Limit: megabytes of the index.")] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Limit: no network.")] = False,
+    equivalent_within: EquivalentWithin = None,
 ) -> None:
     """Print the matrix and the verdict of a result, and the choice within limits where some are given."""
     from bakeoff.report.console import console
     from bakeoff.report.terminal import terminal
     from bakeoff.results.recommend import Limits, choose
     from bakeoff.results.schema import read_summary
+    from bakeoff.results.standings import restated
 
-    summary = read_summary(result)
+    summary = restated(result, equivalent_within) if equivalent_within else read_summary(result)
     console().print(terminal(summary))
     limits = Limits(p95_ms=p95, usd_per_million=cost, index_mb=index, offline=offline)
     if limits != Limits():

@@ -83,5 +83,6 @@ class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     depth: int | None = None
     rounds: int = 3
     seed: int = 42
+    equivalent_within: float | None = None
     categories: dict[str, str | Category] = {}
     overrides: dict[str, Any] = {}

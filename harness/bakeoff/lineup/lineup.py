@@ -41,6 +41,7 @@ class Lineup:
     rounds: int
     seed: int
     folder: Path
+    equivalent_within: float | None = None
     categories: dict[str, str | Category] = dataclasses.field(default_factory=dict)
     overrides: dict[str, Any] = dataclasses.field(default_factory=dict)  # instead of the task's own options
 
@@ -92,6 +93,7 @@ class Lineup:
             "depth": self.depth,
             "rounds": self.rounds,
             "seed": self.seed,
+            **({"equivalent_within": self.equivalent_within} if self.equivalent_within is not None else {}),
             **({"categories": json_safe(self.categories)} if self.categories else {}),
             "contenders": [contender.to_dict() for contender in self.contenders],
         }
@@ -135,6 +137,8 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
     check_seed(content.seed, "seed")
     check_name(content.name or path.stem, "name")
     check_addresses({"task": content.task, "overrides": content.overrides}, "")
+    if content.equivalent_within is not None and not content.equivalent_within > 0:
+        raise InputError("must be above 0", place="equivalent_within", remedy="give for example 0.02")
     measures = tuple(dict.fromkeys(_measure(text, f"measures[{i}]") for i, text in enumerate(content.measures)))
     if not measures:
         raise InputError("there is no measure", place="measures", remedy=f"for example {list(DEFAULT_MEASURES)}")
@@ -163,6 +167,7 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
         rounds=content.rounds,
         seed=content.seed,
         folder=path.parent,
+        equivalent_within=content.equivalent_within,
         categories=content.categories,
         overrides=content.overrides,
     )

@@ -12,7 +12,18 @@ from bakeoff.lineup.sources import contender_entry
 from bakeoff.lineup.sources.fusion import fusion_entry
 from bakeoff.lineup.values import toml_value
 
-_SETTINGS = ("name", "task", "overrides", "measures", "primary", "depth", "rounds", "seed", "categories")
+_SETTINGS = (
+    "name",
+    "task",
+    "overrides",
+    "measures",
+    "primary",
+    "depth",
+    "rounds",
+    "seed",
+    "equivalent_within",
+    "categories",
+)
 
 
 def read_lineup_file(path: Path) -> LineupFile:

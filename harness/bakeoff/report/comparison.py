@@ -26,11 +26,12 @@ def terminal(comparison: Comparison, most: int) -> RenderableType:
 
     different = sum(pair.p_holm <= ALPHA for pair in comparison.pairs)
     parts: list[RenderableType] = [
-        pairs_table(comparison.pairs, comparison.measure, comparison.means),
+        pairs_table(comparison.pairs, comparison.measure, comparison.means, comparison.relations),
         Text(
             f"{different} of {len(comparison.pairs)} pairs differ significantly over {len(comparison.queries)} queries "
             "(Holm, 5%)."
         ),
+        *_equivalent(comparison),
     ]
     for pair in _listed(comparison) if most else ():
         changes = comparison.changed_most(pair, most)
@@ -42,6 +43,20 @@ def terminal(comparison: Comparison, most: int) -> RenderableType:
             for change in changes
         ]
     return Group(*parts)
+
+
+def _equivalent(comparison: Comparison) -> list[RenderableType]:
+    from rich.text import Text
+
+    if comparison.equivalent_within is None:
+        return []
+    relations = comparison.relations
+    return [
+        Text(
+            f"{relations.count('equivalent')} are equivalent within {comparison.equivalent_within:g} "
+            f"(two one-sided tests, Holm, 5%), {relations.count('undecided')} undecided."
+        )
+    ]
 
 
 def _listed(comparison: Comparison) -> list[PairedDifference]:
@@ -64,8 +79,16 @@ def as_json(comparison: Comparison, most: int) -> str:
         "queries": len(comparison.queries),
         "means": comparison.means,
         "pairs": [
-            {**msgspec.to_builtins(pair), "changed_most": [c._asdict() for c in comparison.changed_most(pair, most)]}
-            for pair in comparison.pairs
+            {
+                **msgspec.to_builtins(pair),
+                **(
+                    {"relation": comparison.relations[at], "p_equivalent": comparison.p_equivalent[at]}
+                    if comparison.equivalent_within is not None
+                    else {}
+                ),
+                "changed_most": [c._asdict() for c in comparison.changed_most(pair, most)],
+            }
+            for at, pair in enumerate(comparison.pairs)
         ],
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"

@@ -10,10 +10,11 @@ from bakeoff.results.recommend import dollars
 from bakeoff.results.schema import Row, Summary
 from bakeoff.results.tables import ordered_rows
 
-BEST, TIED, DOUBT, MET, MISSED = "★", "≈", "?", "✓", "✗"
+BEST, TIED, EQUIVALENT, DOUBT, MET, MISSED = "★", "≈", "≡", "?", "✓", "✗"
 KEYS = (
     f"{BEST} best",
     f"{TIED} can't be told from the best (paired randomisation test, Holm, 5%)",
+    f"{EQUIVALENT} equivalent to the best within the margin asked for; 90%: how often it would be the best",
     f"{MET} {MISSED} target met, missed",
     f"{DOUBT} timing can't be trusted, see below",
 )
@@ -144,6 +145,11 @@ def _measure(row: Row, column: Column, summary: Summary, best: float) -> Cell:
         state, marks = "best", [BEST]
     elif row.ties.get(measure):
         state, marks = "tied", [TIED]
+    standing = summary.verdict.standings.get(row.label) if column.decides else None
+    if standing and standing.relation == "equivalent":
+        state, marks = state or "tied", [EQUIVALENT]
+    if standing and marks:
+        marks.append(f"{standing.probability:.0%}")
     if measure in row.targets:
         marks.append(MET if row.targets[measure] else MISSED)
     scale = {other.label: other.measures[measure].mean for other in summary.rows if other.kind == "baseline"}

@@ -13,16 +13,21 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def pairs_table(pairs: Sequence[PairedDifference], measure: Measure, means: Mapping[str, float]) -> Table:
-    """A row for each pair; a difference that Holm's correction leaves significant stands out."""
+def pairs_table(
+    pairs: Sequence[PairedDifference], measure: Measure, means: Mapping[str, float], relations: Sequence[str] = ()
+) -> Table:
+    """A row for each pair; a difference that Holm's correction leaves significant stands out.
+
+    `relations` say in a word what a is to b, where a margin of equivalence was given.
+    """
     from rich.text import Text
 
     from bakeoff.report.console import grid
 
     figures = ("mean a", "mean b", "difference [95%]", "p", "p (Holm)", "effect", "wins/ties/losses")
-    table = grid("a", "b", *(f">{head}" for head in figures))
+    table = grid("a", "b", *(f">{head}" for head in figures), *(["a is"] if relations else []))
     table.title, table.title_justify = f"{measure.label}, a − b", "left"
-    for pair in pairs:
+    for at, pair in enumerate(pairs):
         style = "bold" if pair.p_holm <= ALPHA else ""
         cells = (
             pair.a,
@@ -34,6 +39,7 @@ def pairs_table(pairs: Sequence[PairedDifference], measure: Measure, means: Mapp
             p_text(pair.p_holm),
             f"{pair.effect:+.2f}",
             f"{pair.wins}/{pair.ties}/{pair.losses}",
+            *relations[at : at + 1],
         )
         table.add_row(*(Text(cell, style=style) for cell in cells))
     return table

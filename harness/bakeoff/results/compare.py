@@ -16,6 +16,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.results.result import Result, load
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.compare import PairedDifference, compare, compare_chosen
+from bakeoff.statistics.equivalence import equivalence_tests, relation
 
 
 class Change(NamedTuple):
@@ -35,6 +36,22 @@ class Comparison:
     queries: Mapping[str, str]
     scores: Mapping[str, Values]
     pairs: Sequence[PairedDifference]
+    equivalent_within: float | None = None
+
+    @property
+    def p_equivalent(self) -> list[float]:
+        """For each pair, the Holm-adjusted p that it is equivalent within the margin; nothing without a margin."""
+        if self.equivalent_within is None:
+            return []
+        differences = [differences_of(self.scores[pair.a], self.scores[pair.b]) for pair in self.pairs]
+        return [float(p) for p in equivalence_tests(differences, self.equivalent_within)]
+
+    @property
+    def relations(self) -> list[str]:
+        """For each pair, what a is to b: better, worse, equivalent within the margin, or undecided."""
+        return [
+            relation(pair.difference, pair.p_holm, p) for pair, p in zip(self.pairs, self.p_equivalent, strict=False)
+        ]
 
     @property
     def means(self) -> dict[str, float]:
@@ -90,6 +107,7 @@ def compare_results(
     contenders: Sequence[str] = (),
     *,
     all_pairs: bool = False,
+    equivalent_within: float | None = None,
 ) -> Comparison:
     """All pairs within one result; over several, each contender against itself in the first one."""
     if not results:
@@ -117,7 +135,7 @@ def compare_results(
         pairs = compare(scores)
         if not pairs:
             raise InputError("there is only one contender", file=first.name, remedy="name a second result")
-        return Comparison(measure, queries, scores, pairs)
+        return Comparison(measure, queries, scores, pairs, equivalent_within)
     chosen = [
         (_side(label, result, alone=False), _side(label, first, alone=False))
         for result, labels in zip(results[1:], wanted[1:], strict=True)
@@ -126,7 +144,7 @@ def compare_results(
     ]
     if not chosen:
         raise InputError("the results have no contender in common", remedy="--all-pairs compares each with each")
-    return Comparison(measure, queries, scores, compare_chosen(scores, chosen))
+    return Comparison(measure, queries, scores, compare_chosen(scores, chosen), equivalent_within)
 
 
 def _side(label: str, result: Result, *, alone: bool) -> str:

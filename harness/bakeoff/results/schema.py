@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from bakeoff_providers.errors import InputError
@@ -41,6 +41,18 @@ class Turning(msgspec.Struct, frozen=True, kw_only=True):
 
     challenger: str
     documents: int
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """A contender against the best one: how often it would win, what choosing it would cost, what can be said of it.
+
+    `relation` is the contender's to the best; `p_equivalent` is known where a margin was given.
+    """
+
+    probability: float
+    regret: float
+    relation: Literal["best", "better", "worse", "equivalent", "undecided"]
+    p_equivalent: float | None = None
 
 
 class Cost(msgspec.Struct, kw_only=True, frozen=True):
@@ -133,6 +145,8 @@ class Verdict(msgspec.Struct, kw_only=True):
     sentences: list[str]
     agreement: dict[str, float] = {}
     turning: list[Turning] = []
+    standings: dict[str, Standing] = {}
+    equivalent_within: float | None = None
     recommendations: list[Recommendation] = []
 
 

@@ -7,6 +7,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Task
 from bakeoff.results.rows import Rows
 from bakeoff.results.schema import ContenderResult, Detailed, QueryInfo, QueryResult, Summary, TaskInfo
+from bakeoff.results.standings import standing_sections, with_standings
 from bakeoff.results.trec_command import trec_commands
 from bakeoff.results.unjudged import turning, turning_sentences, unjudged_sections
 from bakeoff.results.verdict import decide
@@ -37,6 +38,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
         lineup.measures,
         outcome.baselines["random"][lineup.primary],
     )
+    verdict = with_standings(verdict, by_measure[lineup.primary], lineup.equivalent_within, lineup.seed)
     if in_part:
         rankings = {row.contender.label: row.rankings for row in outcome.ran}
         verdict.turning = turning(rankings, verdict.best, task, lineup.primary)
@@ -66,7 +68,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
         command=command,
         trec_eval=trec_commands(task, shown, outcome.depth, [row.contender.label for row in outcome.ran]),
         figures=dict(outcome.extras.figures),
-        sections=[*unjudged_sections(rows, lineup.primary), *outcome.extras.sections],
+        sections=[*standing_sections(verdict), *unjudged_sections(rows, lineup.primary), *outcome.extras.sections],
     )
 
 

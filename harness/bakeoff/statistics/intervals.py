@@ -41,7 +41,7 @@ def bca_intervals(
         return np.full(len(differences), np.nan), np.full(len(differences), np.nan)
     means = differences.mean(axis=1)
     from_mean = values - values.mean(axis=0)
-    draws = _resamples(n, affordable(resamples, n), seed)
+    draws = resamples_of(n, affordable(resamples, n), seed)
     drawn = across(np.concatenate([counts @ from_mean for counts in draws]).T / n, pairs)
     low, high = means.copy(), means.copy()
     for row in np.flatnonzero(np.ptp(differences, axis=1) > NOISE):
@@ -67,7 +67,7 @@ def bca_of_sums(
     value = float(statistic(total[None, :])[0])
     if len(parts) < 2 or math.isnan(value):
         return value, math.nan, math.nan
-    drawn = np.concatenate([statistic(counts @ parts) for counts in _resamples(len(parts), resamples, seed)])
+    drawn = np.concatenate([statistic(counts @ parts) for counts in resamples_of(len(parts), resamples, seed)])
     drawn = np.sort(drawn[~np.isnan(drawn)] - value)
     drawn[np.abs(drawn) <= NOISE] = 0.0
     without = statistic(total - parts)
@@ -91,7 +91,7 @@ def _bca_levels(drawn: Values, acceleration: float, level: float) -> tuple[float
     return levels[0], levels[1]
 
 
-def _resamples(n: int, resamples: int, seed: int, block: int = 1000) -> Iterator[Values]:
+def resamples_of(n: int, resamples: int, seed: int, block: int = 1000) -> Iterator[Values]:
     """Blocks of how often each query was drawn: a product with the values then gives the sums of the resamples."""
     rng = np.random.default_rng(seed)
     block = max(1, min(block, BLOCK_CELLS // n))

@@ -1,0 +1,96 @@
+"""How many queries to label: from results of earlier runs, of this collection or of others, or from a variance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from bakeoff_providers.errors import InputError
+
+from bakeoff.evaluation.measures import Measure
+from bakeoff.results.result import Result
+from bakeoff.statistics.design import queries_for_anova, queries_for_power, queries_for_width, residual_variance
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """What was asked and how many queries it takes; None where no number would do.
+
+    `have` is how many the collection has already, 0 for a new one.
+    """
+
+    measure: str
+    variance: float
+    contenders: int
+    have: int
+    width: float | None
+    for_width: int | None
+    difference: float | None
+    power: float
+    for_power: int | None
+    for_anova: int | None
+
+    def still(self, needed: int) -> int:
+        """How many are missing."""
+        return max(0, needed - self.have)
+
+    @property
+    def sentences(self) -> list[str]:
+        """In words, the basis first."""
+        there = f"; {self.have} queries are there already." if self.have else "."
+        lines = [f"{self.measure}: a score's variance beside its query and contender is {self.variance:.4f}{there}"]
+        if self.width is not None:
+            what = f"A 95% interval of a difference that is {self.width:g} wide on average"
+            lines.append(self._line(what, self.for_width))
+        if self.difference is not None:
+            what = f"To find a difference of {self.difference:g} between any two of {self.contenders} contenders"
+            lines.append(self._line(f"{what} in {self.power:.0%} of cases (Holm, 5%)", self.for_power))
+            if self.contenders > 2:
+                what = f"To find that {self.contenders} contenders, {self.difference:g} apart at most, are not alike"
+                lines.append(self._line(f"{what} in {self.power:.0%} of cases (F test, 5%)", self.for_anova))
+        return lines
+
+    def _line(self, what: str, needed: int | None) -> str:
+        if needed is None:
+            return f"{what}: no number of queries would do."
+        still = f", {self.still(needed)} more" if self.have else ""
+        return f"{what}: {needed} queries{still}."
+
+
+def plan_queries(
+    results: Sequence[Result] = (),
+    measure: Measure | str | None = None,
+    *,
+    variance: float | None = None,
+    contenders: int | None = None,
+    width: float | None = None,
+    difference: float | None = None,
+    power: float = 0.8,
+    new: bool = False,
+) -> QueryPlan:
+    """From the scores in results, pooled over them, or from a variance that is known; `new` counts from 0 queries."""
+    if width is None and difference is None:
+        raise InputError("there is nothing to plan for", remedy="give --width 0.1, --difference 0.05, or both")
+    if not results and variance is None:
+        raise InputError("there is nothing to plan from", remedy="name a result, or give --variance")
+    name = str(results[0].measure(measure)) if results else str(measure or "any measure")
+    tables = [np.stack([result.values(label, name) for label in result.labels], axis=1) for result in results]
+    known = residual_variance(tables) if variance is None else variance
+    if not np.isfinite(known):
+        raise InputError("the results have no two contenders on two queries", remedy="give --variance")
+    if known <= 0:
+        raise InputError("every contender scores alike, so nothing can be planned from it", remedy="give --variance")
+    many = contenders or (tables[0].shape[1] if tables else 2)
+    return QueryPlan(
+        measure=name,
+        variance=known,
+        contenders=many,
+        have=0 if new or len(tables) != 1 else len(tables[0]),
+        width=width,
+        for_width=None if width is None else queries_for_width(width, known),
+        difference=difference,
+        power=power,
+        for_power=None if difference is None else queries_for_power(difference, known, many, power),
+        for_anova=None if difference is None or many < 3 else queries_for_anova(difference, known, many, power),
+    )

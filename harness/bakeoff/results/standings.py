@@ -1,0 +1,95 @@
+"""Each contender against the best: how often it would win, what it would cost to choose it, what can be said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from bakeoff.core.arrays import Values
+from bakeoff.results.recommend import listed
+from bakeoff.results.schema import Section, Standing, Summary, Verdict
+from bakeoff.statistics.columns import differences_of
+from bakeoff.statistics.constants import SEED
+from bakeoff.statistics.equivalence import equivalence_tests, relation
+from bakeoff.statistics.winning import winning
+
+TITLE = "Against the best"
+
+
+def with_standings(verdict: Verdict, scores: Mapping[str, Values], margin: float | None, seed: int = SEED) -> Verdict:
+    """The verdict with every contender's standing; a margin adds who is as good as the best within it."""
+    best = verdict.best
+    if best is None or len(scores) < 2:
+        return verdict
+    others = [label for label in scores if label != best]
+    against = {pair.b if pair.a == best else pair.a: pair for pair in verdict.pairs if best in (pair.a, pair.b)}
+    differences = [differences_of(scores[label], scores[best]) for label in others]
+    equivalent = (
+        dict.fromkeys(others, None)
+        if margin is None
+        else dict(zip(others, equivalence_tests(differences, margin).tolist(), strict=True))
+    )
+    wins = winning(scores, seed=seed)
+    standings = {best: Standing(probability=wins[best].probability, regret=wins[best].regret, relation="best")}
+    for label, d in zip(others, differences, strict=True):
+        p = equivalent[label]
+        standings[label] = Standing(
+            probability=wins[label].probability,
+            regret=wins[label].regret,
+            relation=relation(float(d.mean()), against[label].p_holm, p),
+            p_equivalent=p,
+        )
+    sentences = list(verdict.sentences)
+    if margin is not None:
+        sentences.append(_equivalence_sentence(standings, best, margin))
+    return replace(verdict, standings=standings, equivalent_within=margin, sentences=sentences)
+
+
+def _equivalence_sentence(standings: Mapping[str, Standing], best: str, margin: float) -> str:
+    alike = [label for label, standing in standings.items() if standing.relation == "equivalent"]
+    open_ = [label for label, standing in standings.items() if standing.relation == "undecided"]
+    what = f"{listed(alike)} {'is' if len(alike) == 1 else 'are'}" if alike else "Nothing is shown to be"
+    more = f"; for {listed(open_)} it is undecided" if open_ else ""
+    return f"{what} as good as {best} within {margin:g} (two one-sided tests, Holm, 5%){more}."
+
+
+def standing_sections(verdict: Verdict) -> list[Section]:
+    """The standings as a table, the likeliest winner first."""
+    if not verdict.standings:
+        return []
+    ordered = sorted(verdict.standings.items(), key=lambda item: (-item[1].probability, item[1].regret))
+    within = f" within {verdict.equivalent_within:g}" if verdict.equivalent_within is not None else ""
+    return [
+        Section(
+            title=TITLE,
+            head=["", "would be best", "expected regret", "to the best"],
+            rows=[
+                [
+                    label,
+                    f"{standing.probability:.1%}",
+                    f"{standing.regret:.4f}",
+                    standing.relation + (within if standing.relation == "equivalent" else ""),
+                ]
+                for label, standing in ordered
+            ],
+            notes=[
+                "Over resampled queries: how often each row has the highest mean, and how far below the highest it is "
+                "on average. Undecided: neither a difference nor equivalence is shown."
+            ],
+        )
+    ]
+
+
+def restated(folder: Path, margin: float) -> Summary:
+    """A result's summary with the standings for another margin."""
+    from bakeoff.results.result import load
+
+    result = load(folder)
+    summary = result.summary
+    scores = {label: result.values(label) for label in result.labels}
+    kept = [sentence for sentence in summary.verdict.sentences if "two one-sided tests" not in sentence]
+    verdict = with_standings(replace(summary.verdict, sentences=kept), scores, margin, int(summary.lineup["seed"]))
+    sections = [section for section in summary.sections if section.title != TITLE]
+    return replace(summary, verdict=verdict, sections=[*standing_sections(verdict), *sections])

@@ -1,0 +1,83 @@
+"""How many queries to label, before they are labelled (Sakai, "Topic set size design", 2016)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from bakeoff.core.arrays import Values
+from bakeoff.statistics.constants import ALPHA
+from bakeoff.statistics.power import MOST_QUERIES, queries_needed
+
+
+def residual_variance(tables: Sequence[Values]) -> float:
+    """The variance of a score beside what its query and its contender explain, pooled over collections.
+
+    Each table is queries × contenders. Two contenders' differences vary by twice as much.
+    """
+    squares, freedom = 0.0, 0
+    for table in tables:
+        queries, contenders = table.shape
+        if queries > 1 and contenders > 1:
+            fitted = table.mean(axis=1, keepdims=True) + table.mean(axis=0, keepdims=True) - table.mean()
+            squares += float(((table - fitted) ** 2).sum())
+            freedom += (queries - 1) * (contenders - 1)
+    return squares / freedom if freedom else math.nan
+
+
+def queries_for_width(width: float, variance: float, level: float = 1 - ALPHA) -> int | None:
+    """The fewest queries whose paired interval is on average no wider than this; `variance` is of one score."""
+    sd = math.sqrt(2 * variance)
+    return _fewest(lambda n: expected_width(n, sd, level) <= width)
+
+
+def expected_width(n: int, sd: float, level: float = 1 - ALPHA) -> float:
+    """The mean width of Student's interval of a mean difference with this standard deviation."""
+    from scipy.special import gammaln, stdtrit
+
+    freedom = n - 1
+    mean_sd = sd * math.sqrt(2 / freedom) * math.exp(gammaln(n / 2) - gammaln(freedom / 2))
+    return 2 * float(stdtrit(freedom, (1 + level) / 2)) * mean_sd / math.sqrt(n)
+
+
+def queries_for_power(
+    difference: float, variance: float, contenders: int = 2, power: float = 0.8, alpha: float = ALPHA
+) -> int | None:
+    """The fewest queries that find a difference of two contenders with this power, each pair tested among all.
+
+    All pairs of so many contenders share alpha, as in Holm's first step; a later step is easier.
+    """
+    pairs = max(1, contenders * (contenders - 1) // 2)
+    return queries_needed(difference, math.sqrt(2 * variance), power, alpha / pairs)
+
+
+def queries_for_anova(
+    difference: float, variance: float, contenders: int, power: float = 0.8, alpha: float = ALPHA
+) -> int | None:
+    """The fewest queries that find by a one-way F test that some of these contenders differ, best to worst by so much.
+
+    The least favourable case: all but two contenders lie halfway between these two.
+    """
+    from scipy.special import fdtri, ncfdtr
+
+    between = contenders - 1
+
+    def enough(n: int) -> bool:
+        within = contenders * (n - 1)
+        shift = n * difference**2 / (2 * variance)
+        return float(1 - ncfdtr(between, within, shift, fdtri(between, within, 1 - alpha))) >= power
+
+    return _fewest(enough)
+
+
+def _fewest(enough: Callable[[int], bool]) -> int | None:
+    """The smallest number from 2 on for which this holds; it holds for every larger one."""
+    low, high = 1, 2
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > MOST_QUERIES:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

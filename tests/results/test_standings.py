@@ -1,0 +1,111 @@
+"""Standings, equivalence and plans, over scores that are ordered by hand and a result that was saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bakeoff.cli import app
+from bakeoff.evaluation.measures import Measure
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.matrix import matrix
+from bakeoff.results.plan_queries import plan_queries
+from bakeoff.results.result import load
+from bakeoff.results.save import save
+from bakeoff.results.schema import Row, Value
+from bakeoff.results.standings import restated, standing_sections, with_standings
+from bakeoff.results.verdict import decide
+from bakeoff.running.runner import run
+from bakeoff_providers.errors import InputError
+from typer.testing import CliRunner
+
+NDCG = Measure.parse("ndcg@10")
+
+
+def test_better_equivalent_and_undecided_are_told_apart() -> None:
+    rng = np.random.default_rng(0)
+    best = rng.uniform(0.4, 0.9, 100)
+    scores = {
+        "best": best,
+        "alike": best - 0.001 + rng.normal(0, 0.002, 100),
+        "open": best - 0.02 + rng.normal(0, 0.3, 100),
+        "bad": best - 0.2,
+    }
+    rows = [Row(label=label, kind="dense", measures={"ndcg@10": Value(float(v.mean()))}) for label, v in scores.items()]
+    verdict = with_standings(decide(scores, NDCG, rows, 42), scores, 0.02)
+    assert {label: standing.relation for label, standing in verdict.standings.items()} == {
+        "best": "best",
+        "alike": "equivalent",
+        "open": "undecided",
+        "bad": "worse",
+    }
+    assert verdict.sentences[-1] == (
+        "alike is as good as best within 0.02 (two one-sided tests, Holm, 5%); for open it is undecided."
+    )
+    assert sum(standing.probability for standing in verdict.standings.values()) == pytest.approx(1)
+    (section,) = standing_sections(verdict)
+    assert [row[0] for row in section.rows][-1] == "bad"
+    assert with_standings(decide({"best": best}, NDCG, rows[:1], 42), {"best": best}, 0.02).standings == {}
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("standings")
+    words = ["copper", "lake", "forest", "rail", "boat", "stone", "river", "mill"]
+    (folder / "corpus.jsonl").write_text(
+        "".join(f'{{"_id": "{n}", "title": "", "text": "{words[n % 8]} {words[n % 3]} {n}"}}\n' for n in range(24))
+    )
+    (folder / "queries.jsonl").write_text(
+        "".join(f'{{"_id": "q{n}", "text": "{words[n % 8]} {n}"}}\n' for n in range(12))
+    )
+    (folder / "qrels").mkdir()
+    (folder / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\n" + "".join(f"q{n}\t{n + 8}\t1\n" for n in range(12))
+    )
+    (folder / "lineup.toml").write_text(
+        'task = {format = "beir", folder = "."}\nmeasures = ["ndcg@10"]\nequivalent_within = 0.01\n'
+        '[[contender]]\nranker = "bm25"\n[[contender]]\nprovider = "tfidf"\nstore = ["faiss", "chroma"]\n'
+    )
+    return save(run(Lineup.read(folder / "lineup.toml")), folder / "results")
+
+
+def test_a_margin_in_the_line_up_is_in_the_result_and_another_can_be_asked_for(result: Path) -> None:
+    summary = load(result).summary
+    assert summary.verdict.equivalent_within == 0.01
+    assert "Against the best" in [section.title for section in summary.sections]
+    wide = restated(result, 0.9)
+    # Twelve queries of scores between 0 and 1 lie within 0.9 of each other for sure.
+    relations = {standing.relation for standing in wide.verdict.standings.values()}
+    assert relations == {"best", "equivalent"}
+    assert sum("two one-sided tests" in sentence for sentence in wide.verdict.sentences) == 1
+    assert [section.title for section in wide.sections].count("Against the best") == 1
+    marks = [line.cells["ndcg@10"].marks for line in matrix(wide).lines if line.type == "ran"]
+    assert sum("≡" in mark for mark in marks) >= 1
+    assert all("%" in mark for mark in marks)
+
+
+def test_the_commands_take_a_margin(result: Path) -> None:
+    shown = CliRunner().invoke(app, ["show", str(result), "--equivalent-within", "0.9"])
+    assert shown.exit_code == 0
+    assert "within 0.9 (two one-sided tests" in shown.output
+    compared = CliRunner().invoke(app, ["compare", str(result), "--equivalent-within", "0.9"])
+    assert compared.exit_code == 0
+    assert "3 are equivalent within 0.9" in compared.output
+
+
+def test_queries_are_planned_from_a_result(result: Path) -> None:
+    planned = CliRunner().invoke(
+        app, ["plan-queries", str(result), "--difference", "0.05", "--width", "0.1", "--contenders", "2"]
+    )
+    assert planned.exit_code == 0, planned.output
+    assert "12 queries are there already" in planned.output
+    alone = plan_queries([load(result)], difference=0.05, contenders=2)
+    again = plan_queries(variance=alone.variance, difference=0.05, contenders=2)
+    assert (alone.for_power, alone.have) == (again.for_power, 12)
+    assert alone.for_power is not None
+    assert alone.still(alone.for_power) == max(0, alone.for_power - 12)
+    with pytest.raises(InputError, match="nothing to plan for"):
+        plan_queries(variance=0.1)
+    with pytest.raises(InputError, match="nothing to plan from"):
+        plan_queries(width=0.1)

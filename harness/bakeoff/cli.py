@@ -19,6 +19,7 @@ from bakeoff.commands import (
     listing,
     log,
     plan,
+    probe,
     report,
     run,
     score,
@@ -64,6 +65,7 @@ app.command()(stores.loadtest)
 app.command()(stores.footprint)
 app.add_typer(log.log, name="log")
 app.add_typer(canary.canary, name="canary")
+app.command()(probe.probe)
 app.command()(traffic.interleave)
 app.command()(traffic.ab)
 app.command()(cache.doctor)

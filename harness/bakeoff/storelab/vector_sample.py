@@ -70,9 +70,9 @@ def clustered(rows: int, centres: Vectors, rng: np.random.Generator) -> Vectors:
 
 def from_files(vectors: Path, queries: Path | None) -> VectorSample:
     """Arrays as numpy saves them; without queries, the last documents are kept back to ask with."""
-    documents = _read(vectors)
+    documents = read_vectors(vectors)
     if queries is not None:
-        asked = _read(queries)
+        asked = read_vectors(queries)
         if asked.shape[1] != documents.shape[1]:
             raise InputError(f"has {asked.shape[1]} dimensions, the documents {documents.shape[1]}", file=queries)
         return VectorSample(vectors.name, documents, asked)
@@ -110,7 +110,8 @@ def from_lineup(lineup: Lineup, settings: Settings) -> VectorSample:
     return VectorSample(name, variant.documents(vectors), variant.queries(queries))
 
 
-def _read(file: Path) -> Vectors:
+def read_vectors(file: Path) -> Vectors:
+    """A table of vectors as numpy saves it, each row scaled to length 1."""
     try:
         read = np.load(file, allow_pickle=False)
     except FileNotFoundError:

@@ -118,7 +118,7 @@ def _prepared(vectors: Vectors, metric: Metric, *, query: bool) -> NDArray[np.fl
     """Vectors whose inner product orders as the metric does: for L2, 2q·x − |x|² with one more dimension."""
     values = np.asarray(vectors, dtype=np.float64)
     if metric == "cosine":
-        return values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12)
+        return np.asarray(values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12))
     if metric == "l2":
         if query:
             return np.concatenate([2 * values, np.ones((len(values), 1))], axis=1)

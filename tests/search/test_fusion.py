@@ -10,10 +10,14 @@ from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Settings, run
-from bakeoff.search.fusion import Fusion, FusionWeights, grid, tune, weighted_rrf
+from bakeoff.search.fusion import Fusion, FusionWeights, fuse, grid, tune, weighted_rrf
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
+from qdrant_client import models
+from qdrant_client.hybrid.fusion import distribution_based_score_fusion
+from scipy.stats import zscore
+from sklearn.preprocessing import minmax_scale
 
 from tests.native_task import native_files, pages, write_lineup
 
@@ -185,3 +189,68 @@ def test_tuning_without_a_fusion_is_refused_before_anything_runs(lineup_file: Pa
     lineup_file.write_text(lineup_file.read_text().split("[[fusion]]")[0])
     with pytest.raises(InputError, match=r"needs a \[\[fusion\]\]"):
         run(Lineup.read(lineup_file), Settings(tune_weights=True))
+
+
+SCORES = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(-5, 5).map(lambda value: round(value, 3)), min_size=1)
+
+
+def _by_score(scores: dict[str, float]) -> Ranking:
+    return ordered(scores.items())
+
+
+def _fused(
+    first: dict[str, float], second: dict[str, float], method: str, weights: tuple[float, ...]
+) -> dict[str, float]:
+    ranking = fuse([_by_score(first), _by_score(second)], Fusion(("x", "y"), weights, method=method))
+    return dict(zip(ranking.ids, ranking.scores, strict=True))
+
+
+def test_scores_are_brought_to_one_scale_by_hand() -> None:
+    first, second = {"a": 30.0, "b": 20.0, "c": 10.0}, {"c": 0.9, "d": 0.5}
+    # min-max: a 1, b ½, c 0 and c 1, d 0
+    assert _fused(first, second, "min_max", (1, 2)) == pytest.approx({"a": 1, "b": 0.5, "c": 2, "d": 0})
+    # z: ±√1.5 and 0; ±1. What is absent has the ranking's lowest
+    z = 1.5**0.5
+    assert _fused(first, second, "z_score", (1, 1)) == pytest.approx({"a": z - 1, "b": -1, "c": 1 - z, "d": -z - 1})
+
+
+@given(SCORES, SCORES, st.sampled_from([(1.0, 1.0), (0.5, 2.0)]))
+def test_score_fusions_agree_with_other_libraries(
+    first: dict[str, float], second: dict[str, float], weights: tuple[float, float]
+) -> None:
+    for method, scale, absent in (
+        ("min_max", lambda values: minmax_scale(values) if len(set(values)) > 1 else np.ones(len(values)), None),
+        ("z_score", lambda values: zscore(values) if len(set(values)) > 1 else np.zeros(len(values)), "lowest"),
+    ):
+        expected: dict[str, float] = {}
+        for scores, weight in zip((first, second), weights, strict=True):
+            scaled = dict(zip(scores, scale(list(scores.values())), strict=True))
+            missing = min(scaled.values()) if absent else 0.0
+            for document in first | second:
+                expected[document] = expected.get(document, 0.0) + weight * scaled.get(document, missing)
+        assert _fused(first, second, method, weights) == pytest.approx(expected, abs=1e-9)
+
+
+@given(SCORES, SCORES)
+def test_dbsf_is_qdrants(first: dict[str, float], second: dict[str, float]) -> None:
+    points = [
+        [models.ScoredPoint(id=ord(document), version=0, score=score) for document, score in scores.items()]
+        for scores in (first, second)
+    ]
+    theirs = {chr(int(point.id)): point.score for point in distribution_based_score_fusion(points, 10)}
+    assert _fused(first, second, "dbsf", (1.0, 1.0)) == pytest.approx(theirs, abs=1e-9)
+
+
+def test_a_fusion_by_scores_is_a_row_with_a_default_label(tmp_path: Path) -> None:
+    file = write_lineup(
+        tmp_path,
+        native_files(),
+        head='measures = ["mrr"]\nrounds = 1',
+        contenders='[[contender]]\nranker = "bm25"\n[[contender]]\nprovider = "tfidf"\nstore = "faiss"\n'
+        '[[fusion]]\nof = ["tfidf", "bm25"]\n[[fusion]]\nof = ["tfidf", "bm25"]\nmethod = "min_max"\n',
+    )
+    outcome = run(Lineup.read(file), Settings(tune_weights=True))
+    assert {row.contender.label for row in outcome.ran} == {"bm25", "tfidf+faiss", "tfidf+bm25", "tfidf+bm25@min_max"}
+    assert set(outcome.extras.figures["tuned_weights"]) == {"tfidf+bm25", "tfidf+bm25@min_max"}
+    with pytest.raises(InputError, match="no fusion by 'min-max'"):
+        Fusion(("a", "b"), (1.0, 1.0), method="min-max")

@@ -53,8 +53,9 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FusionEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One [[fusion]]: contenders by their labels, and how much each of them counts."""
 
-    label: str
     of: list[str]
+    label: str = ""
+    method: str = "rrf"
     weights: list[float] = []
     c: float = 60.0
     top_n: int | None = None

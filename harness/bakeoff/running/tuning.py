@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.stages import Scored
-from bakeoff.search.fusion import FOLDS, GRID, Fusion, FusionWeights, Tuned, grid, tune, weighted_rrf
+from bakeoff.search.fusion import FOLDS, GRID, Fusion, FusionWeights, Tuned, fuse, grid, tune
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, Section, TaskKind
 
 
@@ -68,7 +68,7 @@ def _scores(
     rankings = {}
     for query in finished.task.queries:
         retrieved = [part.retrieved[query.id] for part in parts]
-        fused = weighted_rrf(retrieved, weights, fusion.c, fusion.top_n).cut(depth)
+        fused = fuse(retrieved, fusion, weights).cut(depth)
         rankings[query.id] = kind.refine(query, fused)
     answers = Answers(row.contender, rankings, row.retrieved)
     return kind.score(finished.task, answers, [finished.primary])[finished.primary]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bakeoff.core.clock import timed
 from bakeoff.core.task import Query
-from bakeoff.search.fusion import Fusion, weighted_rrf
+from bakeoff.search.fusion import Fusion, fuse
 from bakeoff.search.searchers import Answer, Searcher
 
 
@@ -23,7 +23,7 @@ class FusedSearcher(Searcher):
         """One after the other; the fusing counts as search."""
         answers = [part.ask(query) for part in self.parts]
         rankings, fusion = [answer.ranking for answer in answers], self.fusion
-        fused, fuse_ns = timed(lambda: weighted_rrf(rankings, fusion.weights, fusion.c, fusion.top_n))
+        fused, fuse_ns = timed(lambda: fuse(rankings, fusion))
         embedded = [answer.embed_ns for answer in answers if answer.embed_ns is not None]
         return Answer(
             fused.cut(self.depth),

@@ -1,13 +1,14 @@
-"""Several rankings made one: weighted reciprocal rank fusion, and weights that are chosen without looking."""
+"""Several rankings made one, by ranks or by scores, and weights that are chosen without looking."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
 from numpy.typing import NDArray
 
 from bakeoff.core.ranking import Ranking, ordered
@@ -17,6 +18,8 @@ GRID = 10  # weights are tried in tenths
 FOLDS = 5
 
 FusionWeights = tuple[float, ...]
+Normalise = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], float]]  # and what an absent document has
+Method = Callable[[Sequence[Ranking], Sequence[float], "Fusion"], Ranking]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +30,13 @@ class Fusion:
     weights: FusionWeights
     c: float = 60.0
     top_n: int | None = None
+    method: str = "rrf"
 
     def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InputError(
+                f"there is no fusion by {self.method!r}", place="method", remedy=nearest(self.method, [*METHODS])
+            )
         if len(self.of) < 2 or len(set(self.of)) < len(self.of):
             raise InputError("a fusion needs two or more different contenders", place="of")
         if len(self.weights) != len(self.of):
@@ -52,6 +60,62 @@ def weighted_rrf(
         for rank, document in enumerate(ranking.ids[:top_n], start=1):
             scores[document] = scores.get(document, 0.0) + weight / (c + rank)
     return ordered((document, round(score, RRF_DIGITS)) for document, score in scores.items())
+
+
+def fuse(rankings: Sequence[Ranking], fusion: Fusion, weights: Sequence[float] | None = None) -> Ranking:
+    """One ranking by the fusion's method; other weights than its own may be tried."""
+    return METHODS[fusion.method](rankings, weights or fusion.weights, fusion)
+
+
+def _by_ranks(rankings: Sequence[Ranking], weights: Sequence[float], fusion: Fusion) -> Ranking:
+    return weighted_rrf(rankings, weights, fusion.c, fusion.top_n)
+
+
+def _by_scores(normalised: Normalise) -> Method:
+    """A weighted sum of normalised scores."""
+
+    def fused(rankings: Sequence[Ranking], weights: Sequence[float], fusion: Fusion) -> Ranking:
+        scores: dict[str, float] = {document: 0.0 for ranking in rankings for document in ranking.ids[: fusion.top_n]}
+        for ranking, weight in zip(rankings, weights, strict=True):
+            ids = ranking.ids[: fusion.top_n]
+            values, absent = normalised(np.array(ranking.scores[: fusion.top_n], dtype=np.float64))
+            held = dict(zip(ids, values.tolist(), strict=True))
+            for document in scores:
+                scores[document] += weight * held.get(document, absent)
+        return ordered((document, round(score, RRF_DIGITS)) for document, score in scores.items())
+
+    return fused
+
+
+def _min_max(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """0 for the lowest, 1 for the highest; where all are equal, 1. What a ranking lacks has 0."""
+    if not len(scores) or scores.max() == scores.min():
+        return np.ones(len(scores)), 0.0
+    return (scores - scores.min()) / (scores.max() - scores.min()), 0.0
+
+
+def _z_score(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Standard deviations from the mean. What a ranking lacks has its lowest: the mean would put it above half of it."""
+    if not len(scores) or scores.std() == 0:
+        return np.zeros(len(scores)), 0.0
+    values = (scores - scores.mean()) / scores.std()
+    return values, float(values.min())
+
+
+def _dbsf(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Distribution-based, as in Qdrant: 0 and 1 are three standard deviations from the mean; one score is 0.5."""
+    if len(scores) < 2 or scores.std(ddof=1) == 0:
+        return np.full(len(scores), 0.5), 0.0
+    deviation = scores.std(ddof=1)
+    return (scores - (scores.mean() - 3 * deviation)) / (6 * deviation), 0.0
+
+
+METHODS: dict[str, Method] = {
+    "rrf": _by_ranks,
+    "min_max": _by_scores(_min_max),
+    "z_score": _by_scores(_z_score),
+    "dbsf": _by_scores(_dbsf),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,15 @@ from bakeoff.search.fusion import Fusion
 
 def fusion_of(entry: FusionEntry, contenders: Sequence[Contender]) -> Contender:
     """The parts by their labels; a shorter name will do where only one contender has it."""
-    if not entry.label:
-        raise InputError("a fusion needs a label", place="label", remedy='for example label = "hybrid"')
     parts = tuple(_part(name, contenders).label for name in entry.of)
-    fusion = Fusion(parts, tuple(entry.weights) or (1.0,) * len(parts), entry.c, entry.top_n)
-    return Contender(entry.label, entry.label, fusion=fusion)
+    fusion = Fusion(parts, tuple(entry.weights) or (1.0,) * len(parts), entry.c, entry.top_n, entry.method)
+    label = entry.label or _default_label(entry)
+    return Contender(label, label, fusion=fusion)
+
+
+def _default_label(entry: FusionEntry) -> str:
+    """The parts as they were named, and the method where it is not the usual one."""
+    return "+".join(entry.of) + ("" if entry.method == "rrf" else f"@{entry.method}")
 
 
 def _part(name: str, contenders: Sequence[Contender]) -> Contender:

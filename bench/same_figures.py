@@ -26,6 +26,7 @@ BEFORE = "38aa2a5"  # the last revision in which the packages were called harnes
 LINEUPS = ("wikipedia-paraphrased", "films", "neighbours", "trips", "scholarships")
 ROW_FIGURES = ("measures", "categories", "ties", "targets", "dimensions", "vector_bytes", "loss", "stable", "not_run")
 VERDICT_FIGURES = ("measure", "best", "tie_group", "pairs", "agreement")  # what can be detected counts Holm's step now
+PAIR_FIGURES = ("a", "b", "difference", "p", "p_holm", "t_p", "wilcoxon_p", "wins", "ties", "losses")
 RENDERED = re.compile(r"matrix\.|evaluation_report|charts/|\.png$|\.md$|metrics_summary|detailed_results")
 STAMP = re.compile(rb"\d{8}-\d{6}")
 
@@ -94,6 +95,12 @@ def figures_of(result: Path) -> dict[str, Any]:
         f"row.{name}": {row["label"]: row.get(name) for row in summary["rows"]} for name in ROW_FIGURES
     }
     figures |= {f"verdict.{name}": summary["verdict"].get(name) for name in VERDICT_FIGURES}
+    # Intervals are left out: those of few queries are exact now, and those of differences span Student's too.
+    figures["row.measures"] = {
+        label: {name: value["mean"] for name, value in measures.items()}
+        for label, measures in figures["row.measures"].items()
+    }
+    figures["verdict.pairs"] = [{name: pair[name] for name in PAIR_FIGURES} for pair in figures["verdict.pairs"]]
     figures["task"], figures["figures"] = summary["task"], summary["figures"]
     figures["queries"], figures["baselines"] = detailed["queries"], detailed["baselines"]
     figures["answers"] = {contender["label"]: contender["queries"] for contender in detailed["contenders"]}

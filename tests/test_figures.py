@@ -34,10 +34,13 @@ def test_figures_are_those_of_before(name: str, tmp_path: Path) -> None:
             np.testing.assert_array_equal(np.round(result.values(label, measure), 12), values, f"{label} {measure}")
         assert _digest(folder / "runs" / f"{label}.trec") == row["trec_sha256"], label
     pairs = {(pair.a, pair.b): pair for pair in result.summary.verdict.pairs}
-    for a, b, *figures in before["pairs"]:
+    for a, b, difference, low, high, *pvalues in before["pairs"]:
         pair = pairs[a, b]
-        now = [pair.difference, pair.low, pair.high, pair.p, pair.t_p, pair.wilcoxon_p]
-        np.testing.assert_array_equal(np.round(now, 12), figures, f"{a} against {b}")
+        now = [pair.difference, pair.p, pair.t_p, pair.wilcoxon_p]
+        np.testing.assert_array_equal(np.round(now, 12), [difference, *pvalues], f"{a} against {b}")
+        assert pair.low is not None  # intervals now span Student's too
+        assert pair.high is not None
+        assert pair.low <= low + 1e-9 <= high <= pair.high + 1e-9
 
 
 def _digest(file: Path) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bakeoff.report.pairs import p_text, pairs_table
+from bakeoff.report.pairs import p_text, pairs_table, with_interval
 from bakeoff.results.compare import Comparison
 from bakeoff.results.gate import Gate
 from bakeoff.statistics.compare import PairedDifference
@@ -105,7 +105,7 @@ def gate_lines(gate: Gate) -> RenderableType:
         parts.append(
             Text(
                 f"{'FAIL' if check.failed else 'pass'}  {check.contender}: {gate.measure} {check.before:.4f} → "
-                f"{check.after:.4f}, {pair.difference:+.4f} [{pair.low:+.4f}, {pair.high:+.4f}], "
+                f"{check.after:.4f}, {with_interval(pair)}, "
                 f"p (Holm) {p_text(pair.p_holm)}: {check.reason}",
                 style="bold red" if check.failed else "",
             )

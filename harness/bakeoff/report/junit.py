@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from bakeoff.report.clean import xml_text
+from bakeoff.report.pairs import with_interval
 from bakeoff.results.gate import Gate
 
 
@@ -25,8 +26,8 @@ def junit(gate: Gate) -> str:
             ElementTree.SubElement(case, "failure", message=xml_text(check.reason), type="drop")
         pair = check.pair
         ElementTree.SubElement(case, "system-out").text = xml_text(
-            f"{gate.measure} {check.before:.6f} -> {check.after:.6f}, difference {pair.difference:+.6f} "
-            f"[{pair.low:+.6f}, {pair.high:+.6f}], p = {pair.p:.6g}, p (Holm) = {pair.p_holm:.6g}: {check.reason}"
+            f"{gate.measure} {check.before:.6f} -> {check.after:.6f}, difference {with_interval(pair, 6)}, "
+            f"p = {pair.p:.6g}, p (Holm) = {pair.p_holm:.6g}: {check.reason}"
         )
     for reason in gate.refused:
         case = _case(suite, gate, "comparable")

@@ -75,8 +75,8 @@ def _pairs(summary: Summary) -> list[dict[str, Any]]:
     ]
 
 
-def _rounded(value: float) -> float:
-    return float(f"{value:.6g}")
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")
 
 
 def _queries(summary: Summary, detailed: Detailed, measure: Measure) -> dict[str, Any]:

@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bakeoff.evaluation.measures import Measure
+from bakeoff.report.matrix import DOUBT
 from bakeoff.statistics.compare import PairedDifference
 from bakeoff.statistics.constants import ALPHA
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+MOST_DOUBTS = 5  # said below the table; each pair has its mark
 
 
 def pairs_table(
@@ -34,15 +37,28 @@ def pairs_table(
             pair.b,
             f"{means[pair.a]:.4f}",
             f"{means[pair.b]:.4f}",
-            f"{pair.difference:+.4f} [{pair.low:+.4f}, {pair.high:+.4f}]",
+            with_interval(pair) + (f" {DOUBT}" if pair.doubt else ""),
             p_text(pair.p),
             p_text(pair.p_holm),
-            f"{pair.effect:+.2f}",
+            "–" if pair.effect is None else f"{pair.effect:+.2f}",
             f"{pair.wins}/{pair.ties}/{pair.losses}",
             *relations[at : at + 1],
         )
         table.add_row(*(Text(cell, style=style) for cell in cells))
+    if doubts := [f"{DOUBT} {pair.a}, {pair.b}: {pair.doubt}" for pair in pairs if pair.doubt]:
+        shown = [
+            *doubts[:MOST_DOUBTS],
+            *([f"… and {len(doubts) - MOST_DOUBTS} more"] if len(doubts) > MOST_DOUBTS else []),
+        ]
+        table.caption, table.caption_justify = Text("\n".join(shown), style="yellow"), "left"
     return table
+
+
+def with_interval(pair: PairedDifference, digits: int = 4) -> str:
+    """The difference and its interval, where it has one."""
+    if pair.low is None or pair.high is None:
+        return f"{pair.difference:+.{digits}f}"
+    return f"{pair.difference:+.{digits}f} [{pair.low:+.{digits}f}, {pair.high:+.{digits}f}]"
 
 
 def p_text(p: float) -> str:

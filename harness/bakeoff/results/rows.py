@@ -21,7 +21,7 @@ from bakeoff.lineup.contender import Contender
 from bakeoff.results.schema import Cost, Latency, Row, Value
 from bakeoff.results.unjudged import bounds_of
 from bakeoff.running.stages import Embedding, NotRun, Scored, Search
-from bakeoff.statistics.intervals import bca_intervals
+from bakeoff.statistics.small_samples import mean_intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _named(contender: Contender, *, local: bool) -> Row:
 
 
 def _with_intervals(scores: Scores, seed: int) -> dict[str, Value]:
-    low, high = bca_intervals(np.stack(list(scores.values()), axis=1), seed=seed)
+    low, high = mean_intervals(np.stack(list(scores.values()), axis=1), seed=seed)
     return {
         str(measure): Value(measure.aggregate(values), _figure(measure, low[at]), _figure(measure, high[at]))
         for at, (measure, values) in enumerate(scores.items())

@@ -16,7 +16,7 @@ from bakeoff.evaluation.metrics import Scores, evaluate
 from bakeoff.evaluation.ranked_grades import join_scores
 from bakeoff.statistics.compare import PairedDifference, compare, tie_group
 from bakeoff.statistics.constants import SEED
-from bakeoff.statistics.intervals import bca_intervals
+from bakeoff.statistics.small_samples import mean_intervals
 from bakeoff.tasks.formats.trec import Run, read_qrels, read_run
 
 SCORE_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "recall@100")
@@ -101,7 +101,7 @@ def run_names(paths: Sequence[Path]) -> list[str]:
 
 
 def _intervals(scores: Scores, seed: int) -> dict[Measure, tuple[float, float]]:
-    low, high = bca_intervals(np.stack(list(scores.values()), axis=1), seed=seed)
+    low, high = mean_intervals(np.stack(list(scores.values()), axis=1), seed=seed)
     return {
         measure: (measure.figure(float(low[at])), measure.figure(float(high[at]))) for at, measure in enumerate(scores)
     }

@@ -89,6 +89,7 @@ def _sentences(
             f"It is better than {listed(worse)}; the smallest of these leads is {abs(pair.difference):.3f} "
             f"over {closest} (p = {pair.p_holm:.2g})."
         )
+        sentences += [f"{best} and {label}: {against[label].doubt}." for label in worse if against[label].doubt]
     return sentences + _outlook_sentence(best, n, ahead)
 
 

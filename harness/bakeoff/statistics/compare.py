@@ -14,26 +14,32 @@ from bakeoff.statistics.columns import differences_of, table_of
 from bakeoff.statistics.constants import ALPHA, SEED
 from bakeoff.statistics.effects import effect_size, wins_ties_losses
 from bakeoff.statistics.holm_power import HolmPower
-from bakeoff.statistics.intervals import RESAMPLES, bca_intervals
+from bakeoff.statistics.intervals import RESAMPLES
+from bakeoff.statistics.small_samples import difference_intervals, doubt
 from bakeoff.statistics.tests import FLIPS, first_equal, holm, holm_of_pairs, paired_t, sign_flip_tests, wilcoxon
 
 
 class PairedDifference(msgspec.Struct, frozen=True):
-    """Two contenders on the same queries: `difference` is a's mean minus b's, with its interval."""
+    """Two contenders on the same queries: `difference` is a's mean minus b's, with its interval.
+
+    A single query has no interval, and differences that are all alike have no effect size. `doubt` says why interval
+    and p may be too sure.
+    """
 
     a: str
     b: str
     difference: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p: float
     p_holm: float
     t_p: float
     wilcoxon_p: float
-    effect: float
+    effect: float | None
     wins: int
     ties: int
     losses: int
+    doubt: str = ""
 
 
 def compare(
@@ -50,7 +56,7 @@ def compare(
     if not indices:
         return []
     p = sign_flip_tests(table, indices, flips=flips, seed=seed)
-    low, high = bca_intervals(table, indices, level=level, resamples=resamples, seed=seed)
+    low, high = difference_intervals(table, indices, level=level, resamples=resamples, seed=seed)
     adjusted = holm_of_pairs(p, table, indices)
     pairs = []
     for at, (i, j) in enumerate(indices):
@@ -58,12 +64,16 @@ def compare(
         wins, ties, losses = wins_ties_losses(d)
         pairs.append(
             PairedDifference(
-                a=names[i], b=names[j], difference=float(d.mean()), low=float(low[at]), high=float(high[at]),
+                a=names[i], b=names[j], difference=float(d.mean()), low=_finite(low[at]), high=_finite(high[at]),
                 p=float(p[at]), p_holm=float(adjusted[at]), t_p=paired_t(d), wilcoxon_p=wilcoxon(d),
-                effect=effect_size(d), wins=wins, ties=ties, losses=losses,
+                effect=_finite(effect_size(d)), wins=wins, ties=ties, losses=losses, doubt=doubt(d),
             )
         )  # fmt: skip
     return pairs
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def tie_group(scores: Mapping[str, ArrayLike], pairs: Sequence[PairedDifference], alpha: float = ALPHA) -> list[str]:

@@ -10,7 +10,8 @@
     const pair = data.pairs.find((two) => (two.a === a && two.b === b) || (two.a === b && two.b === a));
     if (!pair || pair.a === a) return pair;
     const { difference, low, high, wins, losses } = pair;
-    return { ...pair, a, b, difference: -difference, low: -high, high: -low, wins: losses, losses: wins };
+    const turned = low === null ? { low, high } : { low: -high, high: -low };
+    return { ...pair, a, b, difference: -difference, ...turned, wins: losses, losses: wins };
   }
 
   function startVersus() {
@@ -24,9 +25,9 @@
         return;
       }
       const verdict = pair.p <= data.alpha ? "a real difference" : "can't be told apart";
+      const interval = pair.low === null ? "" : ` (95% interval ${signed(pair.low)} to ${signed(pair.high)})`;
       at("versus").replaceChildren(
-        `${pair.a} against ${pair.b}: ${signed(pair.difference)} ` +
-          `(95% interval ${signed(pair.low)} to ${signed(pair.high)}), ` +
+        `${pair.a} against ${pair.b}: ${signed(pair.difference)}${interval}, ` +
           `p = ${Number(pair.p.toPrecision(2))} after Holm: ${verdict}. ` +
           `${pair.wins} won, ${pair.ties} tied, ${pair.losses} lost.`,
       );

@@ -1,0 +1,111 @@
+"""Intervals and warnings for what a bootstrap can't see: few queries, or few that differ from the rest.
+
+Where nine of ten values are the same, the resamples know nothing of the values that did not happen to be drawn: at 20
+queries a 95% interval then covers the mean in 65 to 80% of cases (docs/scoring.md has the table).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bakeoff.core.arrays import Values
+from bakeoff.statistics.columns import Pairs, across, without_noise
+from bakeoff.statistics.constants import NOISE, SEED
+from bakeoff.statistics.intervals import RESAMPLES, bca_intervals
+
+FEWEST_QUERIES = 15
+FEWEST_UNLIKE = 10  # values that differ from the most frequent one
+SKEW = 10  # a test of the mean needs about so many times the squared skewness of the differences
+
+
+def unlike(values: ArrayLike) -> int:
+    """How many values differ from the most frequent one."""
+    rounded = np.round(np.asarray(values, dtype=np.float64), 12)
+    return len(rounded) - int(np.unique(rounded, return_counts=True)[1].max(initial=0))
+
+
+def too_few(values: Values) -> bool:
+    """Whether a bootstrap interval of the mean covers it less often than it says."""
+    return len(values) < FEWEST_QUERIES or unlike(values) < FEWEST_UNLIKE
+
+
+def mean_intervals(
+    table: Values, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = SEED
+) -> tuple[Values, Values]:
+    """Of each column's mean: BCa, and where that does not hold the exact one, which needs values from 0 to 1.
+
+    NaN for a single query.
+    """
+    low, high = bca_intervals(table, level=level, resamples=resamples, seed=seed)
+    for column, values in enumerate(table.T):
+        if len(values) > 1 and too_few(values) and values.min() >= 0 and values.max() <= 1:
+            low[column], high[column] = exact_interval(values, level=level, draws=resamples, seed=seed)
+    return low, high
+
+
+def exact_interval(
+    values: ArrayLike,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    *,
+    level: float = 0.95,
+    draws: int = RESAMPLES,
+    seed: int = SEED,
+) -> tuple[float, float]:
+    """Of the mean of values that can't leave the bounds, whatever their distribution (Learned-Miller & Thomas 2020).
+
+    Uniform order statistics stand for the unknown distribution function at the values, and the worst that it can do
+    between them is assumed. For zeros and ones this is the interval of Clopper and Pearson.
+    """
+    x, tail = np.sort(np.asarray(values, dtype=np.float64)), (1 - level) / 2
+    high = _upper(x - bounds[0], bounds[1] - bounds[0], tail, draws, seed) + bounds[0]
+    low = bounds[1] - _upper(bounds[1] - x[::-1], bounds[1] - bounds[0], tail, draws, seed)
+    return float(min(low, x.mean())), float(max(high, x.mean()))
+
+
+def _upper(ordered: Values, most: float, tail: float, draws: int, seed: int) -> float:
+    """The bound above the mean of values from 0 to `most`; only where two neighbours differ does a draw matter."""
+    n, gaps = len(ordered), np.diff(np.append(ordered, most))
+    places = np.flatnonzero(gaps > NOISE)
+    if not len(places):
+        return most
+    shapes = np.diff(np.concatenate(([0], places + 1, [n + 1])))
+    spacings = np.cumsum(np.random.default_rng(seed).gamma(shapes, size=(draws, len(shapes))), axis=1)
+    means = most - (spacings[:, :-1] / spacings[:, -1:]) @ gaps[places]
+    return float(np.quantile(means, 1 - tail, method="higher"))
+
+
+def difference_intervals(
+    table: Values, pairs: Pairs, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = SEED
+) -> tuple[Values, Values]:
+    """Of the mean difference of each pair: what BCa and Student's interval span, as each is too short at times.
+
+    BCa is where most queries tie, Student's where the differences are skewed. NaN for a single query.
+    """
+    from scipy.special import stdtrit
+
+    low, high = bca_intervals(table, pairs, level=level, resamples=resamples, seed=seed)
+    n = len(table)
+    if n < 2:
+        return low, high
+    differences = without_noise(across(table.T, pairs))
+    half = stdtrit(n - 1, (1 + level) / 2) * differences.std(axis=1, ddof=1) / np.sqrt(n)
+    means = differences.mean(axis=1)
+    return np.minimum(low, means - half), np.maximum(high, means + half)
+
+
+def doubt(differences: Values) -> str:
+    """Why neither the interval nor the p of these differences can be relied on; empty where nothing is seen."""
+    n = len(differences)
+    if n < 2 or not np.any(differences):
+        return ""
+    different = unlike(differences)
+    if different < FEWEST_UNLIKE:
+        return (
+            f"only {different} of {n} queries differ from the most frequent difference: interval and p may be too sure"
+        )
+    centred = differences - differences.mean()
+    skew = float((centred**3).mean() / (centred**2).mean() ** 1.5)
+    if n < SKEW * skew**2:
+        return f"the differences are strongly skewed ({skew:+.1f}) for {n} queries: p may be too small"
+    return ""

@@ -1,0 +1,87 @@
+"""Intervals on data of known truth, where a bootstrap knows too little; the exact one against scipy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from bakeoff.core.arrays import Values
+from bakeoff.statistics.compare import compare
+from bakeoff.statistics.intervals import bca_intervals
+from bakeoff.statistics.small_samples import difference_intervals, doubt, exact_interval, mean_intervals, unlike
+from bakeoff.statistics.tests import sign_flip_test
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+SETS = 400
+
+
+def _mostly(rng: np.random.Generator, share: float, common: float, n: int) -> Values:
+    """Data sets in columns: a share of the values is the common one, the others are spread evenly over 0 to 1."""
+    return np.where(rng.random((n, SETS)) < share, common, rng.random((n, SETS)))
+
+
+@pytest.mark.parametrize(
+    ("share", "common", "n"), [(0.8, 1.0, 10), (0.8, 1.0, 20), (0.9, 0.0, 20), (0.95, 1.0, 20), (0.95, 1.0, 40)]
+)
+def test_intervals_of_few_distinct_values_cover_the_mean(share: float, common: float, n: int) -> None:
+    table = _mostly(np.random.default_rng(1), share, common, n)
+    truth = share * common + (1 - share) / 2
+    low, high = mean_intervals(table, resamples=1500)
+    assert np.mean((low <= truth) & (truth <= high)) >= 0.93
+    low, high = bca_intervals(table, resamples=1500)
+    assert np.mean((low <= truth) & (truth <= high)) < 0.93  # which is why
+
+
+@given(st.integers(2, 60), st.data())
+def test_of_zeros_and_ones_it_is_clopper_and_pearsons(n: int, data: st.DataObject) -> None:
+    ones = data.draw(st.integers(0, n))
+    expected = stats.binomtest(ones, n).proportion_ci(0.95, "exact")
+    assert exact_interval([1.0] * ones + [0.0] * (n - ones)) == pytest.approx((expected.low, expected.high), abs=0.015)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.floats(-3, 3), st.floats(0.1, 4))
+def test_the_exact_interval_holds_the_mean_and_moves_with_its_values(
+    values: list[float], moved: float, times: float
+) -> None:
+    low, high = exact_interval(values)
+    assert -1e-12 <= low <= np.mean(values) + 1e-12
+    assert np.mean(values) - 1e-12 <= high <= 1 + 1e-12
+    other = exact_interval(np.array(values) * times + moved, (moved, times + moved))
+    assert other == pytest.approx((low * times + moved, high * times + moved), abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [40, 100])
+def test_where_most_queries_tie_the_interval_of_a_difference_holds(n: int) -> None:
+    """BCa alone covers 85 and 91%."""
+    rng = np.random.default_rng(2)
+    d = np.where(rng.random((n, 1000)) < 0.7, 0.0, rng.normal(0.1, 0.25, size=(n, 1000)))
+    table, pairs = np.concatenate((d, np.zeros((n, 1))), axis=1), [(at, 1000) for at in range(1000)]
+    low, high = difference_intervals(table, pairs, resamples=2000)
+    assert np.mean((low <= 0.03) & (high >= 0.03)) >= 0.93
+
+
+@pytest.mark.parametrize("draw", [lambda rng: np.where(rng.random(20) < 0.95, -0.02, 0.38)])
+def test_a_skewed_difference_that_is_none_is_doubted(draw: Callable[[np.random.Generator], Values]) -> None:
+    """The mean is 0, and more than a third of such data sets are significant: all of them carry the warning."""
+    rng = np.random.default_rng(3)
+    wrong = [d for d in (draw(rng) for _ in range(300)) if sign_flip_test(d) <= 0.05]
+    assert len(wrong) > 0.25 * 300
+    assert all(doubt(d) for d in wrong)
+
+
+def test_what_is_doubted_and_what_is_not() -> None:
+    rng = np.random.default_rng(4)
+    assert doubt(rng.normal(size=50)) == ""
+    assert doubt(np.zeros(30)) == ""
+    assert doubt(np.array([0.3])) == ""
+    assert doubt(np.array([0.0] * 27 + [0.1, 0.2, 0.3])).startswith("only 3 of 30 queries differ")
+    assert "strongly skewed (+" in doubt(np.concatenate((rng.normal(-0.02, 0.001, 29), [0.6])))
+    assert unlike([1, 1, 1, 0.5, 0.2]) == 2
+    assert compare({"a": [0.1] * 20, "b": [0.2] * 20})[0].doubt.startswith("only 0 of 20")
+
+
+def test_one_query_has_no_interval_anywhere() -> None:
+    assert all(np.isnan(bound).all() for bound in mean_intervals(np.array([[0.5, 1.0]])))

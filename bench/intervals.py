@@ -57,7 +57,7 @@ def main() -> None:
             half = stats.t.ppf(0.975, n - 1) * data.std(axis=0, ddof=1) / n**0.5
             student = data.mean(axis=0) - half, data.mean(axis=0) + half
             bca = bca_intervals(data, resamples=2000)
-            cells = [covered(*interval, truth) for interval in (student, bca, printed(name, data))]
+            cells = [covered(interval, truth) for interval in (student, bca, printed(name, data))]
             print(f"| {name} | {n} | {' | '.join(cells)} |", flush=True)
 
 
@@ -70,7 +70,8 @@ def printed(name: str, data: Values) -> tuple[Values, Values]:
     return difference_intervals(table, [(at, sets) for at in range(sets)], resamples=2000)
 
 
-def covered(low: Values, high: Values, truth: float) -> str:
+def covered(interval: tuple[Values, Values], truth: float) -> str:
+    low, high = interval
     share = np.mean((low <= truth + 1e-12) & (high >= truth - 1e-12))
     return f"{share:.3f} (w {np.mean(high - low):.3f})"
 

@@ -200,4 +200,4 @@ def test_a_wheel_carries_everything_it_needs(tmp_path: Path) -> None:
     assert named.returncode == 0, named.stderr
     done = bakeoff("run", "--contender", "bm25", cwd=elsewhere, path=str(tmp_path / "site"))
     assert done.returncode == 0, done.stderr
-    assert "wikipedia: task wikipedia (25 documents, 20 queries)" in done.stdout
+    assert "wikipedia: task wikipedia (25 documents, 20 queries, relevant from grade 2 on)" in done.stdout

@@ -34,6 +34,6 @@ def test_a_single_query_prints_no_nan(tmp_path: Path) -> None:
     with (screen := console()).capture() as shown:
         screen.print(terminal(result.summary))
     printed = [shown.get(), CliRunner().invoke(app, ["compare", str(folder)]).output]
-    printed += [(folder / name).read_text() for name in ("matrix.md", "metrics_summary.json", "evaluation_report.html")]
+    printed += [(folder / name).read_text() for name in ("matrix.md", "metrics_summary.json")]
     for text in printed:
         assert not re.search(r"\bnan\b", text)

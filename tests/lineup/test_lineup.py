@@ -64,7 +64,7 @@ def test_a_store_with_options_is_a_row_of_its_own(tmp_path: Path) -> None:
         (HEAD + '[[contender]]\nanswers = "{seed}/-.npy"\nseeds = [1]\n', "these answers need a label", ""),
         (HEAD + '[[contender]]\nlabel = "a"\nanswers = { x = "a.npy" }\n', "'x' is not a seed", "model-1"),
         (HEAD + '[[contender]]\nlabel = "a"\nanswers = { 01 = "a.npy" }\n', "'01' is not a seed", ""),
-        (HEAD + FAKE + '[[fusion]]\nlabel = ""\nof = ["fake", "fake"]\n', "a fusion needs a label", "hybrid"),
+        (HEAD + FAKE + '[[fusion]]\nof = ["fake", "fake"]\n', "two or more different contenders", ""),
         (HEAD + FAKE + FAKE, r"two contenders are called 'fake\+faiss'", "label"),
     ],
 )

@@ -95,8 +95,8 @@ def _min_max(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
 
 
 def _z_score(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Standard deviations from the mean. What a ranking lacks has its lowest: the mean would put it above half of it."""
-    if not len(scores) or scores.std() == 0:
+    """Standard deviations from the mean. What a ranking lacks has its lowest: 0 would put it above half of it."""
+    if not len(scores) or scores.max() == scores.min():
         return np.zeros(len(scores)), 0.0
     values = (scores - scores.mean()) / scores.std()
     return values, float(values.min())
@@ -104,7 +104,7 @@ def _z_score(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
 
 def _dbsf(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """Distribution-based, as in Qdrant: 0 and 1 are three standard deviations from the mean; one score is 0.5."""
-    if len(scores) < 2 or scores.std(ddof=1) == 0:
+    if len(scores) < 2 or scores.max() == scores.min():
         return np.full(len(scores), 0.5), 0.0
     deviation = scores.std(ddof=1)
     return (scores - (scores.mean() - 3 * deviation)) / (6 * deviation), 0.0

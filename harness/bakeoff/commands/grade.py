@@ -59,6 +59,9 @@ def pairs_(
     who: Who = None,
     port: Port = 0,
     open_page: OpenPage = True,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="people: only a random sample of so many queries, for `grade corrected`.")
+    ] = None,
 ) -> None:
     """Grade: pool the contenders' top documents, then let models or people grade them (the default)."""
     from bakeoff.testsets.task_folder import TaskFolder
@@ -69,6 +72,10 @@ def pairs_(
     if judge == "people" and (model or repeats > 1):
         raise InputError("--model and --repeats are for --judge llm", remedy="add --judge llm")
     pairs = _pairs(folder, lineup, depth, all_below, offline or dry_run, dry_run)
+    if sample is not None:
+        from bakeoff.testsets.corrected import sampled
+
+        pairs = sampled(pairs, sample)
     if judge == "people":
         if dry_run:
             typer.echo(f"dry run: {len(pairs)} pairs to grade")
@@ -76,6 +83,44 @@ def pairs_(
             serve_page(folder, who, pairs, port, open_page)
         return
     _judge(folder, pairs, model or ["ollama"], set_, repeats, max_cost, dry_run, offline)
+
+
+@grade.command("corrected")
+def corrected_(
+    task: TaskArgument,
+    measure: Annotated[
+        str | None, typer.Option("-m", "--measure", help="Such as ndcg@10; default: the line-up's.")
+    ] = None,
+    result: ResultOption = None,
+    lineup: LineupOption = None,
+    offline: Offline = False,
+) -> None:
+    """Score by a model's grades on all queries, corrected by people's on a random sample of them."""
+    from bakeoff.evaluation.measures import Measure
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import console
+    from bakeoff.report.corrected import corrected_table
+    from bakeoff.tasks.load import load_task
+    from bakeoff.testsets.corrected import correct, grades_by
+    from bakeoff.testsets.task_folder import TaskFolder
+
+    folder = TaskFolder.open(task)
+    by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
+    rel = load_task(str(folder.path.resolve()), Path()).rel
+    people, model = grades_by(folder, "person"), grades_by(folder, "model")
+    if not model:
+        raise InputError("no model graded this task", file=folder.annotations, remedy="bakeoff grade TASK --judge llm")
+    correction = correct(rankings_for(folder, result, lineup, offline), people, model, by, rel)
+    typer.echo(
+        f"{by.label}: people graded {correction.by_people} of the {correction.queries} queries that the model graded; "
+        "the interval of the model alone is not to be relied on"
+    )
+    for rows in (correction.rows, correction.pairs):
+        console().print(
+            corrected_table(
+                [(row.what, row.people, row.corrected, row.model_alone) for row in rows], rows is correction.pairs
+            )
+        )
 
 
 @grade.command("next")

@@ -69,6 +69,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = "graded"
     rel: int = 1
     targets: Mapping[str, float] = {}
+    graded_by_model: int = 0  # how many of the grades no person gave
 
     def __post_init__(self) -> None:
         if not self.documents:

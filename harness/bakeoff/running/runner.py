@@ -167,6 +167,12 @@ def _warnings(task: Task, lineup: Lineup, ran: Sequence[Scored]) -> list[str]:
     shallow = [str(measure) for measure in lineup.measures if (measure.k or 0) > (lineup.depth or DEPTH)]
     if shallow:
         warnings.append(f"{', '.join(shallow)}: k is larger than depth = {lineup.depth}: raise depth")
+    if task.graded_by_model:
+        grades = sum(map(len, task.judgments.values()))
+        warnings.append(
+            f"{task.graded_by_model} of {grades} grades come from a model alone, and the scores may be biased by it: "
+            "bakeoff grade corrected sets them right by people's grades of a sample"
+        )
     if lost := task.without_relevant():
         warnings.append(f"no document is relevant for {', '.join(lost)}: every contender scores 0 there")
     unstable = [row.contender.label for row in ran if row.stable is False]

@@ -209,7 +209,11 @@ class TaskFolder:
             grades.setdefault(query, {})[document] = grade
         self.truth.grades = self.in_order(grades)
         names = {str(number): words for number, words in self.scale.items()}
-        self.truth.metadata |= {"pairs": sum(map(len, self.truth.grades.values())), "scale": names}
+        self.truth.metadata |= {
+            "pairs": sum(map(len, self.truth.grades.values())),
+            "scale": names,
+            "graded_by_model": len(truth.by_model),
+        }
         write_json(self.truth_path, self.truth)
         self.queries.queries = [
             with_grades(entry, self.truth.grades.get(entry.query_id, {})) for entry in self.queries.queries
@@ -228,10 +232,11 @@ class TaskFolder:
 
 @dataclass(frozen=True, slots=True)
 class SettledGrades:
-    """One grade per pair, and the pairs without a clear majority."""
+    """One grade per pair, the pairs without a clear majority, and those that no person graded."""
 
     grades: dict[QueryDocument, int]
     open: list[QueryDocument]
+    by_model: list[QueryDocument]
 
 
 def settle(annotators: Mapping[str, Annotation], settled: Sequence[AdjudicatedPair]) -> SettledGrades:
@@ -247,7 +252,8 @@ def settle(annotators: Mapping[str, Annotation], settled: Sequence[AdjudicatedPa
         grades[pair] = decided.get(pair, majority(grades_that_count))
         if pair not in decided and not decisive(grades_that_count):
             left.append(pair)
-    return SettledGrades(grades | decided, left)
+    by_model = [pair for pair, kinds in given.items() if "person" not in kinds and pair not in decided]
+    return SettledGrades(grades | decided, left, by_model)
 
 
 def majority(grades: Sequence[int]) -> int:

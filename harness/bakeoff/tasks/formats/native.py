@@ -107,7 +107,8 @@ def read_task(name: str, articles: Path, queries: Path, ground_truth: Path, rel:
     pages = read_articles(articles).articles
     known = {str(page.page_id) for page in pages}
     asked = read_json(queries, QueryFile).queries
-    truth = read_json(ground_truth, GroundTruth).grades
+    graded = read_json(ground_truth, GroundTruth)
+    truth = graded.grades
     _check_truth(truth, {entry.query_id for entry in asked}, known, ground_truth)
     for place, entry in enumerate(asked):
         _check_entry(entry, truth.get(entry.query_id, {}), known, queries, f"$.queries[{place}]")
@@ -120,7 +121,12 @@ def read_task(name: str, articles: Path, queries: Path, ground_truth: Path, rel:
         ],
         judgments=truth,
         rel=rel,
+        graded_by_model=_whole(graded.metadata.get("graded_by_model")),
     )
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _check_truth(truth: dict[str, dict[str, int]], queries: set[str], documents: set[str], file: Path) -> None:

@@ -1,0 +1,26 @@
+"""What `bakeoff grade corrected` prints: people alone, corrected, and the model alone, named as what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bakeoff.statistics.ppi import Estimate
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def corrected_table(rows: Sequence[tuple[str, Estimate, Estimate, Estimate]], differences: bool) -> Table:
+    """A row for each contender or pair."""
+    from rich.text import Text
+
+    from bakeoff.report.console import grid
+
+    what = "difference" if differences else "contender"
+    table = grid(what, ">people only [95%]", ">corrected [95%]", ">model's weight", ">model alone, not corrected")
+    sign = "+" if differences else ""
+    for name, people, corrected, model in rows:
+        spans = [f"{e.value:{sign}.4f} [{e.low:{sign}.3f}, {e.high:{sign}.3f}]" for e in (people, corrected)]
+        table.add_row(Text(name), *spans, f"{corrected.weight:.2f}", f"{model.value:{sign}.4f}")
+    return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import Annotated
 
@@ -38,7 +39,6 @@ UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
 app = typer.Typer(
     help="Compares embedding providers and vector stores on your corpus, and says how sure it is.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.command()(run.run)
@@ -119,14 +119,19 @@ def main() -> None:
         _fail(f"error: {error}", 1, error)
     except SystemExit:
         if signals.received:  # typer ends quietly at Ctrl-C
-            _fail(signals.MESSAGE, signals.exit_code())
+            _fail(_interrupted(), signals.exit_code())
         raise
     except KeyboardInterrupt:
-        _fail(signals.MESSAGE, signals.exit_code())
+        _fail(_interrupted(), signals.exit_code())
     except Exception as error:
         report_ = f"unexpected error: {type(error).__name__}: {scrubbed(str(error))}"
         verbose = "--verbose" in sys.argv
         _fail(report_ + ("" if verbose else "\n  run again with --verbose for the traceback"), UNEXPECTED, error)
+
+
+def _interrupted() -> str:
+    """What is kept, and the command that goes on from there."""
+    return f"{signals.MESSAGE}\n  {shlex.join(['bakeoff', *sys.argv[1:]])}"
 
 
 def _fail(text: str, code: int, error: BaseException | None = None) -> None:

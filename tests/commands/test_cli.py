@@ -151,8 +151,7 @@ def test_list_tells_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
     assert {"wikipedia", "neighbours"} <= set(names.split(", "))
     assert formats == "native, beir, tables, ir_datasets, hub"
     assert "ndcg@k" in done.stdout
-    (profiles,) = [line for line in done.stdout.splitlines() if line.startswith(" profiles ")]
-    assert {"use_best_weights", "weights_file"} <= set(profiles.replace(",", "").split())
+    assert {"use_best_weights", "weights_file"} <= set(done.stdout.replace(",", "").split())
 
 
 @pytest.mark.parametrize(
@@ -200,4 +199,60 @@ def test_a_wheel_carries_everything_it_needs(tmp_path: Path) -> None:
     assert named.returncode == 0, named.stderr
     done = bakeoff("run", "--contender", "bm25", cwd=elsewhere, path=str(tmp_path / "site"))
     assert done.returncode == 0, done.stderr
-    assert "wikipedia: task wikipedia (25 documents, 20 queries, relevant from grade 2 on)" in done.stdout
+    assert "wikipedia: task wikipedia (25 documents, 20 queries" in done.stdout
+
+
+def test_a_result_by_its_newest_name_as_json_and_without_charts(tmp_path: Path) -> None:
+    done = bakeoff("show", "latest", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no result under results/ yet" in done.stderr
+    done = bakeoff("run", "--contender", "bm25", "--rounds", "1", "--no-charts", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "results").iterdir()
+    *_, page, how = done.stdout.splitlines()
+    assert page == f"The page: results/{folder.name}/evaluation_report.html"
+    assert how == f"Open it:  bakeoff report results/{folder.name} --open"
+    assert (folder / "evaluation_report.html").is_file()
+    assert not list(folder.rglob("*.png"))
+    shown = bakeoff("show", "latest", cwd=tmp_path)
+    assert "bm25 has the highest NDCG@10" in shown.stdout
+    figures = json.loads(bakeoff("show", "latest", "--json", cwd=tmp_path).stdout)
+    assert figures["folder"] == f"results/{folder.name}"
+    assert figures["verdict"]["best"] == "bm25"
+    again = bakeoff("run", "--contender", "bm25", "--rounds", "1", "--no-charts", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["verdict"]["best"] == "bm25"
+
+
+def test_a_page_is_opened_in_the_browser(tmp_path: Path) -> None:
+    note = tmp_path / "opened.txt"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {note}\n')
+    browser.chmod(0o755)
+    page = tmp_path / "page.html"
+    reference = str(ROOT / "results" / "reference")
+    done = bakeoff(
+        "report", reference, "--out", str(page), "--no-pictures", "--open", cwd=tmp_path, BROWSER=f"{browser} %s"
+    )
+    assert done.returncode == 0, done.stderr
+    assert note.read_text().strip() == page.as_uri()
+
+
+def test_ctrl_c_says_what_is_kept_and_how_to_go_on(tmp_path: Path) -> None:
+    script = (
+        "import sys\nimport bakeoff.cli as cli\n"
+        "def stop():\n    raise KeyboardInterrupt\ncli.app = stop\n"
+        "sys.argv = ['bakeoff', 'run', 'my line-up.toml']\ncli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 130
+    assert "are kept" in done.stderr
+    assert done.stderr.endswith("\n  bakeoff run 'my line-up.toml'\n")
+
+
+def test_the_shell_can_complete(tmp_path: Path) -> None:
+    done = bakeoff("--show-completion", "bash", cwd=tmp_path, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert done.returncode == 0, done.stderr
+    assert "_BAKEOFF_COMPLETE" in done.stdout or "COMPLETE" in done.stdout

@@ -36,6 +36,7 @@ def make(tmp_path: Path) -> Make:
         folder = tmp_path / name
         folder.mkdir()
         documents = [json.dumps({"id": verb, "text": f"{verb} {verb}"}) for verb in VERBS]
+        documents += [json.dumps({"id": f"_{at:02}", "text": "a stone"}) for at in range(20)]  # fill up first
         queries = [
             json.dumps({"id": f"q{at:02}", "text": verb + "ing" * (at < inflected)}) for at, verb in enumerate(VERBS)
         ]

@@ -34,12 +34,12 @@ def lineup_file(tmp_path: Path) -> Path:
 def test_scores_are_what_hand_work_says(lineup_file: Path) -> None:
     outcome = run(Lineup.read(lineup_file))
     bm25 = outcome.scores["bm25"]
-    # q1 finds its one document first; q2 finds d2 but not d3; q3 finds nothing and scores 0
+    # q1 finds its one document first; q2 finds d2, and d1 and d3 follow by id; q3 has no relevant document and scores 0
     assert bm25["p@1"] == [1, 1, 0]
-    assert bm25["recall@10"] == [1, 0.5, 0]
+    assert bm25["recall@10"] == [1, 1, 0]
     assert bm25["mrr"] == [1, 1, 0]
     ideal = 2 / np.log2(2) + 1 / np.log2(3)
-    assert bm25["ndcg@10"] == pytest.approx([1, 2 / ideal, 0])
+    assert bm25["ndcg@10"] == pytest.approx([1, (2 + 1 / np.log2(4)) / ideal, 0])
 
 
 def test_the_scales_are_the_ceiling_and_the_expectation(lineup_file: Path) -> None:
@@ -94,8 +94,9 @@ def test_the_result_is_complete_and_the_reports_come_from_it_alone(lineup_file: 
     assert rows["oracle"].measures["p@1"].mean == pytest.approx(2 / 3)
     detailed = read_detailed(folder)
     (bm25,) = [contender for contender in detailed.contenders if contender.label == "bm25"]
-    assert bm25.queries["q2"].ids == ["2"]
-    assert bm25.queries["q2"].grades == [2]
+    assert bm25.queries["q2"].ids == ["2", "1", "3"]
+    assert bm25.queries["q2"].matched == 1
+    assert bm25.queries["q2"].grades == [2, 0, 1]
     assert len(bm25.timing.search_ns) == 2 * 3
 
 

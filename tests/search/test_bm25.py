@@ -7,9 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Query
+from bakeoff.embedding.chunking import Chunk
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
+from bakeoff.search.fusion import weighted_rrf
+from bakeoff.search.index import Index
 from bakeoff.search.rankers.bm25 import BM25
+from bakeoff.search.searchers import LexicalSearcher
 from bakeoff_providers.errors import InputError
 
 
@@ -32,6 +38,42 @@ def test_other_languages_and_none() -> None:
     with pytest.raises(InputError, match="no stemmer for 'englsh'") as caught:
         BM25(language="englsh")
     assert "english" in caught.value.remedy
+
+
+def _searcher(depth: int = 10, metadata: dict[str, dict[str, str]] | None = None) -> LexicalSearcher:
+    chunks = [Chunk(id=name, document=name, text=text) for name, text in TEXTS.items()]
+    ranker = BM25()
+    ranker.add(list(TEXTS), list(TEXTS.values()))
+    return LexicalSearcher(ranker, Index(chunks, depth, TEXTS, metadata or {}))
+
+
+TEXTS = {"c": "a forest trail", "a": "an old mill", "d": "the boats were sailing", "b": "a stone"}
+
+
+def test_what_matches_nothing_follows_by_id_with_score_0() -> None:
+    ranking = _searcher().ask(Query(id="q", text="a boat")).ranking
+    assert ranking.ids == ("d", "a", "b", "c")
+    assert ranking.scores[0] > 0
+    assert ranking.scores[1:] == (0, 0, 0)
+    assert ranking.found == ("d",)
+    assert _searcher(depth=3).ask(Query(id="q", text="a boat")).ranking.ids == ("d", "a", "b")
+    nothing = _searcher().ask(Query(id="q", text="zebra")).ranking
+    assert (nothing.ids, nothing.found) == (("a", "b", "c", "d"), ())
+
+
+def test_the_rest_keeps_to_the_filter_and_leaves_out_the_item_that_asks() -> None:
+    kinds = {name: {"kind": "x" if name in "ad" else "y"} for name in TEXTS}
+    searcher = _searcher(metadata=kinds)
+    assert searcher.ask(Query(id="q", text="a boat", where={"kind": "y"})).ranking.ids == ("b", "c")
+    assert searcher.ask(Query(id="q", text="", item="b")).ranking.ids == ("a", "c", "d")
+
+
+def test_a_fusion_does_not_count_the_order_by_id() -> None:
+    words = _searcher().ask(Query(id="q", text="a boat")).ranking
+    vectors = Ranking(("c", "d"), (0.9, 0.8))
+    fused = weighted_rrf([words, vectors], [1, 1], c=1)
+    assert fused.ids == ("d", "c")  # 1/2 + 1/3 against 1/2; a and b are in neither
+    assert fused.scores == pytest.approx((5 / 6, 1 / 2))
 
 
 @pytest.mark.calibration

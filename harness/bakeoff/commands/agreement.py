@@ -12,8 +12,7 @@ from bakeoff.commands.grade import rankings_for
 from bakeoff.commands.options import LineupOption, Offline, ResultOption, TaskArgument, lineup_path
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from bakeoff.report.grid import Grid
     from bakeoff.testsets.agreement import Estimate, TwoWay
 
 
@@ -127,7 +126,7 @@ def _shown(estimate: Estimate) -> str:
     return f"{estimate.value:.4f} [{estimate.low:.3f}, {estimate.high:.3f}]"
 
 
-def _confusion(two: TwoWay) -> Table:
+def _confusion(two: TwoWay) -> Grid:
     from bakeoff.report.console import grid
 
     table = grid(f"{two.a} ↓  {two.b} →", *(f">{grade}" for grade in range(len(two.confusion))))

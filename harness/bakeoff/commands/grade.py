@@ -149,6 +149,7 @@ def next_(
         return
     titles = {str(article.page_id): article.title for article in folder.articles}
     table = grid("query", "document", "title", "ranked", f"what a grade would do to the order by {by}")
+    table.keys = 2
     for candidate in candidates:
         best = sorted(candidate.ranks.items(), key=lambda item: item[1])
         ranked = ", ".join(f"{label} {rank}" for label, rank in best[:3]) + (", …" if len(best) > 3 else "")

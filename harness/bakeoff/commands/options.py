@@ -27,6 +27,9 @@ EquivalentWithin = Annotated[
         "--equivalent-within", min=0, help="Say what is as good as the best within this margin, such as 0.02."
     ),
 ]
+ResultArgument = Annotated[Path, typer.Argument(help="A folder under results/, or `latest`.")]
+Wide = Annotated[bool, typer.Option("--wide", help="The matrix as one table, however wide the screen is.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the stored figures as JSON instead.")]
 MaxCost = Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are spent.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nothing: say what would be asked and paid.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Make no request: take what is in the cache.")]
@@ -34,6 +37,7 @@ ColumnOption = Annotated[
     list[str] | None, typer.Option(help="Another name of a column, as text=body; may be repeated.")
 ]
 
+LATEST = "latest"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WORDS = {"true": True, "false": False, "null": None}
 
@@ -105,9 +109,31 @@ def lineup_path(given: Path | None) -> Path:
     return lineup_file(given) if given else here if here.is_file() else default_lineup()
 
 
+def result_path(given: Path) -> Path:
+    """A result's folder; `latest` is the newest one under results/ here."""
+    if given != Path(LATEST) or given.exists():
+        return given
+    from bakeoff.results.schema import find
+
+    results = find(Path("results"))
+    if not results:
+        raise InputError("there is no result under results/ yet", place=LATEST, remedy="make one with `bakeoff run`")
+    return results[-1]
+
+
 def warn(text: str) -> None:
     """One line on stderr."""
     typer.echo(f"warning: {without_secrets(text)}", err=True)
+
+
+def check_file(out: Path | None) -> None:
+    """Refuses at the start a file that can't be written: one that is a folder, or lies below a file."""
+    if out is None:
+        return
+    if out.is_dir():
+        raise InputError("is a folder", file=out, remedy="name a file, such as " + str(out / "name"))
+    if (below := next((parent for parent in out.parents if parent.exists()), None)) and not below.is_dir():
+        raise InputError("is not a folder", file=below, remedy="choose another --out")
 
 
 def check_folder(out: Path) -> None:

@@ -8,19 +8,23 @@ from typing import Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
+from bakeoff.commands.options import check_file, result_path
+
 
 def report(
-    result: Annotated[list[Path], typer.Argument(help="Folders under results/, or one that holds several.")],
+    result: Annotated[list[Path], typer.Argument(help="Folders under results/, one that holds several, or `latest`.")],
     out: Annotated[
         Path | None,
         typer.Option(help="The page to write; default: the result's own, or history.html for several."),
     ] = None,
     pictures: Annotated[bool, typer.Option(help="Write the charts as PNG and SVG beside the page.")] = True,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Make a result's page, exports and charts again; for several results, one page over time."""
     from bakeoff.report import PAGE, render
 
-    folders = _results(result)
+    check_file(out)
+    folders = _results([result_path(folder) for folder in result])
     if len(folders) == 1:
         page = out or folders[0] / PAGE
         problems = render(folders[0], pictures=pictures, page=page)
@@ -30,6 +34,11 @@ def report(
     typer.echo(f"Written to {page}")
     for problem in problems:
         typer.echo(problem, err=True)
+    if open_:
+        import webbrowser
+
+        if not webbrowser.open(page.resolve().as_uri()):
+            typer.echo(f"no browser could be started; the page is {page.resolve()}", err=True)
 
 
 def _results(given: list[Path]) -> list[Path]:

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from bakeoff.commands.options import (
+    AsJson,
     DryRun,
     EquivalentWithin,
     LineupArgument,
     MaxCost,
     Offline,
     OutOption,
+    ResultArgument,
+    Wide,
     check_folder,
     lineup_path,
     parse_settings,
+    result_path,
     warn,
 )
 
@@ -47,6 +51,9 @@ def run(
         bool,
         typer.Option("--tune-weights", help="Fusions: choose weights by cross-validation and report their score."),
     ] = False,
+    charts: Annotated[bool, typer.Option(help="Draw the charts of the page, which takes a few seconds.")] = True,
+    wide: Wide = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run a line-up: fill the matrix, write the result, print the verdict."""
     import shlex
@@ -84,7 +91,7 @@ def run(
     outcome = run_lineup(chosen, settings)
     if not outcome.ran:
         _fail_without_rows(outcome)
-    _show_and_render(save(outcome, out, command=command))
+    _show_and_render(save(outcome, out, command=command), charts=charts, wide=wide, as_json=as_json)
 
 
 def _fail_without_rows(outcome: Outcome) -> NoReturn:
@@ -95,19 +102,24 @@ def _fail_without_rows(outcome: Outcome) -> NoReturn:
     raise typer.Exit(1)
 
 
-def _show_and_render(folder: Path) -> None:
+def _show_and_render(folder: Path, *, charts: bool, wide: bool, as_json: bool) -> None:
     """The figures are safe by now: whatever goes wrong with a report is said, and it can be made again."""
     from bakeoff.report import render
     from bakeoff.report.charts import MISSING
 
     problems: list[str] = []
     try:
-        show(folder)
-        problems = render(folder, pictures=True)
+        if not as_json:
+            show(folder, wide=wide)
+        problems = render(folder, pictures=charts, charts=charts)
+        if as_json:
+            _print_json(folder)
     except Exception as error:
         logging.getLogger("bakeoff.report").warning("no report", exc_info=error)
         problems = [f"{type(error).__name__}: {error}"]
-    typer.echo(f"\nWritten to {folder}/")
+    if not as_json:
+        typer.echo(f"\nWritten to {folder}/")
+        _name_page(folder)
     for problem in problems:
         typer.echo(problem, err=True)
     if set(problems) - {MISSING}:
@@ -136,23 +148,56 @@ def _print_plan(lineup: Lineup, settings: Settings) -> None:
     typer.echo(f"in total about ${sum(planned.usd or 0 for planned in plans):.6f}; nothing was asked")
 
 
+def _name_page(folder: Path) -> None:
+    """Where the page is and how to open it: the last lines, where the eye is."""
+    import shlex
+
+    from bakeoff.report import PAGE
+
+    page = folder / PAGE
+    if page.is_file():
+        typer.echo(f"The page: {page}")
+        typer.echo(f"Open it:  bakeoff report {shlex.quote(str(folder))} --open")
+    else:
+        typer.echo(f"Make the page: bakeoff report {shlex.quote(str(folder))}")
+
+
+def _print_json(folder: Path) -> None:
+    """The stored figures as they are, with the folder that holds them: for scripts."""
+    import json
+
+    from bakeoff.report import PAGE
+    from bakeoff.results.schema import SUMMARY, read_summary
+
+    read_summary(folder)  # a damaged result is said, not printed
+    page = folder / PAGE
+    content = {"folder": str(folder), "page": str(page) if page.is_file() else None}
+    typer.echo(json.dumps(content | json.loads((folder / SUMMARY).read_bytes()), ensure_ascii=False, indent=2))
+
+
 def show(
-    result: Annotated[Path, typer.Argument(help="A folder under results/.")],
+    result: ResultArgument,
     p95: Annotated[float | None, typer.Option(min=0, help="Limit: milliseconds from query to results.")] = None,
     cost: Annotated[float | None, typer.Option(min=0, help="Limit: dollars for a million documents.")] = None,
     index: Annotated[float | None, typer.Option(min=0, help="Limit: megabytes of the index.")] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Limit: no network.")] = False,
     equivalent_within: EquivalentWithin = None,
+    wide: Wide = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Print the matrix and the verdict of a result, and the choice within limits where some are given."""
+    """Print the verdict and the matrix of a result, and the choice within limits where some are given."""
+    folder = result_path(result)
+    if as_json:
+        _print_json(folder)
+        return
     from bakeoff.report.console import console
     from bakeoff.report.terminal import terminal
     from bakeoff.results.recommend import Limits, choose
     from bakeoff.results.schema import read_summary
     from bakeoff.results.standings import restated
 
-    summary = restated(result, equivalent_within) if equivalent_within else read_summary(result)
-    console().print(terminal(summary))
+    summary = restated(folder, equivalent_within) if equivalent_within else read_summary(folder)
+    console().print(terminal(summary, wide=wide))
     limits = Limits(p95_ms=p95, usd_per_million=cost, index_mb=index, offline=offline)
     if limits != Limits():
         typer.echo(f"\nWithin these limits: {choose(summary.rows, summary.verdict, limits).sentence}")

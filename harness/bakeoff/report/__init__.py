@@ -15,27 +15,29 @@ PAGE = "evaluation_report.html"
 log = logging.getLogger(__name__)
 
 
-def render(folder: Path, *, pictures: bool = False, page: Path | None = None) -> list[str]:
+def render(folder: Path, *, pictures: bool = False, page: Path | None = None, charts: bool = True) -> list[str]:
     """Writes the page, the exports and, if wanted, pictures of the charts into a result's folder.
 
     The answer is a sentence for everything that could not be made: one renderer that fails leaves the others.
-    `page` puts the page elsewhere, and the other files beside it.
+    `page` puts the page elsewhere, and the other files beside it. Without `charts` it has none, and is made at once.
     """
-    from bakeoff.report import charts, exports, plots, result_page
+    from bakeoff.report import exports, plots, result_page
+    from bakeoff.report.charts import MISSING, available
+    from bakeoff.report.charts import pictures as pictures_of
 
     summary, detailed = read_summary(folder), read_detailed(folder)
     page = page or folder / PAGE
-    drawn = plots.charts(summary, detailed) if charts.available() else []
+    drawn = plots.charts(summary, detailed) if charts and available() else []
     problems = [chart.failure for chart in drawn if chart.failure]
-    if not charts.available():
-        problems.append(charts.MISSING)
+    if charts and not available():
+        problems.append(MISSING)
     renderers: dict[str, Callable[[], str | bytes]] = {PAGE: partial(result_page.page, summary, detailed, drawn)}
     renderers |= {name: partial(export, summary) for name, export in exports.EXPORTS.items()}
     if pictures:
-        files, failures = charts.pictures(drawn)
+        files, failures = pictures_of(drawn)
         problems += failures
         renderers |= {name: partial(bytes, content) for name, content in files.items()}
-        if charts.available():
+        if charts and available():
             renderers |= TASK_KINDS.get(summary.task.kind).pictures(summary.figures)
     for name, make in renderers.items():
         try:

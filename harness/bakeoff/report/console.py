@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from bakeoff.core.progress import Advance
+from bakeoff.report.grid import Grid
 
-PIPE_WIDTH = 200
+PIPE_WIDTH = 100
+
+
+class Screen(Console):
+    """A console that never cuts a line off: what is wider than the screen is the terminal's to fold."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """As rich prints, uncropped."""
+        super().print(*objects, **{"crop": False, **options})
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Nothing from data is read as markup, and a table in a pipe is not cut to a screen's width."""
+    """Nothing from data is read as markup. A pipe is as wide as COLUMNS says, or 100."""
     screen = (sys.stderr if stderr else sys.stdout).isatty()
-    return Console(
-        stderr=stderr, markup=False, highlight=False, width=None if screen else PIPE_WIDTH, soft_wrap=not screen
-    )
+    return Screen(stderr=stderr, markup=False, highlight=False, width=None if screen else pipe_width())
 
 
-def grid(*heads: str) -> Table:
+def pipe_width() -> int:
+    """What COLUMNS says, if that is a width."""
+    given = os.environ.get("COLUMNS", "")
+    return int(given) if given.isdecimal() and int(given) > 0 else PIPE_WIDTH
+
+
+def grid(*heads: str) -> Grid:
     """The look of every table: a line under the heads, no boxes; a head that starts with > is over figures."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for head in heads:
-        table.add_column(head.removeprefix(">"), justify="right" if head.startswith(">") else "left", overflow="fold")
-    return table
+    return Grid(heads)
 
 
 class Bars:

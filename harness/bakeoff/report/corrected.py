@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from bakeoff.statistics.ppi import Estimate
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from bakeoff.report.grid import Grid
 
 
-def corrected_table(rows: Sequence[tuple[str, Estimate, Estimate, Estimate]], differences: bool) -> Table:
+def corrected_table(rows: Sequence[tuple[str, Estimate, Estimate, Estimate]], differences: bool) -> Grid:
     """A row for each contender or pair."""
     from rich.text import Text
 

@@ -61,11 +61,17 @@ def _who(labels: list[str], summary: Summary) -> str:
 def headline(summary: Summary) -> str:
     """What was asked of whom."""
     task = summary.task
+    called = "task" if task.name == "task" else f"task {task.name}"
     return (
-        f"{summary.name}: task {task.name} ({task.documents} documents, {task.queries} queries, "
+        f"{summary.name}: {called} ({task.documents} documents, {task.queries} queries, "
         f"relevant from grade {task.rel} on), "
-        f"top {summary.lineup['depth']}, {summary.lineup['rounds']} rounds"
+        f"top {summary.lineup['depth']}, {counted(summary.lineup['rounds'], 'round')}"
     )
+
+
+def counted(number: int, what: str) -> str:
+    """`1 round`, `2 rounds`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def advice(summary: Summary) -> list[str]:

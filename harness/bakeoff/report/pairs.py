@@ -11,14 +11,14 @@ from bakeoff.statistics.compare import PairedDifference
 from bakeoff.statistics.constants import ALPHA
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from bakeoff.report.grid import Grid
 
 MOST_DOUBTS = 5  # said below the table; each pair has its mark
 
 
 def pairs_table(
     pairs: Sequence[PairedDifference], measure: Measure, means: Mapping[str, float], relations: Sequence[str] = ()
-) -> Table:
+) -> Grid:
     """A row for each pair; a difference that Holm's correction leaves significant stands out.
 
     `relations` say in a word what a is to b, where a margin of equivalence was given.
@@ -29,7 +29,7 @@ def pairs_table(
 
     figures = ("mean a", "mean b", "difference [95%]", "p", "p (Holm)", "effect", "wins/ties/losses")
     table = grid("a", "b", *(f">{head}" for head in figures), *(["a is"] if relations else []))
-    table.title, table.title_justify = f"{measure.label}, a − b", "left"
+    table.title, table.keys = f"{measure.label}, a − b", 2
     for at, pair in enumerate(pairs):
         style = "bold" if pair.p_holm <= ALPHA else ""
         cells = (
@@ -50,7 +50,7 @@ def pairs_table(
             *doubts[:MOST_DOUBTS],
             *([f"… and {len(doubts) - MOST_DOUBTS} more"] if len(doubts) > MOST_DOUBTS else []),
         ]
-        table.caption, table.caption_justify = Text("\n".join(shown), style="yellow"), "left"
+        table.caption = Text("\n".join(shown), style="yellow")
     return table
 
 

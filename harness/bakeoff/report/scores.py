@@ -25,7 +25,7 @@ def terminal(scored: Scored, *, per_query: bool = False) -> RenderableType:
     from bakeoff.report.console import grid
 
     table = grid("run", *(f">{measure.label} [95%]" for measure in scored.measures))
-    table.title, table.title_justify = f"{len(scored.queries)} queries", "left"
+    table.title = f"{len(scored.queries)} queries"
     for name in sorted(scored.runs, key=lambda run: -scored.mean(run, scored.measures[0])):
         table.add_row(Text(name), *(Text(_cell(scored, name, measure)) for measure in scored.measures))
     parts: list[RenderableType] = []

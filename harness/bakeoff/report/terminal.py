@@ -1,37 +1,93 @@
-"""The verdict and the matrix for a terminal."""
+"""A result for a terminal: the verdict first, then the matrix, then the details; long tables stay on the page."""
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from bakeoff.report.console import grid
-from bakeoff.report.matrix import LEGEND, matrix
+from bakeoff.report.grid import Grid
+from bakeoff.report.matrix import KEYS as MARKS
+from bakeoff.report.matrix import Matrix, matrix
 from bakeoff.report.notes import advice, headline, notes
+from bakeoff.results.columns import COST, MODEL, STORE, TOTAL, Column
 from bakeoff.results.schema import Section, Summary
 
 STYLES = {"name": "bold", "scale": "italic", "best": "bold green", "tied": "green", "doubt": "yellow", "lost": "dim"}
+SECTION_ROWS = 12  # longer tables of a kind of task are on the page
+ALL_SECTION_ROWS = 24
+KEYS = (MODEL.key, STORE.key)
 
 
-def terminal(summary: Summary) -> RenderableType:
-    """All of a result in one screen or two."""
+def terminal(summary: Summary, *, wide: bool = False) -> RenderableType:
+    """All of a result in one screen or two; `wide` keeps the matrix in one table, however wide the screen is."""
     content = matrix(summary)
-    table = grid(*(column.head if column.is_text else f">{column.head}" for column in content.columns))
-    lost: list[RenderableType] = []  # a reason may be long: below the table it does not widen a column
-    for line in content.lines:
-        if line.reason:
-            lost.append(Text(f"{line.row.label} {line.reason}", style=STYLES["lost"]))
-        else:
-            cells = [line.cells[column.key] for column in content.columns]
-            table.add_row(*(Text(cell.text, style=STYLES.get(cell.state, "")) for cell in cells))
-    parts: list[RenderableType] = [Text(headline(summary), style="bold"), table, *lost]
-    parts += [Text(LEGEND, style="dim"), Text("")]
+    lost = [line for line in content.lines if line.reason]  # a reason may be long: it would widen a column
+    parts: list[RenderableType] = [Text(headline(summary), style="bold"), Text("")]
     parts += [Text(sentence) for sentence in summary.verdict.sentences]
-    parts += [Text(""), *(Text(line) for line in advice(summary)), Text("")]
+    parts += [Text(""), *(Text(line) for line in advice(summary))]
+    parts += [_FittedMatrix(content, wide)]
+    parts += [Text(f"{line.row.label} {line.reason}", style=STYLES["lost"]) for line in lost]
+    parts += [_Legend(), Text("")]
     parts += [Text(note.sentence, style="yellow" if note.kind == "doubt" else "dim") for note in notes(summary)]
-    for section in summary.sections:
+    return Group(*parts, *_sections(summary.sections))
+
+
+class _FittedMatrix:
+    """One table where it fits; otherwise the columns that decide, and below them the rest."""
+
+    def __init__(self, content: Matrix, wide: bool) -> None:
+        self._content, self._wide = content, wide
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        whole = _table(self._content, self._content.columns, wide=self._wide)
+        if self._wide or whole.natural_width() <= options.max_width:
+            yield whole
+        else:
+            yield _table(self._content, _essential_first(self._content.columns))
+
+
+class _Legend:
+    """The marks in one line where it fits, otherwise a line each."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        line = "   ".join(MARKS)
+        for text in [line] if cell_len(line) <= options.max_width else MARKS:
+            yield Text(text, style="dim")
+
+
+def _essential_first(columns: Sequence[Column]) -> list[Column]:
+    """Who, the measure that decides, MRR, total time, money; then the rest in its order."""
+    essential = [column for column in columns if column.key in KEYS]
+    essential += [column for column in columns if column.decides]
+    essential += [column for column in columns if column.key in ("mrr", TOTAL.key, COST.key) and not column.decides]
+    return essential + [column for column in columns if column not in essential]
+
+
+def _table(content: Matrix, columns: Sequence[Column], *, wide: bool = False) -> Grid:
+    table = Grid([column.head if column.is_text else f">{column.head}" for column in columns], len(KEYS), wide)
+    for line in content.lines:
+        if not line.reason:
+            cells = [line.cells[column.key] for column in columns]
+            table.add_row(*(Text(cell.text, style=STYLES.get(cell.state, "")) for cell in cells))
+    return table
+
+
+def _sections(sections: Sequence[Section]) -> list[RenderableType]:
+    """The short tables of a kind of task; a line names those that are only on the page."""
+    parts: list[RenderableType] = []
+    left, room = [], ALL_SECTION_ROWS
+    for section in sections:
+        if len(section.rows) > min(SECTION_ROWS, room):
+            left.append(f"{section.title} ({len(section.rows)} rows)")
+            continue
+        room -= len(section.rows)
         parts += [Text(""), _section(section), *(Text(note, style="dim") for note in section.notes)]
-    return Group(*parts)
+    if left:
+        parts += [Text(""), Text(f"On the page: {'; '.join(left)}.")]
+    return parts
 
 
 def _section(section: Section) -> RenderableType:
@@ -39,7 +95,7 @@ def _section(section: Section) -> RenderableType:
     if not section.head:
         return title
     name, *figures = section.head
-    table = grid(name, *(f">{head}" for head in figures))
+    table = Grid([name, *(f">{head}" for head in figures)])
     for cells in section.rows:
-        table.add_row(*map(Text, cells))
+        table.add_row(*cells)
     return Group(title, table)

@@ -192,7 +192,7 @@ def _warnings(row: Scored) -> list[str]:
         truncated = sum(usage.truncated for usage in embedding.usage.values())
         if truncated:
             warnings.append(f"{truncated} texts were longer than the model's context and were cut")
-    empty = sum(not ranking.ids for ranking in row.rankings.values())
+    empty = sum(not ranking.found for ranking in row.rankings.values())
     if empty:
-        warnings.append(f"{empty} {'query' if empty == 1 else 'queries'} got no answer at all")
+        warnings.append(f"{empty} {'query' if empty == 1 else 'queries'} matched no document")
     return warnings

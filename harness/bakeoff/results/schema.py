@@ -181,6 +181,7 @@ class QueryResult(msgspec.Struct, kw_only=True, frozen=True):
     scores: list[float]
     grades: list[int | None]
     measures: dict[str, float]
+    matched: int | None = None  # places behind it hold what matched nothing, by id
 
 
 class ContenderResult(msgspec.Struct, kw_only=True, frozen=True):

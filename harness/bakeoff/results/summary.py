@@ -112,6 +112,7 @@ def _query_results(row: Scored, task: Task) -> dict[str, QueryResult]:
             scores=list(ranking.scores),
             grades=[grades.get(document) for document in ranking.ids],
             measures={name: values[place] for name, values in columns.items()},
+            matched=ranking.matched,
         )
     return results
 

@@ -54,10 +54,10 @@ class Fusion:
 def weighted_rrf(
     rankings: Sequence[Ranking], weights: Sequence[float], c: float = 60.0, top_n: int | None = None
 ) -> Ranking:
-    """RRF(d) = Σ w / (c + rank of d), ranks from 1. A ranking that lacks d, or has it below top_n, adds 0."""
+    """RRF(d) = Σ w / (c + rank of d), ranks from 1. A ranking adds 0 that lacks d, filled up with it, or cut it off."""
     scores: dict[str, float] = {}
     for ranking, weight in zip(rankings, weights, strict=True):
-        for rank, document in enumerate(ranking.ids[:top_n], start=1):
+        for rank, document in enumerate(ranking.found[:top_n], start=1):
             scores[document] = scores.get(document, 0.0) + weight / (c + rank)
     return ordered((document, round(score, RRF_DIGITS)) for document, score in scores.items())
 

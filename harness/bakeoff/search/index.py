@@ -21,6 +21,7 @@ class Index:
     metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     owner: dict[str, str] = field(init=False)
     most_pieces: int = field(init=False)
+    _documents: list[str] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.owner = {chunk.id: chunk.document for chunk in self.chunks}
@@ -36,6 +37,13 @@ class Index:
         """
         wanted = self.depth * self.most_pieces + 1 + (self.most_pieces if excluding else 0)
         return min(len(self.owner), wanted)
+
+    @property
+    def documents(self) -> list[str]:
+        """The documents' ids in their order; sorted once, when first asked for."""
+        if self._documents is None:
+            self._documents = sorted(set(self.owner.values()))
+        return self._documents
 
     def fields(self, chunk: Chunk) -> Mapping[str, Any]:
         """What a filter sees of a piece: its document's metadata."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from bakeoff_providers.base import Role, Vectors
@@ -119,7 +119,7 @@ class DenseSearcher(EmbeddingSearcher):
 
 @dataclass(slots=True)
 class LexicalSearcher(Searcher):
-    """A ranker that needs no vectors."""
+    """A ranker that needs no vectors. What shares no word with the query follows what does, with score 0, by id."""
 
     ranker: Ranker
     index: Index
@@ -128,7 +128,15 @@ class LexicalSearcher(Searcher):
         """Searches, ranks."""
         size = self.index.fetch_size(excluding=query.item)
         hits, search_ns = timed(lambda: self._search(query, size))
-        return Answer(self.index.ranking(hits, lambda k: self._search(query, k), query.item), search_ns)
+        ranking = self.index.ranking(hits, lambda k: self._search(query, k), query.item)
+        return Answer(ranking.filled(self._candidates(query), self.index.depth), search_ns)
+
+    def _candidates(self, query: Query) -> Iterator[str]:
+        """All that may be ranked, by id: without them a ranker that matches little is below a random order."""
+        filters = conditions(query.where)
+        for document in self.index.documents:
+            if document != query.item and passes(self.index.metadata.get(document, {}), filters):
+                yield document
 
     def _search(self, query: Query, k: int) -> Hits:
         """Rankers know no filters: where there is one, all are ranked and those that pass are kept."""

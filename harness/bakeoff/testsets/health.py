@@ -10,6 +10,7 @@ import numpy as np
 
 from bakeoff.core.arrays import Grades, Values
 from bakeoff.core.progress import Progress, silent
+from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
@@ -114,12 +115,17 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
     ids = [query.id for query in task.queries]
     answers = {scored.contender.label: scored.rankings for scored in outcome.ran}
     depth = max((measure.k for measure in measures if measure.k), default=10)
-    joined = {label: join(rankings, task.judgments, ids) for label, rankings in answers.items()}
-    scored = {label: evaluate(ranked, [*measures, primary], task.rel) for label, ranked in joined.items()}
+    joined = {label: join(_matched(rankings), task.judgments, ids) for label, rankings in answers.items()}
+    scored = {
+        label: evaluate(join(rankings, task.judgments, ids), [*measures, primary], task.rel)
+        for label, rankings in answers.items()
+    }
     relevant = {query: sum(grade >= task.rel for grade in task.judgments.get(query, {}).values()) for query in ids}
     graded = sum(len(grades) for grades in task.judgments.values())
     oracle = float(scales["oracle"][primary].mean())
-    words = float(scored["bm25"][primary].mean())
+    words = float(
+        evaluate(joined["bm25"], [primary], task.rel)[primary].mean()
+    )  # what follows by id alone is no word's
     texts = {document.id: f"{document.title}\n{document.text}" for document in task.documents}
     return Health(
         documents=len(task.documents),
@@ -141,6 +147,11 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
         shared_words=_shared_words(task, texts),
         smallest_detectable=_detectable({label: scores[primary] for label, scores in scored.items()}),
     )
+
+
+def _matched(rankings: Mapping[str, Ranking]) -> dict[str, Ranking]:
+    """Without what a ranker filled up with: that says nothing about words."""
+    return {query: ranking.cut(len(ranking.found)) for query, ranking in rankings.items()}
 
 
 def _ceiling(measure: Measure, task: Task, scales: Mapping[str, Scores], words: Scores) -> Ceiling:

@@ -40,7 +40,8 @@ def rankings_of_result(folder: Path, queries: Sequence[str]) -> Rankings:
         raise InputError("has none of this task's queries", file=folder, remedy="name a result of the same task")
     return {
         contender.label: {
-            query: Ranking(tuple(answer.ids), tuple(answer.scores)) for query, answer in contender.queries.items()
+            query: Ranking(tuple(answer.ids), tuple(answer.scores), answer.matched)
+            for query, answer in contender.queries.items()
         }
         for contender in detailed.contenders
     }
@@ -51,7 +52,7 @@ def pooled(rankings: Rankings, queries: Sequence[str], depth: int, salt: str = "
     pool: dict[str, list[str]] = {}
     for query in queries:
         documents = {
-            document for answers in rankings.values() if query in answers for document in answers[query].ids[:depth]
+            document for answers in rankings.values() if query in answers for document in answers[query].found[:depth]
         }
         pool[query] = sorted(documents, key=lambda document: order_key(salt, query, document))
     return pool

@@ -30,4 +30,4 @@ class Ranker(ABC):
 
     @abstractmethod
     def search(self, text: str, k: int) -> Hits:
-        """The k best, only those that share anything with the text."""
+        """The k best, only those that share anything with the text: the harness fills up with the rest."""

@@ -1,0 +1,129 @@
+"""Tables that fit the screen: a table that is too wide goes on below, and no word or figure is ever broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+PROSE = 24  # a column of words that is wider may be wrapped between words to this width
+WIDE_GAP, GAP = 3, 2
+
+
+@dataclass(slots=True)
+class Grid:
+    """Heads over rows. The first `keys` columns are repeated where the others go on below.
+
+    A head that starts with > is over figures, which are set to the right. `wide` never splits.
+    """
+
+    heads: Sequence[str]
+    keys: int = 1
+    wide: bool = False
+    title: str = ""
+    caption: str = ""
+    rows: list[list[Text]] = field(default_factory=list)
+
+    def add_row(self, *cells: str | Text) -> None:
+        """One row, a cell for each head."""
+        row = [cell if isinstance(cell, Text) else Text(cell) for cell in cells]
+        self.rows.append(row + [Text("")] * (len(self.heads) - len(row)))
+
+    def natural_width(self) -> int:
+        """How wide it is in one piece."""
+        return _total(self._natural(), WIDE_GAP)
+
+    def _natural(self) -> list[int]:
+        return [max(cell_len(line) for line in self._texts(column)) for column in range(len(self.heads))]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """As lines: every block of columns is as wide as the screen at the most."""
+        yield Text(self.title, style="italic")
+        for columns, widths, gap in self._blocks(options.max_width):
+            yield from self._block(console, columns, widths, gap)
+            yield Text("")
+        if self.caption:
+            yield Text(self.caption, style="dim")
+
+    def _blocks(self, width: int) -> Iterator[tuple[list[int], list[int], int]]:
+        natural = self._natural()
+        everything = list(range(len(self.heads)))
+        if self.wide or _total(natural, WIDE_GAP) <= width:
+            yield everything, natural, WIDE_GAP
+            return
+        least = [self._least(column, natural[column]) for column in everything]
+        if (spare := width - _total(least, GAP)) >= 0:  # prose gives way, the widest first
+            yield everything, _widened(least, natural, spare), GAP
+            return
+        columns = everything[: self.keys]
+        for column in everything[self.keys :]:
+            if len(columns) > self.keys and _total([least[at] for at in [*columns, column]], GAP) > width:
+                yield self._sized(columns, least, natural, width)
+                columns = everything[: self.keys]
+            columns.append(column)
+        yield self._sized(columns, least, natural, width)
+
+    def _sized(
+        self, columns: list[int], least: Sequence[int], natural: Sequence[int], width: int
+    ) -> tuple[list[int], list[int], int]:
+        mine, wanted = [least[at] for at in columns], [natural[at] for at in columns]
+        return list(columns), _widened(mine, wanted, max(0, width - _total(mine, GAP))), GAP
+
+    def _texts(self, column: int) -> list[str]:
+        return [self.heads[column].removeprefix(">"), *(row[column].plain for row in self.rows)]
+
+    def _least(self, column: int, natural: int) -> int:
+        """What a column can't do without: figures all of it, prose its longest word."""
+        if self.heads[column].startswith(">") or natural <= PROSE:
+            return natural
+        longest = max((cell_len(word) for text in self._texts(column) for word in text.split()), default=0)
+        return min(natural, max(PROSE, longest))
+
+    def _block(self, console: Console, columns: list[int], widths: list[int], gap: int) -> Iterator[Text]:
+        right = [self.heads[column].startswith(">") for column in columns]
+        heads = [Text(self.heads[column].removeprefix(">"), style="bold") for column in columns]
+        yield from _lines(console, heads, widths, right, gap)
+        yield _plain("─" * _total(widths, gap))
+        for row in self.rows:
+            yield from _lines(console, [row[column] for column in columns], widths, right, gap)
+
+
+def _total(widths: Sequence[int], gap: int) -> int:
+    return sum(widths) + gap * max(0, len(widths) - 1)
+
+
+def _widened(least: Sequence[int], natural: Sequence[int], spare: int) -> list[int]:
+    widths = list(least)
+    for at in sorted(range(len(widths)), key=lambda at: natural[at] - least[at]):
+        more = min(spare, natural[at] - widths[at])
+        widths[at] += more
+        spare -= more
+    return widths
+
+
+def _lines(
+    console: Console, cells: Sequence[Text], widths: Sequence[int], right: Sequence[bool], gap: int
+) -> Iterator[Text]:
+    """One row: several lines where prose is wrapped between its words."""
+    wrapped = [
+        list(cell.wrap(console, width)) if cell_len(cell.plain) > width else [cell]
+        for cell, width in zip(cells, widths, strict=True)
+    ]
+    for number in range(max(map(len, wrapped))):
+        line = _plain("")
+        for at, parts in enumerate(wrapped):
+            part = parts[number].copy() if number < len(parts) else Text("")
+            part.rstrip()
+            blank = " " * (widths[at] - cell_len(part.plain))
+            line.append(" " * gap if at else "")
+            line.append_text(Text.assemble(blank, part) if right[at] else Text.assemble(part, blank))
+        line.rstrip()
+        yield line
+
+
+def _plain(text: str) -> Text:
+    """A line that the console must not wrap again."""
+    return Text(text, no_wrap=True, overflow="ignore")

@@ -1,0 +1,145 @@
+"""What a reader sees at 80, 120 and 200 columns: screens of the stored result, so that no clock is in them.
+
+`python -m tests.report.test_screens` writes them again; look at them before they are committed.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bakeoff.report.console import Screen, console
+from bakeoff.report.grid import Grid
+from bakeoff.report.matrix import matrix
+from bakeoff.report.terminal import terminal
+from bakeoff.results.schema import Section, Summary, read_summary
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+ROOT = Path(__file__).parents[2]
+SCREENS = Path(__file__).parent / "screens"
+WIDTHS = (80, 120, 200)
+
+
+def screen(summary: Summary, width: int, *, wide: bool = False) -> str:
+    printed = io.StringIO()
+    Console(file=printed, width=width, markup=False, highlight=False, no_color=True).print(terminal(summary, wide=wide))
+    return "".join(line.rstrip() + "\n" for line in printed.getvalue().splitlines())
+
+
+@pytest.fixture(scope="module")
+def summary() -> Summary:
+    return read_summary(ROOT / "results" / "reference")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_stored_screens(summary: Summary, width: int) -> None:
+    assert screen(summary, width) == (SCREENS / f"reference-{width}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+def test_no_line_is_too_long_and_no_cell_is_broken(summary: Summary, width: int) -> None:
+    shown = screen(summary, width)
+    assert max(map(cell_len, shown.splitlines())) <= width
+    for line in matrix(summary).lines:
+        if not line.reason:
+            assert all(cell.text in shown for cell in line.cells.values())
+
+
+def test_the_verdict_is_first_then_the_matrix_then_the_details(summary: Summary) -> None:
+    shown = screen(summary, 200)
+    places = [
+        shown.index(words) for words in ("has the highest", "Best quality:", "Model ", "★ best", "under exact search")
+    ]
+    assert places == sorted(places)
+
+
+def test_essential_columns_are_first_and_wide_keeps_one_table(summary: Summary) -> None:
+    heads = [line for line in screen(summary, 80).splitlines() if line.startswith("Model")]
+    assert heads[0].split() == ["Model", "Store", "NDCG@10", "[95%]", "MRR", "total", "p95", "ms", "cost"]
+    assert len(heads) > 1
+    assert len([line for line in screen(summary, 80, wide=True).splitlines() if line.startswith("Model")]) == 1
+
+
+def test_long_tables_of_a_kind_are_left_to_the_page_with_a_line_that_says_so(summary: Summary) -> None:
+    import msgspec
+
+    sections = [
+        Section(title="Short", head=["a", "b"], rows=[["x", "1"]]),
+        Section(title="Long", head=["a", "b"], rows=[[f"row{n}", "1"] for n in range(90)]),
+    ]
+    shown = screen(msgspec.structs.replace(summary, sections=sections), 100)
+    assert "Short\n" in shown
+    assert "row17" not in shown
+    assert shown.endswith("On the page: Long (90 rows).\n")
+
+
+WORD = st.text("abcdefghij0.[]★", min_size=1, max_size=18)
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), WORD), min_size=2, max_size=7),
+    st.lists(st.lists(st.lists(WORD, max_size=6), min_size=7, max_size=7), min_size=1, max_size=4),
+    st.integers(40, 120),
+)
+@settings(max_examples=60, deadline=None)
+def test_no_word_is_ever_broken(heads: list[tuple[bool, str]], rows: list[list[list[str]]], width: int) -> None:
+    table = Grid([f">{word}" if figures else word for figures, word in heads])
+    for row in rows:
+        table.add_row(*(" ".join(words) for words in row[: len(heads)]))
+    printed = io.StringIO()
+    Screen(file=printed, width=width, markup=False, highlight=False).print(table)
+    seen = printed.getvalue().split()
+    for row in rows:
+        for words in row[: len(heads)]:
+            assert set(words) <= set(seen)
+
+
+def test_a_pipe_is_as_wide_as_columns_says_or_100(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    for given_, width in (("", 100), ("60", 60), ("wide", 100), ("0", 100)):
+        monkeypatch.setenv("COLUMNS", given_)
+        assert console().width == width
+
+
+def test_no_color_and_a_terminal_of_80_columns(tmp_path: Path) -> None:
+    """A real terminal: NO_COLOR leaves no colours, and the first table fits."""
+    reader, writer = pty.openpty()
+    environment = {name: value for name, value in os.environ.items() if name != "FORCE_COLOR"}
+    environment |= {
+        "NO_COLOR": "1",
+        "COLUMNS": "80",
+        "TERM": "xterm",
+        "PYTHONPATH": f"{ROOT / 'harness'}:{ROOT / 'providers'}",
+    }
+    command = [sys.executable, "-m", "bakeoff", "show", str(ROOT / "results" / "reference")]
+    with subprocess.Popen(command, stdout=writer, stderr=writer, cwd=tmp_path, env=environment) as process:
+        os.close(writer)
+        chunks = []
+        while True:
+            try:
+                chunk = os.read(reader, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            chunks.append(chunk)
+    assert process.returncode == 0
+    shown = b"".join(chunks).decode()
+    assert not re.search(r"\x1b\[[\d;]*3[0-7]m", shown)  # bold and dim may stay, colours may not
+    plain = re.sub(r"\x1b\[[\d;]*m", "", shown).replace("\r", "")
+    assert max(map(cell_len, plain.splitlines())) <= 80
+
+
+if __name__ == "__main__":
+    for size in WIDTHS:
+        text = screen(read_summary(ROOT / "results" / "reference"), size)
+        (SCREENS / f"reference-{size}.txt").write_text(text, encoding="utf-8")

@@ -24,7 +24,7 @@ class Grid:
     keys: int = 1
     wide: bool = False
     title: str = ""
-    caption: str = ""
+    caption: Text | None = None
     rows: list[list[Text]] = field(default_factory=list)
 
     def add_row(self, *cells: str | Text) -> None:
@@ -46,7 +46,7 @@ class Grid:
             yield from self._block(console, columns, widths, gap)
             yield Text("")
         if self.caption:
-            yield Text(self.caption, style="dim")
+            yield self.caption
 
     def _blocks(self, width: int) -> Iterator[tuple[list[int], list[int], int]]:
         natural = self._natural()

@@ -49,7 +49,7 @@ $(VENV)/.run: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet -e '.[local]'
-	$(BIN)/bakeoff models pull minilm
+	$(BIN)/bakeoff models pull minilm granite use
 	touch $@
 
 $(VENV)/.test: $(VENV)/.run

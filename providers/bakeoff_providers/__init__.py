@@ -19,6 +19,8 @@ PROVIDERS: Registry[Provider] = Registry(
         "minilm": "bakeoff_providers.minilm:MiniLM",
         "own": "bakeoff_providers.own:Own",
         "own_hosted": "bakeoff_providers.own:OwnHosted",
+        "granite": "bakeoff_providers.granite:Granite",
+        "use": "bakeoff_providers.use:UniversalSentenceEncoder",
         "precomputed": "bakeoff_providers.precomputed:Precomputed",
         "sentence_transformers": "bakeoff_providers.sentence_transformers:SentenceTransformers",
         "ollama": "bakeoff_providers.ollama:Ollama",

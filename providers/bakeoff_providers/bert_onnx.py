@@ -1,10 +1,10 @@
-"""BERT as an ONNX graph, written straight from the safetensors: torch is not needed to run the model."""
+"""BERT as an ONNX graph, written straight from the weights: torch is not needed to run the model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -23,14 +23,14 @@ class Bert(msgspec.Struct, frozen=True, kw_only=True):
     layers: int
     heads: int
     epsilon: float = 1e-12
+    pooling: Literal["mean", "first"] = "mean"
 
 
-def write_graph(safetensors: Path, target: Path, shape: Bert) -> None:
-    """Token ids and their mask in, mean-pooled vectors of length 1 out."""
+def write_graph(weights: Mapping[str, Array], target: Path, shape: Bert) -> None:
+    """Token ids and their mask in, pooled vectors of length 1 out."""
     import onnx
-    from safetensors.numpy import load_file
 
-    onnx.save(_Writer(load_file(safetensors), shape).model(), str(target))
+    onnx.save(_Writer(weights, shape).model(), str(target))
 
 
 class _Writer:
@@ -100,15 +100,21 @@ class _Writer:
         return self._node("LayerNormalization", inputs, f"{prefix}normed", axis=-1, epsilon=self.shape.epsilon)
 
     def _pool(self, hidden: str) -> None:
-        """The sum over the real tokens, then length 1: the mean's divisor would cancel out."""
+        pooled = self._first(hidden) if self.shape.pooling == "first" else self._sum(hidden)
+        self._node("LpNormalization", [pooled], "vectors", axis=1, p=2)
+
+    def _first(self, hidden: str) -> str:
+        return self._node("Gather", [hidden, self._constant("first", np.array(0, dtype=np.int64))], "pooled", axis=1)
+
+    def _sum(self, hidden: str) -> str:
+        """Over the real tokens: the mean's divisor would cancel out at length 1."""
         from onnx import TensorProto
 
         texts_axis, columns_axis = (self._constant(f"axis{n}", np.array([n], dtype=np.int64)) for n in (1, 2))
         weights = self._node("Cast", ["mask"], "weights", to=TensorProto.FLOAT)
         columns = self._node("Unsqueeze", [weights, columns_axis], "columns")
         kept = self._node("Mul", [hidden, columns], "kept")
-        total = self._node("ReduceSum", [kept, texts_axis], "total", keepdims=0)
-        self._node("LpNormalization", [total], "vectors", axis=1, p=2)
+        return self._node("ReduceSum", [kept, texts_axis], "total", keepdims=0)
 
     def _norm(self, prefix: str) -> list[str]:
         return [self._weight(f"{prefix}weight"), self._weight(f"{prefix}bias")]
@@ -122,7 +128,7 @@ class _Writer:
     def _constant(self, name: str, value: Array) -> str:
         from onnx import numpy_helper
 
-        self.constants[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        self.constants[name] = numpy_helper.from_array(np.asarray(value, order="C"), name)
         return name
 
     def _node(self, kind: str, inputs: list[str], name: str, others: Sequence[str] = (), **how: Any) -> str:

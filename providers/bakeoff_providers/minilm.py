@@ -1,143 +1,34 @@
-"""all-MiniLM-L6-v2 on onnxruntime: the model everyone starts from, with neither torch nor a hub."""
+"""all-MiniLM-L6-v2: the model everyone starts from."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
-from bakeoff_providers import weights
-from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
-from bakeoff_providers.bert_onnx import GRAPH_VERSION, Bert, write_graph
-from bakeoff_providers.errors import InputError, Unavailable
-from bakeoff_providers.files import replacing
-
-_CONTEXT = 256
-_SHAPE = Bert(layers=6, heads=12)
-# Padded tokens a pass: enough for the matrix products to be efficient, few enough for the caches.
-_PASS_TOKENS = 512
+from bakeoff_providers.bert_onnx import Array, Bert
+from bakeoff_providers.encoder import Encoder
 
 
-class MiniLM(Provider):
-    """Mean pooling, length 1, 256 tokens; a longer text is cut there and counted. Both roles share one space.
-
-    `threads` is how many passes run side by side (default: one per core), each on a thread of its own: no thread
-    waits for another within a pass, and the vectors are the same to the bit whatever their number.
-    """
+class MiniLM(Encoder):
+    """Mean pooling, length 1, 256 tokens."""
 
     name: ClassVar[str] = "minilm"
     default_model: ClassVar[str] = "all-MiniLM-L6-v2"
-    local: ClassVar[bool] = True
     extra: ClassVar[str | None] = "minilm"
     modules: ClassVar[tuple[str, ...]] = ("onnxruntime", "tokenizers", "safetensors", "onnx")
-    distributions = ("onnxruntime",)
+    context: ClassVar[int] = 256
+    shape: ClassVar[Bert] = Bert(layers=6, heads=12)
+    weights_file: ClassVar[str] = "model.safetensors"
 
-    def __init__(self, *, model: str | None = None, threads: int | None = None) -> None:
-        if model not in (None, self.default_model):
-            raise InputError(f"unknown model {model!r}", place="minilm", remedy=f"known: {self.default_model}")
-        if threads is not None and threads < 1:
-            raise InputError(f"threads is {threads}", place="minilm", remedy="give 1 or more, or leave it out")
-        self.threads = threads or _cores()
-        self.card = ModelCard(name=self.default_model, dimensions=384, context=_CONTEXT, batch_items=256)
+    def _read_weights(self, path: Path) -> Mapping[str, Array]:
+        from safetensors.numpy import load_file
 
-    @classmethod
-    def missing(cls, **options: Any) -> str | None:
-        """The libraries first: without them the weights are of no use."""
-        if reason := super().missing(**options):
-            return reason
-        return None if weights.present(cls.name) else weights.remedy(cls.name)
+        tensors: Mapping[str, Array] = load_file(path)
+        return tensors
 
-    def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
-        """The weights' own hash is the revision."""
-        return {**super().identity(role), "revision": self._sha[:12], "precision": "fp32"}
-
-    def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:  # noqa: ARG002 - one space for both roles
-        """Runs texts of like length together, so that little is padded, and puts the vectors back in order."""
-        encodings = self._tokenizer.encode_batch(list(texts))
-        ids = [encoding.ids for encoding in encodings]
-        vectors: Vectors = np.empty((len(ids), self.card.dimensions or 0), dtype=np.float32)
-        session = self._session  # loaded here, before several threads ask for it
-        passes = list(_passes([len(row) for row in ids]))
-        side_by_side = self._pool.map if len(passes) > 1 else map
-        answers = side_by_side(lambda rows: _run(session, [ids[row] for row in rows]), passes)
-        for rows, answer in zip(passes, answers, strict=True):
-            vectors[rows] = answer
-        truncated = sum(bool(encoding.overflowing) for encoding in encodings)
-        return EmbeddingBatch(vectors, tokens=sum(map(len, ids)), truncated=truncated)
-
-    def close(self) -> None:
-        """Frees the weights in memory and the threads; the next embed() would load them again."""
-        self.__dict__.pop("_session", None)
-        if pool := self.__dict__.pop("_pool", None):
-            pool.shutdown()
-
-    @property
-    def _sha(self) -> str:
-        return weights.known(self.name).files["model.safetensors"]
-
-    @cached_property
-    def _tokenizer(self) -> Any:
+    def _read_tokenizer(self, folder: Path) -> Any:
         """The file asks for 128 tokens and padding to them; the published model takes 256."""
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(weights.locate(self.name) / "tokenizer.json"))
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(_CONTEXT)
-        return tokenizer
-
-    @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self.threads, thread_name_prefix=self.name)
-
-    @cached_property
-    def _session(self) -> Any:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        # Beyond the basic level it would put back the slow fusion that the graph avoids.
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-        return onnxruntime.InferenceSession(str(self._graph()), options, providers=["CPUExecutionProvider"])
-
-    def _graph(self) -> Path:
-        """The graph beside the weights, written once; its name says which graph of which weights it is."""
-        folder = weights.locate(self.name)
-        graph = folder / f"graph-v{GRAPH_VERSION}-{self._sha[:12]}.onnx"
-        if not graph.is_file():
-            if not weights.is_right(self.name, "model.safetensors"):
-                raise Unavailable(f"the weights in {folder} are damaged; {weights.remedy(self.name)}")
-            with replacing(graph) as part:
-                write_graph(folder / "model.safetensors", part, _SHAPE)
-        return graph
-
-
-def _cores() -> int:
-    """The cores this process may use, which in a container are fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _run(session: Any, ids: Sequence[Sequence[int]]) -> Vectors:
-    padded = np.zeros((len(ids), max(map(len, ids))), dtype=np.int32)
-    mask = np.zeros_like(padded)
-    for row, tokens in enumerate(ids):
-        padded[row, : len(tokens)] = tokens
-        mask[row, : len(tokens)] = 1
-    vectors: Vectors = session.run(["vectors"], {"ids": padded, "mask": mask})[0]
-    return vectors
-
-
-def _passes(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Rows by falling length, cut so that no pass holds more padded tokens than it should."""
-    rows: list[int] = []
-    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
-        if rows and (len(rows) + 1) * lengths[rows[0]] > _PASS_TOKENS:
-            yield rows
-            rows = []
-        rows.append(row)
-    if rows:
-        yield rows
+        return Tokenizer.from_file(str(folder / "tokenizer.json"))

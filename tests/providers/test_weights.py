@@ -214,7 +214,7 @@ def hub() -> Iterator[str]:
     server.server_close()
 
 
-def pull_from_hub(endpoint: str, tmp_path: Path, repository: str = TOY.hub, offline: str = "0") -> str:
+def pull_from_hub(endpoint: str, tmp_path: Path, repository: str = "someone/toy", offline: str = "0") -> str:
     """In a process of its own: the hub's client reads its settings when it is imported."""
     code = (
         "import json, sys\n"

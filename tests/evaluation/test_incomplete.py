@@ -30,7 +30,9 @@ Judgments = Mapping[str, Mapping[str, int]]
 
 def ours(text: str, run: Run, judgments: Judgments) -> list[float]:
     measure = Measure.parse(text)
-    values: list[float] = evaluate(join_scores(run, judgments, QUERIES, ties="trec"), [measure])[measure].tolist()
+    values: list[float] = evaluate(join_scores(run, judgments, QUERIES, ties="trec_single"), [measure])[
+        measure
+    ].tolist()
     return values
 
 

@@ -126,7 +126,7 @@ def assert_equals_trec(
     theirs: Judgments | None = None,
 ) -> None:
     measures = [Measure.parse(text) for text in TREC]
-    ours = evaluate(join_scores(run, judgments, queries, ties="trec"), measures)
+    ours = evaluate(join_scores(run, judgments, queries, ties="trec_single"), measures)
     expected = trec_values(run, theirs or judgments, queries)
     for measure in measures:
         np.testing.assert_allclose(ours[measure], expected[str(measure)], rtol=0, atol=1e-9, err_msg=str(measure))
@@ -181,7 +181,7 @@ def test_trec_evals_own_files_give_its_values(qrels: str, results: str) -> None:
 @pytest.mark.calibration
 def test_trec_evals_own_files_give_the_figures_it_printed() -> None:
     judgments, run, printed = trec_eval_files("qrels.test", "results.test")
-    ranked = join_scores(run, judgments, list(judgments), ties="trec")
+    ranked = join_scores(run, judgments, list(judgments), ties="trec_single")
     figures = {line.split()[0]: line.split()[2] for line in printed.splitlines()}
     cuts = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
     names = {"map": "map", "mrr": "recip_rank", "rprec": "Rprec"} | {f"p@{k}": f"P_{k}" for k in cuts}

@@ -100,9 +100,11 @@ def test_indices_are_joined_as_their_ranking_is(
     )
 
 
-def test_trec_ties_are_ties_in_single_precision() -> None:
+def test_scores_that_are_equal_in_single_precision_only() -> None:
+    """trec_eval 10 tells them apart; earlier ones and pytrec_eval take them for equal, and the later id comes first."""
     run = {"q": {"a": 1.0 + 1e-12, "b": 1.0}}
-    assert join_scores(run, {"q": {"b": 1}}, ["q"], ties="trec").grades.tolist() == [[1, U]]
+    assert join_scores(run, {"q": {"b": 1}}, ["q"], ties="trec_single").grades.tolist() == [[1, U]]
+    assert join_scores(run, {"q": {"b": 1}}, ["q"], ties="trec").grades.tolist() == [[U, 1]]
     assert join_scores(run, {"q": {"b": 1}}, ["q"]).grades.tolist() == [[U, 1]]
 
 

@@ -68,7 +68,7 @@ RUNS = st.dictionaries(QUERIES, st.dictionaries(IDS, st.sampled_from([0.0, 0.5, 
 def test_values_are_those_of_pytrec_eval(judgments: dict[str, dict[str, int]], one: Any, other: Any) -> None:
     query = next(iter(judgments))
     runs = {"one": {**one, query: {"d1": 1.0}}, "other": {**other, query: {"d2": 1.0}}}
-    scored = score(judgments, runs, [NDCG, MAP])
+    scored = score(judgments, runs, [NDCG, MAP], precision="single")
     evaluator = pytrec_eval.RelevanceEvaluator(judgments, {"ndcg_cut.10", "map"})
     for name, run in runs.items():
         theirs = evaluator.evaluate(run)
@@ -166,3 +166,12 @@ def test_a_ranking_written_here_scores_the_same_when_it_is_read_back(
     there = score(judgments, {"read": read_run(file)}, [NDCG, MAP]).runs["read"]
     for measure in (NDCG, MAP):
         assert there[measure] == pytest.approx(here[measure], abs=1e-9)
+
+
+def test_the_precision_in_which_scores_are_sorted_is_chosen_and_named() -> None:
+    """Two scores that differ in the ninth digit: equal in single precision, where the later id then comes first."""
+    run, mrr = {"q": {"a": 1.0 + 1e-9, "b": 1.0}}, Measure.parse("mrr")
+    double = score({"q": {"b": 1}}, {"r": run}, [mrr])
+    single = score({"q": {"b": 1}}, {"r": run}, [mrr], precision="single")
+    assert (double.mean("r", mrr), single.mean("r", mrr)) == (0.5, 1.0)
+    assert [json.loads(as_json(scored))["precision"] for scored in (double, single)] == ["double", "single"]

@@ -59,7 +59,9 @@ def test_what_is_read_scores_as_in_trec_eval(
     assert read == run
     assert truth == judgments
     queries = sorted(judgments)
-    ours = evaluate(join_scores(read, truth, queries, ties="trec"), [Measure.parse(name) for name in THEIRS.values()])
+    ours = evaluate(
+        join_scores(read, truth, queries, ties="trec_single"), [Measure.parse(name) for name in THEIRS.values()]
+    )
     theirs = pytrec_eval.RelevanceEvaluator(
         judgments, {"map", "ndcg", "recip_rank", "P.5", "recall.5", "Rprec"}
     ).evaluate(pytrec_eval.parse_run(lines))
@@ -150,6 +152,26 @@ def test_bad_qrels_are_named_by_line(tmp_path: Path, lines: str, said: str) -> N
         read_qrels(tmp_path / "qrels")
 
 
+def test_comments_and_beirs_three_columns_are_read(tmp_path: Path) -> None:
+    (tmp_path / "commented").write_text("# made by hand\nq 0 d 1\n  # more\nq 0 e 2\n")
+    (tmp_path / "beir.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\nq\te\t2\n")
+    assert read_qrels(tmp_path / "commented") == read_qrels(tmp_path / "beir.tsv") == {"q": {"d": 1, "e": 2}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "remedy"),
+    [
+        ("q\td\t1\n", "three columns need BEIR's first line"),
+        ("q Q0 d 1 0.5 run\n", "check that the file is qrels"),
+    ],
+)
+def test_qrels_that_are_something_else_get_a_remedy(tmp_path: Path, lines: str, remedy: str) -> None:
+    (tmp_path / "qrels").write_text(lines)
+    with pytest.raises(InputError) as caught:
+        read_qrels(tmp_path / "qrels")
+    assert remedy in caught.value.remedy
+
+
 def test_negative_grades_are_unjudged_on_request(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("q 0 d 1\nq 0 e -1\n")
     assert read_qrels(tmp_path / "qrels", drop_negative=True) == {"q": {"d": 1}}
@@ -206,7 +228,7 @@ def test_trec_evals_own_data_score_as_in_trec_eval(results: str, qrels: str) -> 
         theirs = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(file), wanted).evaluate(parsed)
     queries = list(truth)
     names = {name: measures_of(name)[0] for name in next(iter(theirs.values()))}
-    ours = evaluate(join_scores(run, truth, queries, ties="trec"), list(names.values()))
+    ours = evaluate(join_scores(run, truth, queries, ties="trec_single"), list(names.values()))
     checked = 0
     for place, query in enumerate(queries):
         for name, value in theirs.get(query, {}).items():

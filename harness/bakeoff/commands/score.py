@@ -23,6 +23,10 @@ def score(
     drop_negative: Annotated[
         bool, typer.Option("--drop-negative", help="Take grades below 0 for unjudged, as trec_eval does.")
     ] = False,
+    precision: Annotated[
+        Literal["double", "single"],
+        typer.Option(help="In which scores are sorted: double as trec_eval 10, single as earlier ones."),
+    ] = "double",
     format_: Annotated[Literal["table", "csv", "json"], typer.Option("--format", "-f", help="How to print.")] = "table",
     seed: Annotated[int, typer.Option(help="Of the intervals and tests.")] = 42,
 ) -> None:
@@ -35,7 +39,9 @@ def score(
 
     named = dict(zip(run_names(runs), runs, strict=True))
     judgments = read_qrels(qrels, drop_negative=drop_negative)
-    scored = score_runs(judgments, named, measure or SCORE_MEASURES, rel=rel, answered=answered, seed=seed)
+    scored = score_runs(
+        judgments, named, measure or SCORE_MEASURES, rel=rel, answered=answered, precision=precision, seed=seed
+    )
     match format_:
         case "table":
             console().print(scores.terminal(scored, per_query=per_query))

@@ -52,12 +52,32 @@ def read_json_lines(path: Path, shape: type[T]) -> Iterator[tuple[int, T]]:
     decode = msgspec.json.Decoder(shape).decode
     for number, line in read_lines(path):
         try:
-            yield number, decode(line)
+            try:
+                value = decode(line)
+            except msgspec.ValidationError:
+                raise
+            except msgspec.DecodeError:
+                if (lenient := _with_nan(line)) is None:
+                    raise
+                value = msgspec.convert(lenient, shape)
+            yield number, value
         except msgspec.ValidationError as error:
             problem, _, place = str(error).partition(" - at ")
             raise InputError(problem, file=path, place=f"line {number} {place.strip('`')}".strip()) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise InputError(f"is not valid JSON: {error}", file=path, place=f"line {number}") from None
+
+
+def _with_nan(line: bytes) -> Any:
+    """What Python's json makes of a line that holds NaN or Infinity, which it writes too; None where it is no JSON."""
+    if b"NaN" not in line and b"Infinity" not in line:
+        return None
+    import json
+
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
 
 
 def read_json(path: Path, shape: type[T]) -> T:

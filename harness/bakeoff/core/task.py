@@ -47,13 +47,22 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class Query(msgspec.Struct, frozen=True):
-    """One thing that is asked. `item` is the document that it is, where it is one: it never finds itself."""
+    """One thing that is asked. `item` is the document that it is, where it is one: it never finds itself.
+
+    `identical` is a document of the same id that is not counted among its answers either, as in BEIR.
+    """
 
     id: str
     text: str
     category: str = ""
     item: str = ""
     where: Mapping[str, Any] = {}  # only documents whose metadata passes: bakeoff.core.filters
+    identical: str = ""
+
+    @property
+    def excluded(self) -> str:
+        """The document that has no place in its ranking; empty where there is none."""
+        return self.item or self.identical
 
 
 Judgments = Mapping[str, Mapping[str, int]]
@@ -149,7 +158,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def candidates(self) -> int:
         """How many documents a query can find: all, or all but itself where queries are items."""
-        return len(self.documents) - any(query.item for query in self.queries)
+        return len(self.documents) - any(query.excluded for query in self.queries)
 
     @property
     def metadata(self) -> dict[str, Mapping[str, Any]]:
@@ -168,7 +177,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         """Equal for equal tasks: results are only comparable under the same one."""
         content = (
             [(d.id, d.title, d.text, d.chunking) for d in self.documents],
-            [(q.id, q.text, q.category, *filter(None, (q.item, q.where))) for q in self.queries],
+            [(q.id, q.text, q.category, *filter(None, (q.item, q.where, q.identical))) for q in self.queries],
             sorted((query, sorted(grades.items())) for query, grades in self.judgments.items()),
             self.rel,
             *[(d.id, sorted(d.fields.items())) for d in self.documents if d.fields],

@@ -22,7 +22,7 @@ UNJUDGED = -1
 NO_DOCUMENT = -2
 BLOCK = 64  # queries whose scores are held at once: few enough for the cache
 
-Ties = Literal["id_ascending", "trec"]
+Ties = Literal["id_ascending", "trec", "trec_single"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +69,8 @@ def join_scores(
 ) -> RankedGrades:
     """Joins unordered scores. Only the judged documents' places are worked out; the others' order changes nothing.
 
-    `ties="trec"` orders as trec_eval does: scores in single precision, equal ones by descending id.
+    `ties="trec"` orders as trec_eval 10 does, equal scores by descending id; `trec_single` as it did before, and as
+    pytrec_eval does: scores in single precision, so that more of them are equal.
     """
     answers = [run.get(query, {}) for query in query_ids]
     judged = [judgments.get(query, {}) for query in query_ids]
@@ -119,7 +120,7 @@ def _fill(
     depth = min(grades.shape[1], values.shape[1])
     if not depth:
         return
-    precision = np.float32 if ties == "trec" else np.float64
+    precision = np.float32 if ties == "trec_single" else np.float64
     mine, top = mine.astype(precision), _best(values, depth).astype(precision)
     owner = np.repeat(np.arange(len(judged)), [len(graded) for graded in judged])
     inside = np.flatnonzero(mine >= top[owner, 0])
@@ -135,7 +136,7 @@ def _fill(
     for at, row, place, index in zip(tied.tolist(), *columns, strict=True):
         if (row, place) not in groups:
             equal = values[row, : len(answers[row])].astype(precision, copy=False) == mine[index]
-            groups[row, place] = sorted(_where(answers[row], equal), reverse=ties == "trec")
+            groups[row, place] = sorted(_where(answers[row], equal), reverse=ties != "id_ascending")
         places[at] += groups[row, place].index(documents[index])
     given = np.fromiter(chain.from_iterable(graded.values() for graded in judged), np.int32, len(mine))
     fits = places < depth

@@ -25,7 +25,7 @@ def terminal(scored: Scored, *, per_query: bool = False) -> RenderableType:
     from bakeoff.report.console import grid
 
     table = grid("run", *(f">{measure.label} [95%]" for measure in scored.measures))
-    table.title = f"{len(scored.queries)} queries"
+    table.title = f"{len(scored.queries)} queries, sorted in {scored.precision} precision"
     for name in sorted(scored.runs, key=lambda run: -scored.mean(run, scored.measures[0])):
         table.add_row(Text(name), *(Text(_cell(scored, name, measure)) for measure in scored.measures))
     parts: list[RenderableType] = []
@@ -95,6 +95,7 @@ def as_json(scored: Scored, *, per_query: bool = False) -> str:
         }
     content = {
         "queries": len(scored.queries),
+        "precision": scored.precision,
         "runs": runs,
         "pairs": {str(measure): pairs for measure, pairs in scored.pairs.items()},
         "tied_with_best": {str(measure): group for measure, group in scored.best.items()},

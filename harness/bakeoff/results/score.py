@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from bakeoff_providers.errors import InputError
@@ -13,12 +14,13 @@ from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.grammar import measures_of
 from bakeoff.evaluation.metrics import Scores, evaluate
-from bakeoff.evaluation.ranked_grades import join_scores
+from bakeoff.evaluation.ranked_grades import Ties, join_scores
 from bakeoff.statistics.compare import PairedDifference, compare, tie_group
 from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.small_samples import mean_intervals
 from bakeoff.tasks.formats.trec import Run, read_qrels, read_run
 
+Precision = Literal["double", "single"]
 SCORE_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "recall@100")
 
 
@@ -33,6 +35,7 @@ class Scored:
     pairs: dict[Measure, list[PairedDifference]] = field(default_factory=dict)
     best: dict[Measure, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    precision: Precision = "double"
 
     def mean(self, run: str, measure: Measure) -> float:
         """The figure that everyone quotes."""
@@ -46,17 +49,19 @@ def score(
     *,
     rel: int = 1,
     answered: bool = False,
+    precision: Precision = "double",
     seed: int = SEED,
 ) -> Scored:
     """Over every judged query (trec_eval's -c), or over those that every run answered (what it does without).
 
-    Judgments are grades by query and document, runs are scores by query and document; each may be a TREC file too.
+    `precision` is that in which scores are sorted: double as trec_eval 10 does, or single as earlier ones and
+    pytrec_eval do. Judgments are grades by query and document, runs are scores by query and document; each may be a TREC file too.
     """
     chosen = _measures(measures)
     if isinstance(judgments, (str, Path)):
         judgments = read_qrels(Path(judgments))
     read = {name: read_run(Path(run)) if isinstance(run, (str, Path)) else run for name, run in runs.items()}
-    return _score(judgments, read, chosen, rel=rel, answered=answered, seed=seed)
+    return _score(judgments, read, chosen, rel=rel, answered=answered, precision=precision, seed=seed)
 
 
 def _measures(given: Sequence[Measure | str]) -> list[Measure]:
@@ -65,7 +70,14 @@ def _measures(given: Sequence[Measure | str]) -> list[Measure]:
 
 
 def _score(
-    judgments: Judgments, runs: Mapping[str, Run], measures: Sequence[Measure], *, rel: int, answered: bool, seed: int
+    judgments: Judgments,
+    runs: Mapping[str, Run],
+    measures: Sequence[Measure],
+    *,
+    rel: int,
+    answered: bool,
+    precision: Precision,
+    seed: int,
 ) -> Scored:
     queries = [query for query in judgments if not answered or all(query in run for run in runs.values())]
     if not queries:
@@ -74,9 +86,9 @@ def _score(
         if not any(query in run for query in judgments):
             raise InputError(f"{name} answers no judged query", remedy="check that runs and qrels name queries alike")
     depth = deepest(tuple(measures))
+    ties: Ties = "trec" if precision == "double" else "trec_single"
     scores = {
-        name: evaluate(join_scores(run, judgments, queries, depth, ties="trec"), measures, rel)
-        for name, run in runs.items()
+        name: evaluate(join_scores(run, judgments, queries, depth, ties), measures, rel) for name, run in runs.items()
     }
     by_measure = {measure: {name: values[measure] for name, values in scores.items()} for measure in measures}
     pairs = {measure: compare(values, seed=seed) for measure, values in by_measure.items()} if len(runs) > 1 else {}
@@ -87,6 +99,7 @@ def _score(
         intervals={name: _intervals(values, seed) for name, values in scores.items()},
         pairs=pairs,
         best={measure: tie_group(by_measure[measure], compared) for measure, compared in pairs.items()},
+        precision=precision,
         notes=_notes(judgments, runs, queries, rel, answered=answered),
     )
 

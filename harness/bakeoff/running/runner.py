@@ -173,6 +173,11 @@ def _warnings(task: Task, lineup: Lineup, ran: Sequence[Scored]) -> list[str]:
             f"{task.graded_by_model} of {grades} grades come from a model alone, and the scores may be biased by it: "
             "bakeoff grade corrected sets them right by people's grades of a sample"
         )
+    if identical := sum(bool(query.identical) for query in task.queries):
+        warnings.append(
+            f"{identical} queries have the id of a document, which is left out of their rankings as BEIR does "
+            "(ignore_identical_ids)"
+        )
     if lost := task.without_relevant():
         warnings.append(f"no document is relevant for {', '.join(lost)}: every contender scores 0 there")
     unstable = [row.contender.label for row in ran if row.stable is False]

@@ -64,11 +64,11 @@ class ExactSearch:
             places, scores = exact.nearest(asked[row : row + 1], vectors, k)
             return hits(places[0], scores[0])
 
-        size = max(self.index.fetch_size(excluding=query.item) for query in group)
+        size = max(self.index.fetch_size(excluding=query.excluded) for query in group)
         places, scores = exact.nearest(asked, vectors, size)
         for row, query in enumerate(group):
             first = hits(places[row], scores[row])
-            self._rankings[query.id] = self.index.ranking(first, partial(more, row), query.item)
+            self._rankings[query.id] = self.index.ranking(first, partial(more, row), query.excluded)
 
     def _score(self, document: str, query: Vectors) -> float:
         if not self._rows:

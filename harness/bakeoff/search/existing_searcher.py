@@ -56,7 +56,7 @@ class ExistingSearcher(EmbeddingSearcher):
         for document, score in zip(hits.ids, hits.scores, strict=True):
             if np.isnan(score):
                 raise StoreError(f"the index answered NaN as the score of {document!r}")
-            if document not in self.metadata or document == query.item:
+            if document not in self.metadata or document == query.excluded:
                 continue
             if not filters or passes(self.metadata[document], filters):
                 best[document] = max(score, best.get(document, score))

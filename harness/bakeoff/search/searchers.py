@@ -101,9 +101,9 @@ class DenseSearcher(EmbeddingSearcher):
         whole, embed_ns = self._vector(query)
         vector = self.variant.queries(whole[None])[0]
         self._query_vectors[query.id] = vector
-        size = self.index.fetch_size(excluding=query.item)
+        size = self.index.fetch_size(excluding=query.excluded)
         hits, search_ns = timed(lambda: self.store.search(vector, size, query.where))
-        ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.item)
+        ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.excluded)
         return Answer(ranking, search_ns, embed_ns)
 
     def exact_search(self) -> ExactSearch | None:
@@ -126,16 +126,16 @@ class LexicalSearcher(Searcher):
 
     def ask(self, query: Query) -> Answer:
         """Searches, ranks."""
-        size = self.index.fetch_size(excluding=query.item)
+        size = self.index.fetch_size(excluding=query.excluded)
         hits, search_ns = timed(lambda: self._search(query, size))
-        ranking = self.index.ranking(hits, lambda k: self._search(query, k), query.item)
+        ranking = self.index.ranking(hits, lambda k: self._search(query, k), query.excluded)
         return Answer(ranking.filled(self._candidates(query), self.index.depth), search_ns)
 
     def _candidates(self, query: Query) -> Iterator[str]:
         """All that may be ranked, by id: without them a ranker that matches little is below a random order."""
         filters = conditions(query.where)
         for document in self.index.documents:
-            if document != query.item and passes(self.index.metadata.get(document, {}), filters):
+            if document != query.excluded and passes(self.index.metadata.get(document, {}), filters):
                 yield document
 
     def _search(self, query: Query, k: int) -> Hits:

@@ -42,7 +42,7 @@ def read_rankings(file: Path, task: Task) -> dict[str, Ranking]:
         except (msgspec.DecodeError, InputError, UnicodeDecodeError) as error:
             remedy = '{"query": "q1", "ranked": ["d2", "d1"], "scores": [0.9, 0.3]}'
             raise InputError(str(error), file=file, place=f"line {number}", remedy=f"one line is {remedy}") from None
-        item = queries[entry.query].item
+        item = queries[entry.query].excluded
         kept = [pair for pair in zip(ranking.ids, ranking.scores, strict=True) if pair[0] != item]
         rankings[entry.query] = Ranking(tuple(document for document, _ in kept), tuple(score for _, score in kept))
     return rankings

@@ -43,7 +43,7 @@ def rankings_of(runs: Mapping[str, Mapping[str, float]], task: Task) -> dict[str
             raise InputError(f"the run has the unknown query {query!r}")
         if unknown := [document for document in scores if str(document) not in documents]:
             raise InputError(f"the run has the unknown document {unknown[0]!r} for query {query!r}")
-        item = queries[str(query)].item
+        item = queries[str(query)].excluded
         kept = ((str(document), float(score)) for document, score in scores.items() if str(document) != item)
         rankings[str(query)] = ordered(kept)
     return rankings

@@ -69,7 +69,7 @@ class RetrieverSearcher(Searcher):
 
     def ask(self, query: Query) -> Answer:
         """A filter is applied to its answer, for which it is then asked for everything."""
-        size = min(len(self.metadata), self.depth + bool(query.item))
+        size = min(len(self.metadata), self.depth + bool(query.excluded))
         text = self.texts.get(query.item, query.text)
         answer, nanoseconds = self.retriever.search(text, len(self.metadata) if query.where else size)
         ranking, checking_ns = timed(lambda: self._ranking(answer, query))
@@ -93,6 +93,6 @@ class RetrieverSearcher(Searcher):
                 raise StoreError(f"it answered the document {document!r} twice")
             if math.isnan(score):
                 raise StoreError(f"it answered NaN as the score of {document!r}")
-            if document != query.item and (not filters or passes(self.metadata[document], filters)):
+            if document != query.excluded and (not filters or passes(self.metadata[document], filters)):
                 best[document] = score
         return ordered(best.items(), self.depth)

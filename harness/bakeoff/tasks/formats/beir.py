@@ -20,6 +20,7 @@ def load(
     drop_negative: bool = False,
     drop_unknown: bool = False,
     drop_empty: bool = False,
+    ignore_identical_ids: bool = True,
 ) -> Task:
     """One split; its queries are those that it judges, as everywhere in the field."""
     root = base / folder
@@ -33,7 +34,11 @@ def load(
         BEIR_COLUMNS,
         rel=rel,
         lenient=Leniency(
-            drop_negative=drop_negative, drop_unknown=drop_unknown, drop_empty=drop_empty, judged_only=True
+            drop_negative=drop_negative,
+            drop_unknown=drop_unknown,
+            drop_empty=drop_empty,
+            judged_only=True,
+            ignore_identical_ids=ignore_identical_ids,
         ),
     )
 

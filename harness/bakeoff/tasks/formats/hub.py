@@ -37,6 +37,7 @@ def load(
     drop_negative: bool = False,
     drop_unknown: bool = False,
     drop_empty: bool = False,
+    ignore_identical_ids: bool = True,
 ) -> Task:
     """By default as MTEB lays out its retrieval sets: configurations corpus, queries and, for judgments, default."""
     if reason := missing_modules(("datasets",), "hub"):
@@ -54,7 +55,11 @@ def load(
         grades=grades,
         rel=rel,
         lenient=Leniency(
-            drop_negative=drop_negative, drop_unknown=drop_unknown, drop_empty=drop_empty, judged_only=True
+            drop_negative=drop_negative,
+            drop_unknown=drop_unknown,
+            drop_empty=drop_empty,
+            judged_only=True,
+            ignore_identical_ids=ignore_identical_ids,
         ),
     )
 

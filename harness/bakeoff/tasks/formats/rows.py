@@ -79,6 +79,7 @@ class Leniency(msgspec.Struct, frozen=True, kw_only=True):
     drop_unknown: bool = False
     drop_empty: bool = False
     judged_only: bool = False
+    ignore_identical_ids: bool = False
 
 
 @dataclass(slots=True)
@@ -128,6 +129,8 @@ def task_of(
     known = {document.id for document in kept_documents}
     truth = _judgments(judgments, columns.judgments, grades, known, empty, set(asked), lenient)
     kept = [query for query in asked.values() if truth.get(query.id) or not lenient.judged_only]
+    if lenient.ignore_identical_ids:
+        kept = [msgspec.structs.replace(query, identical=query.id) if query.id in known else query for query in kept]
     return Task(name=name, documents=kept_documents, queries=kept, judgments=truth, rel=rel)
 
 

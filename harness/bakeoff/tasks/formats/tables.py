@@ -33,6 +33,7 @@ def load(
     drop_negative: bool = False,
     drop_unknown: bool = False,
     drop_empty: bool = False,
+    ignore_identical_ids: bool = False,
     judged_only: bool = False,
 ) -> Task:
     """Three tables; `grades` gives labels their numbers. Judgments may also be TREC qrels."""
@@ -45,7 +46,11 @@ def load(
         grades=grades,
         rel=rel,
         lenient=Leniency(
-            drop_negative=drop_negative, drop_unknown=drop_unknown, drop_empty=drop_empty, judged_only=judged_only
+            drop_negative=drop_negative,
+            drop_unknown=drop_unknown,
+            drop_empty=drop_empty,
+            judged_only=judged_only,
+            ignore_identical_ids=ignore_identical_ids,
         ),
     )
 

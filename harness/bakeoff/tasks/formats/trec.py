@@ -15,6 +15,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Judgments
 from bakeoff.tasks.formats.rows import JudgmentCollector, whole
 
+BEIR_HEAD = [b"query-id", b"corpus-id", b"score"]
 LARGEST = float(np.finfo(np.float32).max)  # trec_eval keeps scores in single precision
 
 Run = dict[str, dict[str, float]]
@@ -61,16 +62,38 @@ def read_qrels(path: Path, *, drop_negative: bool = False) -> Judgments:
 
 
 def qrels_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The lines of a qrels file as rows of a table."""
+    """The lines of a qrels file as rows of a table; comments after # are skipped as trec_eval 10 does.
+
+    BEIR's three columns are read too, by the line that heads them.
+    """
+    in_beir = False
     for number, line in read_lines(path):
         fields = line.split()
+        if fields[0].startswith(b"#"):
+            continue
+        if number == 1 and [field.lower() for field in fields] == BEIR_HEAD:
+            in_beir = True
+            continue
+        if in_beir and len(fields) == 3:
+            fields.insert(1, b"0")
         if len(fields) != 4:
-            raise _misshapen(path, number, len(fields), "that of qrels has 4: query 0 document grade")
+            raise _misshapen(
+                path,
+                number,
+                len(fields),
+                "that of qrels has 4: query 0 document grade",
+                remedy="three columns need BEIR's first line: query-id, corpus-id, score"
+                if len(fields) == 3
+                else "check that the file is qrels, and that ids have no white space",
+            )
         query, _, document, written = fields
         grade = whole(_decoded(written, path, number))
         if grade is None:
             raise InputError(
-                f"grade {_decoded(written, path, number)!r} is not a whole number", file=path, place=f"line {number}"
+                f"grade {_decoded(written, path, number)!r} is not a whole number",
+                file=path,
+                place=f"line {number}",
+                remedy="grades are whole numbers; for a run, give the qrels first",
             )
         yield (
             f"line {number}",
@@ -141,8 +164,8 @@ def _safe(name: str) -> str:
     return "".join(quote(character) if character.isspace() or character == "%" else character for character in name)
 
 
-def _misshapen(path: Path, number: int, columns: int, expected: str) -> InputError:
-    return InputError(f"the line has {columns} columns, {expected}", file=path, place=f"line {number}")
+def _misshapen(path: Path, number: int, columns: int, expected: str, remedy: str) -> InputError:
+    return InputError(f"the line has {columns} columns, {expected}", file=path, place=f"line {number}", remedy=remedy)
 
 
 def _decoded(field: bytes, path: Path, number: int) -> str:
@@ -156,7 +179,13 @@ def _wrong(line: bytes, path: Path, number: int) -> InputError:
     """What is wrong with a run's line: looked for only where something is, since runs have millions of lines."""
     fields = line.split()
     if len(fields) < 6:
-        return _misshapen(path, number, len(fields), "a run's has 6: query Q0 document rank score tag")
+        return _misshapen(
+            path,
+            number,
+            len(fields),
+            "a run's has 6: query Q0 document rank score tag",
+            remedy="check that the file is a run; qrels come first on the command line",
+        )
     _decoded(fields[2], path, number)
     shown = fields[4].decode(errors="replace")
     return InputError(f"score {shown!r} is not a finite number", file=path, place=f"line {number}")

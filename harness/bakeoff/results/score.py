@@ -55,7 +55,7 @@ def score(
     """Over every judged query (trec_eval's -c), or over those that every run answered (what it does without).
 
     `precision` is that in which scores are sorted: double as trec_eval 10 does, or single as earlier ones and
-    pytrec_eval do. Judgments are grades by query and document, runs are scores by query and document; each may be a TREC
+    pytrec_eval do. Judgments are grades by query and document, runs scores by query and document; each may be a TREC
     file too.
     """
     chosen = _measures(measures)

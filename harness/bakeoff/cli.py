@@ -19,6 +19,7 @@ from bakeoff.commands import (
     grade,
     listing,
     log,
+    migrate,
     plan,
     probe,
     report,
@@ -66,6 +67,7 @@ app.command()(stores.footprint)
 app.add_typer(log.log, name="log")
 app.add_typer(canary.canary, name="canary")
 app.command()(probe.probe)
+app.add_typer(migrate.migrate, name="migrate")
 app.command()(traffic.interleave)
 app.command()(traffic.ab)
 app.command()(cache.doctor)

@@ -1,0 +1,176 @@
+"""From one embedding model to the next: what every way of changing costs, and what people find meanwhile.
+
+All of it is worked out on a task with exact search. Nothing of production is read or written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from bakeoff_providers.base import ModelCard, Role, Vectors
+from bakeoff_providers.errors import InputError
+from numpy.typing import NDArray
+
+from bakeoff.core.arrays import Values
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.sampling import order_key
+from bakeoff.core.task import Task
+from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens
+from bakeoff.embedding.embed import Embedder, unit
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.lineup.contender import Contender
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.running.embeddings import Embeddings
+from bakeoff.running.settings import Settings
+from bakeoff.search.exact_search import ExactSearch
+from bakeoff.search.fusion import weighted_rrf
+from bakeoff.search.index import Index
+from bakeoff.tasks.kinds import load_kind
+
+SHARES = (0.10, 0.25, 0.50, 0.75)
+PAIRS = (200, 600, 1200)
+DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One model over the task: its vectors, and what it takes to make them."""
+
+    label: str
+    card: ModelCard
+    local: bool
+    documents: Vectors
+    queries: Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a way of changing takes beside what is there: tokens and dollars once, bytes for as long as it stays."""
+
+    tokens: float = 0.0
+    dollars: float | None = 0.0
+    hours: float | None = None
+    bytes: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way of changing, with its score per query."""
+
+    key: str
+    about: str
+    scores: Values
+    cost: Cost
+
+
+def procrustes(source: NDArray[np.floating], target: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The orthogonal map (semi-orthogonal between dimensions) that brings source rows nearest to target rows."""
+    left, _, right = np.linalg.svd(np.asarray(source, dtype=np.float64).T @ target, full_matrices=False)
+    return np.asarray(left @ right)
+
+
+def sides(lineup: Lineup, old: str, new: str, settings: Settings) -> tuple[Task, Index, Side, Side, list[str]]:
+    """Both models over the line-up's task, through the cache; and the texts of its pieces."""
+    chosen = {contender.label: contender for contender in lineup.contenders}
+    for label in (old, new):
+        if label not in chosen or not chosen[label].provider:
+            rows = ", ".join(row.label for row in lineup.contenders if row.provider)
+            raise InputError(f"there is no embedding row {label!r}", remedy=f"the line-up has {rows}")
+    if chosen[old].embedding() == chosen[new].embedding():
+        raise InputError(f"{old} and {new} have the same vectors", remedy="name rows of two models")
+    if chosen[old].field or chosen[new].field:
+        raise InputError("rows over a field can't be compared here", remedy="name rows over whole documents")
+    task = load_kind(lineup.task, lineup.folder, lineup.overrides).task()
+    if any(query.item for query in task.queries):
+        raise InputError(f"the queries of {task.name!r} are items", remedy="take a task whose queries are texts")
+    embeddings = Embeddings(task, DEPTH, settings, lineup.folder)
+    try:
+        index = embeddings.index(chosen[old])
+        both = [_side(chosen[label], embeddings, task) for label in (old, new)]
+    finally:
+        embeddings.close()
+    return task, index, both[0], both[1], [chunk.text for chunk in index.chunks]
+
+
+def _side(contender: Contender, embeddings: Embeddings, task: Task) -> Side:
+    embedder: Embedder
+    embedder, vectors = embeddings.of(contender)
+    asked = [query.id if embedder.provider.by_id else query.text for query in task.queries]
+    queries = embedder.embed(asked, Role.QUERY)
+    return Side(contender.label, embedder.provider.card, embedder.provider.local, vectors, queries)
+
+
+def ways(
+    task: Task, index: Index, old: Side, new: Side, texts: Sequence[str], measure: Measure, scale: float, seed: int
+) -> list[Way]:
+    """Every way on the same queries; costs are those of `scale` times the task's corpus."""
+    order = sorted(range(len(texts)), key=lambda at: order_key(seed, index.chunks[at].id))
+
+    def scored(rankings: Mapping[str, Ranking]) -> Values:
+        ids = [query.id for query in task.queries]
+        return evaluate(join(rankings, task.judgments, ids, DEPTH), [measure], task.rel)[measure]
+
+    def searched(queries: Vectors, documents: Vectors) -> Mapping[str, Ranking]:
+        by_id = {query.id: vector for query, vector in zip(task.queries, queries, strict=True)}
+        return ExactSearch(index, documents, by_id).rankings(task.queries)
+
+    before, after = searched(old.queries, old.documents), searched(new.queries, new.documents)
+    whole = _cost(new, texts, scale)
+    found = [
+        Way("old", "as it is", scored(before), Cost()),
+        Way("new", "everything embedded again, then switched", scored(after), whole),
+    ]
+    if old.documents.shape[1] == new.documents.shape[1]:
+        for share in SHARES:
+            again = order[: max(1, round(share * len(order)))]
+            mixed = old.documents.copy()
+            mixed[again] = new.documents[again]
+            cost = _cost(new, [texts[at] for at in again], scale, grows=False)
+            for side in (old, new):
+                asked = "old" if side is old else "new"
+                about = f"one index, {share:.0%} of it new vectors, {asked} queries"
+                found.append(Way(f"mixed {share:.0%} {asked}", about, scored(searched(side.queries, mixed)), cost))
+    for share in SHARES:
+        again = order[: max(1, round(share * len(order)))]
+        parts = _parts(task, index, old, new, again)
+        about = f"{share:.0%} moved to a new index, each part asked by its own model, fused by rank"
+        cost = _cost(new, [texts[at] for at in again], scale, grows=False)
+        found.append(Way(f"parts {share:.0%}", about, scored(parts), cost))
+    for pairs in PAIRS:
+        if pairs <= len(order):
+            learnt = order[:pairs]
+            mapped = new.queries @ procrustes(new.documents[learnt], old.documents[learnt])
+            about = f"new queries on the old index, mapped from {pairs} pairs"
+            rankings = searched(unit(mapped.astype(np.float32), new.label), old.documents)
+            cost = _cost(new, [texts[at] for at in learnt], 1.0, grows=False)
+            found.append(Way(f"mapped {pairs}", about, scored(rankings), cost))
+    fused = {query.id: weighted_rrf([before[query.id], after[query.id]], (1, 1)) for query in task.queries}
+    found.append(Way("both", "both indexes, two searches, fused by rank", scored(fused), whole))
+    return found
+
+
+def _parts(task: Task, index: Index, old: Side, new: Side, again: Sequence[int]) -> dict[str, Ranking]:
+    """Documents are in one index or in the other; every query goes to both."""
+    moved = set(again)
+    kept = [at for at in range(len(index.chunks)) if at not in moved]
+    lists = []
+    for side, rows in ((old, kept), (new, list(again))):
+        part = Index([index.chunks[at] for at in rows], index.depth, index.texts, index.metadata)
+        by_id = {query.id: vector for query, vector in zip(task.queries, side.queries, strict=True)}
+        lists.append(ExactSearch(part, side.documents[rows], by_id).rankings(task.queries))
+    return {query.id: weighted_rrf([one[query.id] for one in lists], (1, 1)) for query in task.queries}
+
+
+def _cost(side: Side, texts: Sequence[str], scale: float, *, grows: bool = True) -> Cost:
+    """A second index is kept beside the first where both must be there at once."""
+    card = side.card
+    tokens = scale * estimated_tokens(texts, card.document_prompt)
+    dollars = None if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6
+    requests = scale * sum(1 for _ in batches(texts, card, WORKERS))
+    limits = [(requests, card.requests_per_minute), (tokens, card.tokens_per_minute)]
+    waits = [amount / limit / 60 for amount, limit in limits if limit]
+    size = scale * len(texts) * side.documents.shape[1] * 4 if grows else 0.0
+    return Cost(tokens, 0.0 if side.local else dollars, max(waits, default=None), size)

@@ -1,0 +1,154 @@
+"""Changing the model: the map against scipy, models whose relation is known, and what is then advised."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bakeoff.cli import app
+from bakeoff.core.task import Document, Query, Task
+from bakeoff.embedding.chunking import chunks
+from bakeoff.embedding.embed import unit
+from bakeoff.evaluation.measures import Measure
+from bakeoff.production.migrate import Side, Way, procrustes, ways
+from bakeoff.production.migrate_plan import plan
+from bakeoff.search.index import Index
+from bakeoff_providers.base import ModelCard, Price, Vectors
+from bakeoff_providers.errors import InputError
+from numpy.typing import NDArray
+from scipy.linalg import orthogonal_procrustes
+from scipy.stats import ortho_group
+from typer.testing import CliRunner
+
+N, Q, D = 1400, 80, 32
+NDCG = Measure.parse("ndcg@10")
+CARD = ModelCard(
+    name="m", tokens_per_minute=1000, price=Price(usd_per_million_tokens=10.0, seen="2026-11-16", source="list")
+)
+
+
+def test_the_map_is_scipys_and_semi_orthogonal_between_dimensions() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(50, 8)), rng.normal(size=(50, 8))
+    assert procrustes(a, b) == pytest.approx(orthogonal_procrustes(a, b)[0])
+    narrow = procrustes(rng.normal(size=(50, 6)), b)
+    assert narrow @ narrow.T == pytest.approx(np.eye(6), abs=1e-9)
+
+
+class World:
+    """Documents with a true place, queries near one of them, and models that see the places more or less well."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(7)
+        self.places = self.rng.normal(size=(N, D))
+        self.answers = self.rng.choice(N, Q, replace=False)
+        self.asked = self.places[self.answers] + self.rng.normal(0, 0.55, (Q, D))
+        documents = [Document(id=f"d{at:04d}", text=f"document {at}") for at in range(N)]
+        queries = [Query(id=f"q{at}", text=f"query {at}") for at in range(Q)]
+        grades = {f"q{at}": {f"d{answer:04d}": 1} for at, answer in enumerate(self.answers)}
+        self.task = Task(name="world", documents=documents, queries=queries, judgments=grades)
+        pieces = [chunk for document in documents for chunk in chunks(document)]
+        self.index, self.texts = Index(pieces, 100), [chunk.text for chunk in pieces]
+
+    def model(self, label: str, blur: float, turn: NDArray[np.float64], local: bool = False) -> Side:
+        def seen(places: NDArray[np.float64]) -> Vectors:
+            return unit(((places + self.rng.normal(0, blur, places.shape)) @ turn).astype(np.float32), label)
+
+        return Side(label, CARD, local, seen(self.places), seen(self.asked))
+
+    def ways(self, old: Side, new: Side, scale: float = 1.0) -> dict[str, Way]:
+        found = ways(self.task, self.index, old, new, self.texts, NDCG, scale, seed=1)
+        return {way.key: way for way in found}
+
+
+def test_a_new_model_that_is_only_turned_is_reached_by_the_map() -> None:
+    """The same places in another space: mapped queries find on the old index what old ones find."""
+    world = World()
+    old, new = world.model("old", 0.0, np.eye(D)), world.model("new", 0.0, ortho_group.rvs(D, random_state=1))
+    found = world.ways(old, new)
+    before = float(found["old"].scores.mean())
+    assert float(found["mapped 200"].scores.mean()) == pytest.approx(before, abs=0.01)
+    assert float(found["new"].scores.mean()) == pytest.approx(before, abs=0.01)
+    mixed = [float(found[f"mixed {share} old"].scores.mean()) for share in ("10%", "25%", "50%", "75%")]
+    assert mixed == sorted(mixed, reverse=True)
+    assert mixed[-1] < 0.5 * before
+    assert mixed[-1] == pytest.approx(0.25 * before, abs=0.12)  # what is still old is still found
+    parts = [float(found[f"parts {share}"].scores.mean()) for share in ("10%", "25%", "50%", "75%")]
+    assert min(parts) > 2 * min(mixed)  # every document is found by the model that embedded it
+    check = plan(list(found.values()), ("old", "new"), NDCG, N)
+    assert not check.worse
+    assert "Stay with old" in check.sentences[-1]
+
+
+def test_a_better_model_is_advised_and_its_map_is_not() -> None:
+    world = World()
+    old, new = world.model("old", 0.9, np.eye(D)), world.model("new", 0.1, ortho_group.rvs(D, random_state=2))
+    found = world.ways(old, new)
+    means = {key: float(way.scores.mean()) for key, way in found.items()}
+    assert means["new"] > means["old"] + 0.1
+    assert means["mapped 1200"] >= means["mapped 200"] - 0.02
+    assert means["mapped 1200"] < means["new"]
+    check = plan(list(found.values()), ("old", "new"), NDCG, N)
+    said = " ".join(check.sentences)
+    assert "Change to new" in said
+    assert "Do not fill one index bit by bit" in said
+    back = plan(list(world.ways(new, old).values()), ("new", "old"), NDCG, N)
+    assert back.worse
+    assert "is worse on this task" in back.sentences[-1]
+
+
+def test_other_dimensions_share_no_index_but_can_be_mapped() -> None:
+    world = World()
+    narrow = world.model("new", 0.05, ortho_group.rvs(D, random_state=3)[:, :24])
+    found = world.ways(world.model("old", 0.9, np.eye(D)), narrow)
+    assert not any(key.startswith("mixed") for key in found)
+    assert "mapped 600" in found
+    assert "can't share an index" in " ".join(plan(list(found.values()), ("old", "new"), NDCG, N).sentences)
+
+
+def test_costs_by_hand() -> None:
+    """1,400 texts of 10 to 13 characters (13 letters make 3.25 tokens), ten times as many in production."""
+    world = World()
+    found = world.ways(world.model("old", 0.1, np.eye(D)), world.model("new", 0.1, np.eye(D)), scale=10)
+    tokens = 10 * sum(len(text) / 4 for text in world.texts)
+    cost = found["new"].cost
+    assert cost.tokens == pytest.approx(tokens)
+    assert cost.dollars == pytest.approx(tokens / 1e6 * 10)
+    assert cost.hours == pytest.approx(tokens / 1000 / 60)
+    assert cost.bytes == 10 * N * D * 4
+    assert found["mixed 50% new"].cost.tokens == pytest.approx(tokens / 2, rel=0.01)
+    assert found["mapped 200"].cost.tokens == pytest.approx(tokens / 10 / 7, rel=0.05)  # pairs do not grow
+    assert found["old"].cost.tokens == 0
+
+
+LINEUP = """
+task = "wikipedia"
+[[contender]]
+provider = "fake"
+options = { dimensions = 64 }
+label = "old"
+store = "faiss"
+[[contender]]
+provider = "fake"
+options = { dimensions = 64, seed = 3 }
+label = "new"
+store = "faiss"
+[[contender]]
+ranker = "bm25"
+"""
+
+
+def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+    (tmp_path / "bakeoff.toml").write_text(LINEUP, encoding="utf-8")
+    run = CliRunner().invoke
+    done = run(app, ["migrate", "plan", "old+faiss", "new+faiss", "--json", "--documents", "1000000"])
+    assert done.exit_code in (0, 1), done.output
+    figures = json.loads(done.stdout)["ways"]
+    assert figures["new"]["more_bytes"] == pytest.approx(1_000_000 * 64 * 4)
+    assert figures["new"]["dollars"] == 0.0  # it runs here
+    for wrong in (["bm25", "new+faiss"], ["old+faiss", "old+faiss"], ["old+faiss", "none"]):
+        assert isinstance(run(app, ["migrate", "plan", *wrong]).exception, InputError)

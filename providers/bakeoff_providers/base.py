@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import ceil
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import msgspec
@@ -104,6 +105,10 @@ class Provider(ABC):
     def code(self) -> dict[str, str] | None:
         """What the cache key says of the code besides: nothing for our own, None where nothing may be kept."""
         return code_identity(type(self))
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text with its prompt, for cutting; three characters each where there is no tokenizer to ask."""
+        return ceil((len(self.card.document_prompt) + len(text)) / 3)
 
     @abstractmethod
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:

@@ -76,6 +76,12 @@ class Encoder(Provider):
         truncated = sum(bool(encoding.overflowing) for encoding in encodings)
         return EmbeddingBatch(vectors, tokens=sum(map(len, ids)), truncated=truncated)
 
+    def count_tokens(self, text: str) -> int:
+        """The model's own, those at the ends included, also of a text that is too long for it."""
+        encoding = self._tokenizer.encode(text)
+        ends = sum(encoding.special_tokens_mask)
+        return len(encoding.ids) + sum(len(rest.ids) - ends for rest in encoding.overflowing)
+
     def close(self) -> None:
         """Frees the weights in memory and the threads; the next embed() would load them again."""
         self.__dict__.pop("_session", None)

@@ -11,7 +11,7 @@ from math import sqrt
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
-from bakeoff.core.task import Document
+from bakeoff.core.task import Chunking, Document
 
 # A full stop, question or exclamation mark, a space, and something that can open a sentence.
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-ZÀ-Þ0-9])")
@@ -34,21 +34,25 @@ def chunks(document: Document, field: str = "") -> list[Chunk]:
         raise InputError(
             f"document {document.id!r} has no field {field!r}", place="field", remedy=nearest(field, [*document.fields])
         )
-    size, title = document.chunking.max_chunk_size, "" if field else document.title
-    text = document.fields[field] if field else document.text
-    match document.chunking.chunk_strategy:
-        case "whole":
-            pieces = [text]
-        case "fixed":
-            pieces = list(_fixed(text, size))
-        case "sentence":
-            pieces = _packed(sentences(text), size)
-        case "semantic":
-            pieces = _semantic(sentences(text), size)
-    texts = [f"{title} {piece}".strip() for piece in pieces or [""]]
+    title, text = ("", document.fields[field]) if field else (document.title, document.text)
+    texts = [f"{title} {piece}".strip() for piece in pieces_of(text, document.chunking) or [""]]
     if len(texts) == 1:
         return [Chunk(document.id, document.id, texts[0])]
     return [Chunk(f"{document.id}#{place}", document.id, text) for place, text in enumerate(texts)]
+
+
+def pieces_of(text: str, chunking: Chunking) -> list[str]:
+    """A text cut by one of the strategies that count words."""
+    size = chunking.max_chunk_size
+    match chunking.chunk_strategy:
+        case "whole":
+            return [text]
+        case "fixed":
+            return list(_fixed(text, size))
+        case "sentence":
+            return _packed(sentences(text), size)
+        case "semantic":
+            return _semantic(sentences(text), size)
 
 
 def sentences(text: str) -> list[str]:

@@ -45,7 +45,7 @@ def provider_warnings(provider: Provider, texts: Sequence[str]) -> list[str]:
         if long:
             warnings.append(
                 f"about {long} of {len(texts)} texts are longer than the {card.context} tokens of {card.name} and "
-                f"will be cut: set chunk_strategy = 'sentence' with max_chunk_size = {int(card.context * 0.7)}"
+                f'will be cut: set chunking = {{ strategy = "recursive", size = {card.context}, unit = "tokens" }}'
             )
     return warnings
 

@@ -14,6 +14,7 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider
 from bakeoff_providers.errors import InputError
 
+from bakeoff.embedding.cutting import Cutting
 from bakeoff.lineup.values import json_safe
 from bakeoff.search.existing import EXISTING
 from bakeoff.search.fusion import Fusion
@@ -41,6 +42,7 @@ class Contender:
     answers: dict[str, str] = dataclasses.field(default_factory=dict)  # seed → file; "" where there is only one
     retriever: dict[str, Any] = dataclasses.field(default_factory=dict)  # where rankings are asked for: a file or a URL
     fusion: Fusion | None = None
+    chunking: Cutting | None = None
     live: Any = dataclasses.field(default=None, repr=False, compare=False)  # a function or object from Python
 
     @property
@@ -65,10 +67,16 @@ class Contender:
     def embedding(self) -> tuple[str, str, str, str]:
         """Contenders that are equal in this share their vectors."""
         options = msgspec.json.encode(json_safe(dict(sorted(self.options.items())))).decode()
-        return self.provider, self.model, self.field, options + (f" #{id(self.live)}" if self.live is not None else "")
+        if self.live is not None:
+            options += f" #{id(self.live)}"
+        if self.chunking is not None:
+            options += f" {msgspec.json.encode(self.chunking).decode()}"
+        return self.provider, self.model, self.field, options
 
     def missing(self) -> str | None:
         """What keeps this contender from running here, without asking any server."""
+        if self.chunking and (reason := self.chunking.missing()):
+            return reason
         if self.provider:
             provider = None if self.live is not None else PROVIDERS.get(self.provider).missing(**self.options)
             if self.existing:

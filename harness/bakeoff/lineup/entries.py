@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from bakeoff.embedding.cutting import Cutting
 from bakeoff.search.variants import Precision
 
 DEFAULT_MEASURES = ("p@5", "recall@10", "f1@5", "mrr", "ndcg@10")
@@ -33,6 +34,14 @@ class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {key: value for key, value in settings.items() if value}
 
 
+class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What goes before queries and documents; `{text}` may stand at the end for the text itself."""
+
+    query: str = ""
+    document: str = ""
+    label: str = ""
+
+
 class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One [[contender]]: it names one source of rows, and the settings that this source takes."""
 
@@ -47,6 +56,8 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dimensions: int | list[int] = []
     precision: Precision | list[Precision] = "float32"
     options: dict[str, Any] = {}
+    chunking: Cutting | list[Cutting] = []
+    prompt: str | Prompt | list[str | Prompt] = []
     seeds: list[int] = []
 
 

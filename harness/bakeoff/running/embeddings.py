@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role
 from bakeoff_providers.errors import Unavailable
 
-from bakeoff.core.task import Task
+from bakeoff.core.task import Document, Task
 from bakeoff.embedding.budget import Budget
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.chunking import chunks
+from bakeoff.embedding.chunking import Chunk, chunks
+from bakeoff.embedding.cutting import Cutting, cut
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.preflight import provider_warnings
 from bakeoff.lineup.contender import Contender
@@ -28,7 +30,7 @@ class Embeddings:
     def __init__(self, task: Task, depth: int, settings: Settings, folder: Path) -> None:
         self.task, self.depth, self.settings, self.folder = task, depth, settings, folder
         self._budget = Budget(settings.max_cost) if settings.max_cost is not None else None
-        self._indexes: dict[str, Index] = {}
+        self._indexes: dict[tuple[Any, ...], Index] = {}
         self._embedders: dict[tuple[str, ...], Embedder] = {}
         self._corpora: dict[tuple[str, ...], EmbeddedCorpus | Exception] = {}
 
@@ -36,12 +38,25 @@ class Embeddings:
         """The pieces that this contender searches. Vectors that are known by id need no text of the field."""
         known = contender.provider and PROVIDERS.get(contender.provider).by_id
         name = "" if known else contender.field
-        if name not in self._indexes:
-            pieces = [chunk for document in self.task.documents for chunk in chunks(document, name)]
+        cutting = None if known else contender.chunking
+        by_tokens = cutting is not None and cutting.unit == "tokens" and contender.provider
+        key = (name, cutting, contender.embedding() if by_tokens else ())
+        if key not in self._indexes:
             items = {query.item for query in self.task.queries if query.item}
             texts = {document.id: document.whole(name) for document in self.task.documents if document.id in items}
-            self._indexes[name] = Index(pieces, self.depth, texts, self.task.metadata)
-        return self._indexes[name]
+            pieces = [chunk for document in self.task.documents for chunk in self._pieces(document, name, contender)]
+            how = cutting or Cutting()
+            self._indexes[key] = Index(pieces, self.depth, texts, self.task.metadata, how.parents, how.top)
+        return self._indexes[key]
+
+    def _pieces(self, document: Document, name: str, contender: Contender) -> list[Chunk]:
+        """As the contender cuts, or else as the document says; tokens are those of the contender's model."""
+        known = contender.provider and PROVIDERS.get(contender.provider).by_id
+        if contender.chunking is None or known:
+            return chunks(document, name)
+        if contender.chunking.unit != "tokens" or not contender.provider:
+            return cut(document, name, contender.chunking)
+        return cut(document, name, contender.chunking, self.embedder(contender).provider.count_tokens)
 
     @property
     def pieces(self) -> int:

@@ -20,6 +20,22 @@ class Hits:
     scores: Sequence[float]
 
 
+def document_scores(
+    chunk_ids: Sequence[str], scores: Sequence[float], owner: Mapping[str, str], parents: str = "best", top: int = 3
+) -> dict[str, float]:
+    """A document's score is its best chunk's, the mean of its `top` best, or the sum of all that were found."""
+    if parents == "best":
+        return best_chunks(chunk_ids, scores, owner)
+    best_chunks(chunk_ids, scores, owner)  # refuses what can't be used
+    found: dict[str, list[float]] = {}
+    for chunk, score in zip(chunk_ids, scores, strict=True):
+        found.setdefault(owner[chunk], []).append(float(score))
+    if parents == "sum":
+        return {document: sum(sorted(values)) for document, values in found.items()}
+    kept = {document: sorted(values, reverse=True)[:top] for document, values in found.items()}
+    return {document: sum(values) / len(values) for document, values in kept.items()}
+
+
 def best_chunks(chunk_ids: Sequence[str], scores: Sequence[float], owner: Mapping[str, str]) -> dict[str, float]:
     """A document's score is its best chunk's. Unknown ids, duplicates and NaN are the store's failure."""
     best: dict[str, float] = {}

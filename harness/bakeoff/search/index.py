@@ -8,7 +8,7 @@ from typing import Any
 
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.embedding.chunking import Chunk
-from bakeoff.search.hits import SIMILARITY_DIGITS, Hits, best_chunks
+from bakeoff.search.hits import SIMILARITY_DIGITS, Hits, document_scores
 
 
 @dataclass(slots=True)
@@ -19,6 +19,8 @@ class Index:
     depth: int
     texts: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    parents: str = "best"  # how a document is scored by its pieces; all but the best one need every piece
+    top: int = 3
     owner: dict[str, str] = field(init=False)
     most_pieces: int = field(init=False)
     _documents: list[str] | None = field(init=False, default=None)
@@ -35,6 +37,8 @@ class Index:
 
         A query that is an item itself is excluded from its ranking, so its own pieces come on top.
         """
+        if self.parents != "best" and self.most_pieces > 1:
+            return len(self.owner)
         wanted = self.depth * self.most_pieces + 1 + (self.most_pieces if excluding else 0)
         return min(len(self.owner), wanted)
 
@@ -56,7 +60,7 @@ class Index:
         """
         while True:
             scores = [round(score, SIMILARITY_DIGITS) for score in hits.scores]
-            best = best_chunks(hits.ids, scores, self.owner)
+            best = document_scores(hits.ids, scores, self.owner, self.parents, self.top)
             best.pop(excluding, None)
             ranking = ordered(best.items(), self.depth)
             complete = len(hits.ids) >= len(self.owner) or len(hits.ids) < self.fetch_size(excluding)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,7 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.code import file_reference
 from bakeoff_providers.errors import InputError
 
+from bakeoff.lineup.axes import named_cuttings, named_prompts
 from bakeoff.lineup.contender import Contender, safe_label
 from bakeoff.lineup.entries import ContenderEntry, StoreEntry
 from bakeoff.lineup.sources.base import Source
@@ -21,9 +23,16 @@ from bakeoff.search.variants import Variant
 
 def _rows_of(entry: ContenderEntry) -> list[Contender]:
     entry, own = _own_code(entry)
-    PROVIDERS.check_options(entry.provider, entry.options)
     name = entry.label or entry.model or own or entry.provider
-    return [_row(entry, name, store, variant) for store, variant in product(_stores(entry), _variants(entry))]
+    rows = []
+    for prompted, prompt_options in named_prompts(entry, name):
+        options = {**entry.options, **prompt_options}
+        PROVIDERS.check_options(entry.provider, options)
+        for called, cutting in named_cuttings(entry, prompted):
+            for store, variant in product(_stores(entry), _variants(entry)):
+                row = _row(entry, called, store, variant)
+                rows.append(replace(row, options=options, chunking=cutting))
+    return rows
 
 
 def _own_code(entry: ContenderEntry) -> tuple[ContenderEntry, str]:
@@ -104,6 +113,7 @@ def _entry_of(row: Mapping[str, Any]) -> dict[str, Any]:
         "dimensions": variant.dimensions,
         "precision": None if variant.precision == "float32" else variant.precision,
         "options": row.get("options"),
+        "chunking": row.get("chunking"),
     }
 
 
@@ -120,7 +130,7 @@ PROVIDER = Source(
     key="provider",
     about="provider",
     example='provider = "minilm"',
-    takes=frozenset({"model", "field", "store", "dimensions", "precision", "options"}),
+    takes=frozenset({"model", "field", "store", "dimensions", "precision", "options", "chunking", "prompt"}),
     rows_of=_rows_of,
     entry_of=_entry_of,
 )

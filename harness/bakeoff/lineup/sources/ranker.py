@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from bakeoff.lineup.axes import named_cuttings
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import ContenderEntry
 from bakeoff.lineup.sources.base import Source
@@ -13,19 +15,21 @@ from bakeoff.search.rankers import RANKERS
 
 def _rows_of(entry: ContenderEntry) -> list[Contender]:
     RANKERS.check_options(entry.ranker, entry.options)
-    name = entry.label or entry.ranker
-    return [Contender(name, name, ranker=entry.ranker, field=entry.field, options=dict(entry.options))]
+    plain = Contender("", ranker=entry.ranker, field=entry.field, options=dict(entry.options))
+    names = named_cuttings(entry, entry.label or entry.ranker)
+    return [replace(plain, label=name, name=name, chunking=cutting) for name, cutting in names]
 
 
 def _entry_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {"label": row["name"], "ranker": row["ranker"], "field": row.get("field"), "options": row.get("options")}
+    kept = {key: row.get(key) for key in ("ranker", "field", "options", "chunking")}
+    return {"label": row["name"], **kept}
 
 
 RANKER = Source(
     key="ranker",
     about="lexical ranker",
     example='ranker = "bm25"',
-    takes=frozenset({"field", "options"}),
+    takes=frozenset({"field", "options", "chunking"}),
     rows_of=_rows_of,
     entry_of=_entry_of,
 )

@@ -1,0 +1,136 @@
+"""How one contender cuts documents, in place of what their metadata say: an axis of the matrix.
+
+`recursive` and `markdown` are semantic-text-splitter's: it cuts at the largest boundary that fits (headings,
+paragraphs, sentences, words), counts by whatever function it is given, so by the model's own tokenizer, and is one
+wheel without dependencies. Chonkie would be three packages with tokenizers of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from math import ceil
+from typing import Literal
+
+import msgspec
+from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.registry import missing_modules
+
+from bakeoff.core.task import Chunking, Document
+from bakeoff.embedding.chunking import Chunk, pieces_of, sentences
+
+Strategy = Literal["whole", "fixed", "sentence", "semantic", "recursive", "markdown"]
+Unit = Literal["words", "tokens", "characters"]
+Parents = Literal["best", "mean", "sum"]
+Count = Callable[[str], int]
+
+MODULES, EXTRA = ("semantic_text_splitter",), "chunking"
+SMALLEST = 8  # units that a piece keeps beside a long title
+_SHORT: dict[Unit, str] = {"words": "", "tokens": "t", "characters": "c"}
+
+
+class Cutting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Pieces of at most `size` units, `overlap` of them shared with the piece before.
+
+    `parents` says how a document is scored by its pieces: by the best, by the mean of the `top` best, or by their sum.
+    """
+
+    strategy: Strategy = "recursive"
+    size: int = 512
+    overlap: int = 0
+    unit: Unit = "words"
+    parents: Parents = "best"
+    top: int = 3
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or self.top < 1:
+            raise ValueError("size and top must be at least 1")
+        if not 0 <= self.overlap < self.size:
+            raise ValueError(f"overlap = {self.overlap} must be 0 or more and smaller than size = {self.size}")
+        if self.unit != "words" and self.strategy in ("sentence", "semantic"):
+            raise ValueError(f"{self.strategy} counts words; use strategy = 'recursive' for {self.unit}")
+        if self.overlap and self.strategy in ("whole", "semantic"):
+            raise ValueError(f"{self.strategy} has no overlap")
+
+    def __str__(self) -> str:
+        if self.label:
+            return self.label
+        size = "" if self.strategy == "whole" else f"-{self.size}{_SHORT[self.unit]}"
+        overlap = f"-o{self.overlap}" if self.overlap else ""
+        parents = "" if self.parents == "best" else f"-{self.parents}{self.top if self.parents == 'mean' else ''}"
+        return f"{self.strategy}{size}{overlap}{parents}"
+
+    def missing(self) -> str | None:
+        """Which install would make it work."""
+        return missing_modules(MODULES, EXTRA) if self.strategy in ("recursive", "markdown") else None
+
+
+def estimated(text: str) -> int:
+    """Tokens where no tokenizer is at hand: three characters each, which few models exceed in prose."""
+    return ceil(len(text) / 3)
+
+
+def cut(document: Document, field: str, cutting: Cutting, tokens: Count = estimated) -> list[Chunk]:
+    """The pieces of one document; its title goes before each of them, and is counted with it."""
+    text, title = (document.fields[field], "") if field else (document.text, document.title)
+    count = {"words": _words, "characters": len, "tokens": tokens}[cutting.unit]
+    room = max(min(SMALLEST, cutting.size), cutting.size - (count(f"{title} ") if title else 0))
+    parts = [part for part in _parts(text, cutting, room, count) if part.strip()] or [""]
+    texts = [f"{title} {part}".strip() for part in parts]
+    if len(texts) == 1:
+        return [Chunk(document.id, document.id, texts[0])]
+    return [Chunk(f"{document.id}#{place}", document.id, text) for place, text in enumerate(texts)]
+
+
+def _parts(text: str, cutting: Cutting, room: int, count: Count) -> Sequence[str]:
+    overlap = min(cutting.overlap, room - 1)
+    match cutting.strategy:
+        case "whole":
+            return [text]
+        case "fixed" if cutting.unit == "words":
+            return _windows(text.split(), room, overlap)
+        case "sentence" if overlap:
+            return _overlapping(sentences(text), room, overlap)
+        case "sentence" | "semantic":
+            return pieces_of(text, Chunking(cutting.strategy, room))
+    return _split(text, cutting.strategy, room, overlap, count)
+
+
+def _split(text: str, strategy: str, room: int, overlap: int, count: Count) -> list[str]:
+    if reason := missing_modules(MODULES, EXTRA):
+        raise Unavailable(f"chunking: {reason}")
+    from semantic_text_splitter import MarkdownSplitter, TextSplitter
+
+    kind = MarkdownSplitter if strategy == "markdown" else TextSplitter
+    return list(kind.from_callback(count, room, overlap=overlap).chunks(text))
+
+
+def _windows(words: Sequence[str], size: int, overlap: int) -> list[str]:
+    step = size - overlap
+    starts = range(0, max(1, len(words) - overlap), step)
+    return [" ".join(words[start : start + size]) for start in starts]
+
+
+def _overlapping(parts: Sequence[str], size: int, overlap: int) -> list[str]:
+    """Whole sentences while they fit; the next piece begins with the last ones, as far as they fit the overlap."""
+    pieces: list[list[str]] = [[]]
+    for sentence in parts:
+        for part in _windows(sentence.split(), size, 0) if _words(sentence) > size else [sentence]:
+            if pieces[-1] and sum(map(_words, pieces[-1])) + _words(part) > size:
+                pieces.append(_tail(pieces[-1], min(overlap, size - _words(part))))
+            pieces[-1].append(part)
+    return [" ".join(piece) for piece in pieces]
+
+
+def _tail(piece: Sequence[str], room: int) -> list[str]:
+    kept: list[str] = []
+    for sentence in reversed(piece):
+        if sum(map(_words, kept)) + _words(sentence) > room:
+            break
+        kept.insert(0, sentence)
+    return kept
+
+
+def _words(text: str) -> int:
+    return len(re.findall(r"\S+", text))

@@ -1,0 +1,58 @@
+"""Settings of a contender that may be lists: each value is a row of its own, and the row's name says which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bakeoff_providers.cards import FAMILIES, family_prompts
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
+
+from bakeoff.embedding.cutting import Cutting
+from bakeoff.lineup.entries import ContenderEntry, Prompt
+
+TEXT = "{text}"
+
+
+def named_cuttings(entry: ContenderEntry, name: str) -> Iterator[tuple[str, Cutting | None]]:
+    """Every way to cut, with the row's name; one that is alone under a label of its own adds nothing to the name."""
+    given = entry.chunking if isinstance(entry.chunking, list) else [entry.chunking]
+    if not given:
+        yield name, None
+    for cutting in given:
+        yield (name if len(given) == 1 and entry.label else f"{name}@{cutting}"), cutting
+
+
+def named_prompts(entry: ContenderEntry, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every pair of prompts as options of the provider, with the row's name."""
+    given = entry.prompt if isinstance(entry.prompt, list) else [entry.prompt]
+    if not given:
+        yield name, {}
+    for number, prompt in enumerate(given, start=1):
+        label, options = _options(prompt, number)
+        yield (name if len(given) == 1 and entry.label else f"{name}@{label}"), options
+
+
+def _options(prompt: str | Prompt, number: int) -> tuple[str, dict[str, Any]]:
+    """By name: `default` is the model's own, `none` is none, else those of a family of models such as `e5-base`."""
+    if isinstance(prompt, Prompt):
+        pair = {"query_prompt": _prefix(prompt.query, "query"), "document_prompt": _prefix(prompt.document, "document")}
+        return prompt.label or f"prompt{number}", pair
+    if prompt == "default":
+        return "default", {}
+    if prompt == "none":
+        return "no-prompt", {"query_prompt": "", "document_prompt": ""}
+    if not (known := family_prompts(prompt)):
+        names = ["default", "none", *(name for name, prompts in FAMILIES if prompts)]
+        raise InputError(f"there are no prompts called {prompt!r}", place="prompt", remedy=nearest(prompt, names))
+    return prompt, {"query_prompt": known[1], "document_prompt": known[0]}
+
+
+def _prefix(template: str, role: str) -> str:
+    head, found, tail = template.partition(TEXT)
+    if found and tail:
+        raise InputError(
+            f"the {role} prompt goes on after {TEXT}", place="prompt", remedy=f'end it with the text: "query: {TEXT}"'
+        )
+    return head

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib import import_module
@@ -77,7 +78,9 @@ class Precomputed(Provider):
             more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
             file = self._files[role][0].name
             raise EmbeddingFailed(f"{self.card.name}: no vector for {role.value} {unknown[0]!r}{more} in {file}")
-        chosen = np.asarray(vectors[[rows[name] for name in texts]], dtype=np.float32)
+        chosen = np.array(vectors[[rows[name] for name in texts]], dtype=np.float32)
+        if isinstance(vectors, np.memmap):
+            _let_go(vectors)
         return checked(EmbeddingBatch(chosen.reshape(len(texts), vectors.shape[1])), texts, self.card)
 
     def ready(self) -> None:
@@ -97,6 +100,12 @@ class Precomputed(Provider):
             if files not in self._tables:
                 self._tables[files] = _read(files, *self._columns)
             return self._tables[files]
+
+
+def _let_go(mapped: Any) -> None:
+    """Pages of a mapped file that were read count as this process's memory until they are let go."""
+    if hasattr(mmap, "MADV_DONTNEED") and isinstance(mapped._mmap, mmap.mmap):
+        mapped._mmap.madvise(mmap.MADV_DONTNEED)
 
 
 def _files(path: str, ids: str | None) -> tuple[Path, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import secrets
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 from bakeoff_providers.errors import InputError
@@ -40,11 +41,30 @@ def read_unpacked(path: Path) -> bytes:
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
+@contextlib.contextmanager
+def opened_unpacked(path: Path) -> Iterator[BinaryIO]:
+    """A plain or a gzipped file, to be read piece by piece; what goes wrong meanwhile is an InputError."""
+    try:
+        with path.open("rb") as file:
+            packed = file.peek(2)[:2] == b"\x1f\x8b"
+            stream = io.BufferedReader(gzip.GzipFile(fileobj=file)) if packed else file
+            if stream.peek(3)[:3] == b"\xef\xbb\xbf":
+                stream.read(3)
+            yield stream
+    except FileNotFoundError:
+        raise InputError("no such file", file=path, remedy="check the path") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"is damaged gzip ({error})", file=path, remedy="fetch or pack it again") from None
+    except OSError as error:
+        raise InputError(f"can't be read: {error.strerror}", file=path) from None
+
+
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines of a plain or a gzipped file; blank ones are left out."""
-    for number, line in enumerate(read_unpacked(path).split(b"\n"), start=1):
-        if line and not line.isspace():
-            yield number, line
+    """Numbered lines of a plain or a gzipped file, read one by one; blank ones are left out."""
+    with opened_unpacked(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if not line.isspace():
+                yield number, line.removesuffix(b"\n")
 
 
 def read_json_lines(path: Path, shape: type[T]) -> Iterator[tuple[int, T]]:

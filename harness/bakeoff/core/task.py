@@ -89,7 +89,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             raise InputError(
                 f"task {self.name!r}: rel = {self.rel} would count grade 0 as relevant", remedy="use 1 or more"
             )
-        documents = _unique([document.id for document in self.documents], "document", self.name)
+        documents = _unique(document_ids(self.documents), "document", self.name)
         queries = _unique([query.id for query in self.queries], "query", self.name)
         for asked in self.queries:
             if asked.item and asked.item not in documents:
@@ -162,8 +162,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def metadata(self) -> dict[str, Mapping[str, Any]]:
-        """Every document's fields, by its id."""
-        return {document.id: document.metadata for document in self.documents}
+        """Every document's fields, by its id; those without any share one empty mapping."""
+        nothing: Mapping[str, Any] = {}
+        return {
+            name: document.metadata or nothing
+            for name, document in zip(document_ids(self.documents), self.documents, strict=True)
+        }
 
     def without_relevant(self) -> list[str]:
         """Queries that no document answers: every contender scores 0 on them, and the user must know."""
@@ -176,13 +180,25 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     def fingerprint(self) -> str:
         """Equal for equal tasks: results are only comparable under the same one."""
         content = (
-            [(d.id, d.title, d.text, d.chunking) for d in self.documents],
             [(q.id, q.text, q.category, *filter(None, (q.item, q.where, q.identical))) for q in self.queries],
             sorted((query, sorted(grades.items())) for query, grades in self.judgments.items()),
             self.rel,
-            *[(d.id, sorted(d.fields.items())) for d in self.documents if d.fields],
         )
-        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
+        digest, encode = hashlib.sha256(), msgspec.json.Encoder().encode
+        fields = []
+        for number, d in enumerate(self.documents):  # one by one: they may be too many for memory
+            digest.update(b"," if number else b"[[")
+            digest.update(encode((d.id, d.title, d.text, d.chunking)))
+            if d.fields:
+                fields.append((d.id, sorted(d.fields.items())))
+        digest.update(b"]" + b"".join(b"," + encode(part) for part in (*content, *fields)) + b"]")
+        return digest.hexdigest()[:16]
+
+
+def document_ids(documents: Sequence[Document]) -> list[str]:
+    """Their ids; documents that are in a file know them without being read."""
+    known: list[str] | None = getattr(documents, "ids", None)
+    return [document.id for document in documents] if known is None else known
 
 
 def _document(item: str, content: str | Mapping[str, Any]) -> Document:

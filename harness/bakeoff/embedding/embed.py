@@ -66,6 +66,7 @@ class Embedder:
     lengths: tuple[float, float] | None = None
     _rate_limit: RateLimit = field(default_factory=RateLimit)
     _spaces: dict[Role, Space | None] = field(default_factory=dict)
+    _probed: list[Space] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -99,12 +100,16 @@ class Embedder:
         """The documents, a block of texts at a time, into the cache or, where there is none, into `scratch`."""
         space, role = self._space(Role.DOCUMENT), Role.DOCUMENT
         if space is None:
-            space = VectorCache(scratch).space(self.provider.identity(role))
+            space = VectorCache(scratch).space({"dimensions": None})
         blockwise: list[_Stored] = []
         lengths: list[tuple[float, float]] = []
+        checked_ready = False
         with self._progress(role, total) as advance:
             for block in blocks:
                 wanted = list(dict.fromkeys(block))
+                if not (checked_ready or self.offline) and (space.find(keys_of(wanted)) < 0).any():
+                    self.provider.ready()
+                    checked_ready = True
                 stored = self._stored(wanted, role, space, advance, total)
                 if len(wanted) < len(block):
                     number = {text: at for at, text in enumerate(wanted)}
@@ -175,7 +180,9 @@ class Embedder:
         asked = places < 0
         if asked.any():
             missing = [text for text, absent in zip(texts, asked, strict=True) if absent]
-            space.probe(max(len(missing), total - len(space)))
+            if space not in self._probed:
+                space.probe(max(len(missing), total - len(space)))
+                self._probed.append(space)
             self._ask(missing, role, space, advance)
             places = space.find(keys)
         return _Stored(places, asked)

@@ -59,10 +59,14 @@ class KeyIndex:
         self._settle()
         if not self._runs:
             return np.empty((0, 2), dtype=np.uint64), np.empty(0, dtype=np.int64)
-        keys = np.concatenate([run.keys for run in self._runs])
-        places = np.concatenate([run.places for run in self._runs])
-        _, first = np.unique(keys, axis=0, return_index=True)
-        order = first[np.argsort(places[first], kind="stable")]
+        keys, places = _sorted(self._runs)
+        shared = np.flatnonzero(np.diff(keys[:, 0]) == 0)
+        if len(shared):  # few keys share their first half unless they are the same
+            order = np.lexsort((places, keys[:, 1], keys[:, 0]))
+            keys, places = keys[order], places[order]
+            first = np.concatenate(([True], (np.diff(keys, axis=0) != 0).any(axis=1)))
+            keys, places = keys[first], places[first]
+        order = np.argsort(places, kind="stable")
         return keys[order], places[order]
 
     def __len__(self) -> int:

@@ -65,6 +65,10 @@ class Space:
         """Where the vector of each key is; −1 for those that are not here."""
         return self._index.find(keys)
 
+    def places(self) -> Places:
+        """Where everything is, in the order in which it was written."""
+        return self._index.all()[1]
+
     def get(self, texts: Sequence[str]) -> tuple[Vectors, float]:
         """The vectors of texts that are all here, and the tokens that were paid for them."""
         places = self.find(keys_of(texts))

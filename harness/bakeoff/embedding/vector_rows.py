@@ -45,10 +45,10 @@ class VectorRows:
         """Some of the rows: by number, or by a mask."""
         return replace(self, places=self.places[rows], _kept=None)
 
-    def blocks(self, size: int = BLOCK) -> Iterator[tuple[int, Vectors]]:
+    def blocks(self) -> Iterator[tuple[int, Vectors]]:
         """All rows in their order: the number of the first, and the block."""
-        for start in range(0, len(self), size):
-            yield start, self[start : start + size]
+        for start in range(0, len(self), BLOCK):
+            yield start, self[start : start + BLOCK]
 
     @overload
     def __getitem__(self, rows: int | np.integer[Any]) -> Vectors: ...
@@ -73,3 +73,8 @@ class VectorRows:
         for change in self.changes:
             vectors = change(vectors)
         return vectors
+
+
+def chosen_rows(vectors: Vectors | VectorRows, rows: npt.NDArray[Any]) -> Vectors | VectorRows:
+    """Some of the rows; those on disk stay there."""
+    return vectors.chosen(rows) if isinstance(vectors, VectorRows) else np.asarray(vectors[rows])

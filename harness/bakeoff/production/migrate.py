@@ -100,7 +100,7 @@ def _side(contender: Contender, embeddings: Embeddings, task: Task) -> Side:
     embedder, vectors = embeddings.of(contender)
     asked = [query.id if embedder.provider.by_id else query.text for query in task.queries]
     queries = embedder.embed(asked, Role.QUERY)
-    return Side(contender.label, embedder.provider.card, embedder.provider.local, vectors, queries)
+    return Side(contender.label, embedder.provider.card, embedder.provider.local, vectors[:], queries)
 
 
 def ways(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bakeoff.core.clock import Timing
 from bakeoff.core.ranking import Ranking
-from bakeoff.core.task import Document, Task
+from bakeoff.core.task import Document, Task, document_ids
 from bakeoff.results.rows import Rows
 from bakeoff.results.schema import ContenderResult, Detailed, QueryInfo, QueryResult, Summary, TaskInfo
 from bakeoff.results.standings import standing_sections, with_standings
@@ -80,7 +80,7 @@ def detail(outcome: Outcome) -> Detailed:
             query.id: QueryInfo(text=query.text, category=query.category, grades=dict(task.judgments.get(query.id, {})))
             for query in task.queries[:DETAILED_QUERIES]
         },
-        titles={document.id: _title(document) for document in task.documents},
+        titles=_titles(outcome),
         contenders=[
             ContenderResult(
                 label=row.contender.label,
@@ -94,6 +94,15 @@ def detail(outcome: Outcome) -> Detailed:
             for name, scores in outcome.baselines.items()
         },
     )
+
+
+def _titles(outcome: Outcome) -> dict[str, str]:
+    """Of the documents that occur in a ranking or a judgment; the others are read by nobody, and may be millions."""
+    task = outcome.task
+    shown = {document for row in outcome.ran for ranking in row.rankings.values() for document in ranking.ids}
+    shown.update(document for grades in task.judgments.values() for document in grades)
+    places = [place for place, name in enumerate(document_ids(task.documents)) if name in shown]
+    return {document.id: _title(document) for document in (task.documents[place] for place in places)}
 
 
 def _title(document: Document) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from bakeoff_providers import PROVIDERS
-from bakeoff_providers.base import Role
 from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.task import Document, Task
@@ -16,7 +16,9 @@ from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.chunking import Chunk, chunks
 from bakeoff.embedding.cutting import Cutting, cut
 from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.pieces import PieceTexts, in_blocks, pieces_of
 from bakeoff.embedding.preflight import provider_warnings
+from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.failures import adapter_work, reason_of
 from bakeoff.running.settings import Settings
@@ -33,6 +35,7 @@ class Embeddings:
         self._indexes: dict[tuple[Any, ...], Index] = {}
         self._embedders: dict[tuple[str, ...], Embedder] = {}
         self._corpora: dict[tuple[str, ...], EmbeddedCorpus | Exception] = {}
+        self._scratch = tempfile.TemporaryDirectory(prefix="bakeoff-", ignore_cleanup_errors=True)
 
     def index(self, contender: Contender) -> Index:
         """The pieces that this contender searches. Vectors that are known by id need no text of the field."""
@@ -43,8 +46,9 @@ class Embeddings:
         key = (name, cutting, contender.embedding() if by_tokens else ())
         if key not in self._indexes:
             items = {query.item for query in self.task.queries if query.item}
-            texts = {document.id: document.whole(name) for document in self.task.documents if document.id in items}
-            pieces = [chunk for document in self.task.documents for chunk in self._pieces(document, name, contender)]
+            documents = self.task.documents if items else ()
+            texts = {document.id: document.whole(name) for document in documents if document.id in items}
+            pieces = pieces_of(self.task.documents, lambda document: self._pieces(document, name, contender))
             how = cutting or Cutting()
             self._indexes[key] = Index(pieces, self.depth, texts, self.task.metadata, how.parents, how.top)
         return self._indexes[key]
@@ -61,7 +65,7 @@ class Embeddings:
     @property
     def pieces(self) -> int:
         """How many pieces the corpus makes; fields may be cut into different numbers, and the most counts."""
-        return max((len(index.chunks) for index in self._indexes.values()), default=0)
+        return max((len(index.ids) for index in self._indexes.values()), default=0)
 
     def embedder(self, contender: Contender) -> Embedder:
         """Its provider behind the cache, not yet asked for anything."""
@@ -92,6 +96,7 @@ class Embeddings:
         for embedder in self._embedders.values():
             with contextlib.suppress(Exception):  # a session that is gone must not take the result with it
                 embedder.close()
+        self._scratch.cleanup()
 
     def _embedded(self, contender: Contender) -> EmbeddedCorpus:
         settings = self.settings
@@ -99,12 +104,12 @@ class Embeddings:
             raise Unavailable(reason)
         embedder = self.embedder(contender)
         provider = embedder.provider
-        texts = [chunk.id if provider.by_id else chunk.text for chunk in self.index(contender).chunks]
+        index = self.index(contender)
+        texts = index.ids if provider.by_id else PieceTexts(index.chunks)
         embedder.warnings += provider_warnings(provider, texts)
         for warning in embedder.warnings:
             settings.notice(warning)
         with adapter_work():
             embedder.fit(texts)
-            if not settings.offline and embedder.missing(texts, Role.DOCUMENT):
-                provider.ready()
-            return EmbeddedCorpus(embedder, embedder.embed(texts, Role.DOCUMENT))
+            folder = Path(self._scratch.name) / str(len(self._corpora))
+            return EmbeddedCorpus(embedder, embedder.embed_corpus(in_blocks(texts, BLOCK), len(texts), folder))

@@ -50,7 +50,7 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
         provider, index = first.create(embeddings.folder), embeddings.index(first)
         cache = VectorCache(settings.cache) if settings.cache and not provider.by_id else None
         embedder = Embedder(provider, cache, settings.policy)
-        texts = [chunk.id if provider.by_id else chunk.text for chunk in index.chunks]
+        texts = index.ids[:] if provider.by_id else [chunk.text for chunk in index.chunks]
         embedder.fit(texts)
         queries = [query for query in embeddings.task.queries if not query.item]
         asked = [query.id if provider.by_id else query.text for query in queries]

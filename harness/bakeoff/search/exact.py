@@ -10,6 +10,7 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from numpy.typing import NDArray
 
+from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.search.hits import SIMILARITY_DIGITS
 
 FIRST = 1024  # documents that set the first threshold
@@ -21,7 +22,7 @@ Rows = NDArray[np.int64]
 Similarities = NDArray[np.float32]
 
 
-def nearest(queries: Vectors, vectors: Vectors, k: int) -> tuple[Rows, Similarities]:
+def nearest(queries: Vectors, vectors: Vectors | VectorRows, k: int) -> tuple[Rows, Similarities]:
     """For each query the k rows with the highest inner product, best first, and equal ones by row."""
     k = min(k, len(vectors))
     rows, scores = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k), dtype=np.float32)
@@ -32,7 +33,7 @@ def nearest(queries: Vectors, vectors: Vectors, k: int) -> tuple[Rows, Similarit
     return rows, scores
 
 
-def _nearest(queries: Vectors, vectors: Vectors, k: int) -> tuple[Rows, Similarities]:
+def _nearest(queries: Vectors, vectors: Vectors | VectorRows, k: int) -> tuple[Rows, Similarities]:
     first = min(max(FIRST, k), len(vectors))
     best = _Best(queries @ vectors[:first].T, k)
     scores = np.empty((len(queries), BLOCK), dtype=np.float32)

@@ -12,6 +12,7 @@ from bakeoff_providers.base import Vectors
 from bakeoff.core.filters import conditions, passes
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
+from bakeoff.embedding.vector_rows import VectorRows, chosen_rows
 from bakeoff.search import exact
 from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
@@ -24,10 +25,9 @@ class ExactSearch:
     """One set of vectors: searched once, compared with every store that holds them."""
 
     index: Index
-    vectors: Vectors
+    vectors: Vectors | VectorRows
     queries: Mapping[str, Vectors]
     _rankings: dict[str, Ranking] = field(default_factory=dict)
-    _rows: dict[str, list[int]] = field(default_factory=dict)
 
     def rankings(self, queries: Sequence[Query]) -> Mapping[str, Ranking]:
         """The exact ranking of every query; those with the same filter in one go, and each only once."""
@@ -52,9 +52,10 @@ class ExactSearch:
 
     def _search(self, group: Sequence[Query]) -> None:
         filters = conditions(group[0].where)
-        kept = np.array([not filters or passes(self.index.fields(chunk), filters) for chunk in self.index.chunks])
-        vectors = self.vectors if kept.all() else self.vectors[kept]
-        ids = [chunk.id for chunk, keep in zip(self.index.chunks, kept, strict=True) if keep]
+        ids, vectors = self.index.ids, self.vectors
+        if filters:
+            kept = np.array([row for row in range(len(ids)) if passes(self.index.fields(row), filters)], dtype=np.intp)
+            ids, vectors = [ids[row] for row in kept], chosen_rows(vectors, kept)
         asked = np.stack([self.queries[query.id] for query in group])
 
         def hits(places: exact.Rows, scores: exact.Similarities) -> Hits:
@@ -71,7 +72,4 @@ class ExactSearch:
             self._rankings[query.id] = self.index.ranking(first, partial(more, row), query.excluded)
 
     def _score(self, document: str, query: Vectors) -> float:
-        if not self._rows:
-            for row, chunk in enumerate(self.index.chunks):
-                self._rows.setdefault(chunk.document, []).append(row)
-        return float((self.vectors[self._rows[document]] @ query).max())
+        return float((self.vectors[self.index.rows_of(document)] @ query).max())

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.embedding.chunking import Chunk
+from bakeoff.embedding.pieces import StoredPieces
 from bakeoff.search.hits import SIMILARITY_DIGITS, Hits, document_scores
 
 
@@ -21,16 +26,30 @@ class Index:
     metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     parents: str = "best"  # how a document is scored by its pieces; all but the best one need every piece
     top: int = 3
+    ids: list[str] = field(init=False)
+    owners: list[str] = field(init=False)  # whose each piece is
     owner: dict[str, str] = field(init=False)
     most_pieces: int = field(init=False)
     _documents: list[str] | None = field(init=False, default=None)
+    _starts: tuple[NDArray[np.int64], NDArray[np.intp]] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.owner = {chunk.id: chunk.document for chunk in self.chunks}
-        pieces: dict[str, int] = {}
-        for chunk in self.chunks:
-            pieces[chunk.document] = pieces.get(chunk.document, 0) + 1
-        self.most_pieces = max(pieces.values())
+        if isinstance(self.chunks, StoredPieces):
+            self.ids, self.owners = self.chunks.ids, self.chunks.documents
+        else:
+            self.ids, self.owners = [chunk.id for chunk in self.chunks], [chunk.document for chunk in self.chunks]
+        self.owner = dict(zip(self.ids, self.owners, strict=True))
+        self.most_pieces = max(Counter(self.owners).values())
+
+    def rows_of(self, document: str) -> list[int]:
+        """The numbers of a document's pieces, which follow one another. Found by hash: no object per document."""
+        if self._starts is None:
+            hashes = np.fromiter(map(hash, self.owners), dtype=np.int64, count=len(self.owners))
+            order = np.argsort(hashes, kind="stable")
+            self._starts = hashes[order], order
+        hashes, order = self._starts
+        low, high = (int(np.searchsorted(hashes, hash(document), side=side)) for side in ("left", "right"))
+        return [int(row) for row in order[low:high] if self.owners[row] == document]
 
     def fetch_size(self, excluding: str = "") -> int:
         """How many pieces to ask for: enough for `depth` documents however they are cut, and one to see a tie by.
@@ -49,9 +68,9 @@ class Index:
             self._documents = sorted(set(self.owner.values()))
         return self._documents
 
-    def fields(self, chunk: Chunk) -> Mapping[str, Any]:
+    def fields(self, row: int) -> Mapping[str, Any]:
         """What a filter sees of a piece: its document's metadata."""
-        return self.metadata.get(chunk.document, {})
+        return self.metadata.get(self.owners[row], {})
 
     def ranking(self, hits: Hits, more: Callable[[int], Hits], excluding: str = "") -> Ranking:
         """Documents by their best piece. Asks for more while documents that tie with the last may be missing.

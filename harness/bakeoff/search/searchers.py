@@ -13,6 +13,7 @@ from bakeoff.core.filters import conditions, passes
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.search.exact_search import ExactSearch
 from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
@@ -93,7 +94,7 @@ class DenseSearcher(EmbeddingSearcher):
 
     store: Store
     variant: FittedVariant
-    vectors: Vectors
+    vectors: Vectors | VectorRows
     _query_vectors: dict[str, Vectors] = field(default_factory=dict, init=False)  # by query id, for exact search
 
     def ask(self, query: Query) -> Answer:
@@ -144,8 +145,8 @@ class LexicalSearcher(Searcher):
         if not query.where:
             return self.ranker.search(text, k)
         filters = conditions(query.where)
-        allowed = {chunk.id for chunk in self.index.chunks if passes(self.index.fields(chunk), filters)}
-        everything = self.ranker.search(text, len(self.index.chunks))
+        allowed = {piece for row, piece in enumerate(self.index.ids) if passes(self.index.fields(row), filters)}
+        everything = self.ranker.search(text, len(self.index.ids))
         kept = [pair for pair in zip(everything.ids, everything.scores, strict=True) if pair[0] in allowed]
         best = sorted(kept, key=lambda pair: -pair[1])[:k]
         return Hits([item for item, _ in best], [score for _, score in best])

@@ -10,6 +10,7 @@ from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
 
 from bakeoff.embedding.embed import unit
+from bakeoff.embedding.vector_rows import VectorRows
 
 Precision = Literal["float32", "int8", "binary"]
 _STEPS = 255  # as FAISS counts them: a dimension's maximum has a code of its own
@@ -31,15 +32,17 @@ class Variant:
         """What one vector takes, without any index around it."""
         return (self.dimensions or dimensions) * _BITS[self.precision] / 8
 
-    def fitted(self, documents: Vectors) -> FittedVariant:
+    def fitted(self, documents: Vectors | VectorRows) -> FittedVariant:
         """Learns what it needs from the documents: int8 takes each dimension's range from them."""
         if self.dimensions is not None and self.dimensions > documents.shape[1]:
             raise InputError(
                 f"{self.dimensions} dimensions asked for, but the vectors have {documents.shape[1]}",
                 remedy=f"ask for {documents.shape[1]} or fewer",
             )
-        kept = _truncated(documents, self.dimensions)
-        return FittedVariant(self, kept.min(axis=0), kept.max(axis=0))
+        if self.precision != "int8" and isinstance(documents, VectorRows):
+            nothing = np.empty(0, dtype=np.float32)
+            return FittedVariant(self, nothing, nothing)
+        return FittedVariant(self, *_range(documents, self.dimensions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,12 @@ class FittedVariant:
     variant: Variant
     low: Vectors
     high: Vectors
+
+    def corpus(self, vectors: VectorRows) -> VectorRows:
+        """All documents, changed as they are read."""
+        if self.variant.precision == "float32" and self.variant.dimensions in (None, vectors.dimensions):
+            return vectors
+        return vectors.changed(self.documents, self.variant.dimensions or vectors.dimensions)
 
     def documents(self, vectors: Vectors) -> Vectors:
         """As they would come back from a store of this precision."""
@@ -71,6 +80,13 @@ class FittedVariant:
         span = np.where(self.high > self.low, self.high - self.low, 1.0)
         codes = np.clip(np.floor((vectors - self.low) / span * _STEPS), 0, _STEPS)
         return np.asarray(self.low + (codes + 0.5) / _STEPS * span, dtype=np.float32)
+
+
+def _range(documents: Vectors | VectorRows, dimensions: int | None) -> tuple[Vectors, Vectors]:
+    """The smallest and the largest value of each dimension, a block at a time."""
+    parts = (block for _, block in documents.blocks()) if isinstance(documents, VectorRows) else (documents,)
+    ranges = [(kept.min(axis=0), kept.max(axis=0)) for kept in (_truncated(part, dimensions) for part in parts)]
+    return np.min([low for low, _ in ranges], axis=0), np.max([high for _, high in ranges], axis=0)
 
 
 def _truncated(vectors: Vectors, dimensions: int | None) -> Vectors:

@@ -93,11 +93,12 @@ def from_lineup(lineup: Lineup, settings: Settings) -> VectorSample:
     task = load_kind(lineup.task, lineup.folder, lineup.overrides).task()
     embeddings = Embeddings(task, 1, settings, lineup.folder)
     try:
-        embedder, vectors = embeddings.of(contender)
+        embedder, rows_on_disk = embeddings.of(contender)
+        vectors = rows_on_disk[:]
         items = [query.item for query in task.queries if query.item]
         if items:
-            rows = {chunk.document: row for row, chunk in enumerate(embeddings.index(contender).chunks)}
-            queries = vectors[[rows[item] for item in items]]
+            index = embeddings.index(contender)
+            queries = vectors[[index.rows_of(item)[-1] for item in items]]
         else:
             asked = [query.id if embedder.provider.by_id else query.text for query in task.queries]
             queries = embedder.embed(asked, Role.QUERY)

@@ -10,7 +10,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_bytes
 from bakeoff.core.ranking import Ranking, ordered
-from bakeoff.core.task import Task
+from bakeoff.core.task import Task, document_ids
 
 
 class RankedLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,7 +24,7 @@ class RankedLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_rankings(file: Path, task: Task) -> dict[str, Ranking]:
     """One ranking per query, its own item left out; unknown queries and documents and repeated ones are errors."""
     queries = {query.id: query for query in task.queries}
-    documents = {document.id for document in task.documents}
+    documents = set(document_ids(task.documents))
     rankings: dict[str, Ranking] = {}
     for number, line in enumerate(read_bytes(file).splitlines(), start=1):
         if not line.strip():

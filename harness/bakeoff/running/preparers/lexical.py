@@ -28,7 +28,7 @@ class Lexical(Preparer):
             raise Unavailable(reason)
         index = workshop.embeddings.index(contender)
         ranker = RANKERS.create(contender.ranker, **contender.options)
-        ids, texts = [chunk.id for chunk in index.chunks], [chunk.text for chunk in index.chunks]
+        ids, texts = index.ids, [chunk.text for chunk in index.chunks]
         with adapter_work():
             _, nanoseconds = timed(lambda: ranker.add(ids, texts))
         return Prepared(contender, LexicalSearcher(ranker, index), Build(seconds=nanoseconds / 1e9))

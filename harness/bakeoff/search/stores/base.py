@@ -7,7 +7,7 @@ the index and are given once; query parameters can be changed with `tune` at any
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,6 +124,9 @@ class Store(ABC):
             return self._search(vector, k, conditions(where) if where else ())
         except self.failures as error:
             raise Unavailable(f"{self.name}: {error}") from error
+
+    def expect(self, documents: int, sample: Callable[[int], Vectors]) -> None:  # noqa: B027 - most need not know
+        """Called before the first of several `add`: how many are to come, and a way to have some of all of them."""
 
     @abstractmethod
     def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ from bakeoff.core.filters import Condition
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.id_map import Labels
 from bakeoff.search.stores.numbered import SCAN_BELOW, Neighbours, NumberedStore
+
+PER_LIST = 256  # vectors per list that FAISS trains with at most
+TRAINED_WITH = 65_536  # vectors that train codes where there are no lists
 
 
 class Faiss(NumberedStore):
@@ -141,20 +144,33 @@ class Faiss(NumberedStore):
             self._faiss.omp_set_num_threads(self.threads)
             self._threads.set = True
 
+    def expect(self, documents: int, sample: Callable[[int], Vectors]) -> None:
+        """Takes the memory of a flat index at once, which growing would need twice; trains with some of all."""
+        flat = self._parts.outer
+        if isinstance(flat, self._faiss.IndexFlat) and not flat.ntotal:
+            flat.codes.resize(documents * flat.code_size)
+            flat.codes.resize(0)
+        if not self._index.is_trained:
+            lists = int(self._parts.lists.nlist) if self._parts.lists is not None else 0
+            self._train(sample(min(documents, max(TRAINED_WITH, PER_LIST * lists))))
+
     def _insert(self, labels: Labels, vectors: Vectors) -> None:
         """Trains with the first vectors that come, where the index wants that."""
         assert int(labels[0]) == self._index.ntotal
         if not self._index.is_trained:
-            try:
-                self._index.train(vectors)
-            except RuntimeError as error:
-                reason = str(error).splitlines()[0].rpartition("Error: ")[2]
-                self._ids.drop(list(self._ids.labels))
-                raise StoreError(
-                    f"{len(vectors)} documents do not train the index {self.index!r} ({reason}): "
-                    "add more at once, or take an index with fewer lists or codes"
-                ) from None
+            self._train(vectors)
         self._index.add(vectors)
+
+    def _train(self, vectors: Vectors) -> None:
+        try:
+            self._index.train(vectors)
+        except RuntimeError as error:
+            reason = str(error).splitlines()[0].rpartition("Error: ")[2]
+            self._ids.drop(list(self._ids.labels))
+            raise StoreError(
+                f"{len(vectors)} documents do not train the index {self.index!r} ({reason}): "
+                "add more at once, or take an index with fewer lists or codes"
+            ) from None
 
     def _remove(self, labels: Labels) -> None:
         """Nothing: the id map's mask hides them."""
@@ -210,7 +226,14 @@ class Faiss(NumberedStore):
 
     def size_bytes(self) -> int:
         """The index as FAISS would write it to disk."""
-        return int(self._faiss.serialize_index(self._index).nbytes)
+        size = 0
+
+        def count(written: bytes) -> None:
+            nonlocal size
+            size += len(written)
+
+        self._faiss.write_index(self._index, self._faiss.PyCallbackIOWriter(count))  # no copy of the whole in memory
+        return size
 
     def size_model(self) -> SizeModel:
         """From the code size that the index declares; links for a graph, ids for lists, originals for refining."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
-from bakeoff.core.task import Document, Judgments, Query, Task
+from bakeoff.core.corpus import collected
+from bakeoff.core.task import Document, Judgments, Query, Task, document_ids
 
 Row = Mapping[str, Any]
 
@@ -124,9 +125,10 @@ def task_of(
     lenient: Leniency = Leniency(),
 ) -> Task:
     """The three tables, each checked row by row and then against the others."""
-    kept_documents, empty = _documents(documents, columns.documents, lenient)
+    empty: set[str] = set()
+    kept_documents = collected(_documents(documents, columns.documents, lenient, empty))
     asked = _queries(queries, columns.queries)
-    known = {document.id for document in kept_documents}
+    known = set(document_ids(kept_documents))
     truth = _judgments(judgments, columns.judgments, grades, known, empty, set(asked), lenient)
     kept = [query for query in asked.values() if truth.get(query.id) or not lenient.judged_only]
     if lenient.ignore_identical_ids:
@@ -134,12 +136,11 @@ def task_of(
     return Task(name=name, documents=kept_documents, queries=kept, judgments=truth, rel=rel)
 
 
-def _documents(table: Rows, columns: DocumentColumns, lenient: Leniency) -> tuple[list[Document], set[str]]:
+def _documents(table: Rows, columns: DocumentColumns, lenient: Leniency, empty: set[str]) -> Iterator[Document]:
+    """One by one; the ids of those that are left out go into `empty`."""
     texts = [columns.text] if isinstance(columns.text, str) else columns.text
     used = {columns.id, columns.title, *texts}
-    documents: list[Document] = []
     places: dict[str, str] = {}
-    empty: set[str] = set()
     has_titles = columns.title == DocumentColumns().title  # a column that the task names must exist, the usual one may
     for place, row in table.rows:
         key = _unique(row, columns.id, places, table, place)
@@ -157,10 +158,9 @@ def _documents(table: Rows, columns: DocumentColumns, lenient: Leniency) -> tupl
                 )
             empty.add(key)
             continue
-        documents.append(Document(id=key, title=title, text=text, metadata=_metadata(row, used)))
+        yield Document(id=key, title=title, text=text, metadata=_metadata(row, used))
     if not has_titles:
         raise InputError(f"no row has a column {columns.title!r}", file=table.source, place="columns.documents.title")
-    return documents, empty
 
 
 def _queries(table: Rows, columns: QueryColumns) -> dict[str, Query]:

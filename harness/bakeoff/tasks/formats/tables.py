@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import missing_modules
 
-from bakeoff.core.files import read_json, read_json_lines, read_unpacked
+from bakeoff.core.files import opened_unpacked, read_json, read_json_lines, read_unpacked
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats.rows import Columns, Leniency, Row, Rows, task_of
 from bakeoff.tasks.formats.trec import qrels_rows
@@ -69,13 +70,20 @@ def read_table(path: Path) -> Rows:
 
 def _separated(path: Path) -> Numbered:
     """The first line names the columns and shows the delimiter; every other one must have as many columns."""
-    try:
-        text = read_unpacked(path).decode()
-    except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
     csv.field_size_limit(LONGEST_FIELD)
-    delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        with opened_unpacked(path) as stream, io.TextIOWrapper(stream, encoding="utf-8", newline="") as text:
+            first = text.readline()
+            delimiter = max(",;\t", key=first.count)
+            yield from _cells(csv.reader(chain([first], text), delimiter=delimiter, strict=True), path)
+    except UnicodeDecodeError:
+        try:
+            read_unpacked(path).decode()  # counts from the beginning of the file
+        except UnicodeDecodeError as error:
+            raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
+
+
+def _cells(reader: Any, path: Path) -> Numbered:
     head: list[str] | None = None
     line = 1
     try:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
-from bakeoff_providers.base import Vectors
 
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query, Task
 from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores, evaluate, join
 from bakeoff.lineup.contender import Contender
@@ -96,7 +96,7 @@ class EmbeddedCorpus(NamedTuple):
     """The corpus in one model's vectors, and the embedder that made them."""
 
     embedder: Embedder
-    vectors: Vectors
+    vectors: VectorRows
 
 
 class CorpusVectors(Protocol):

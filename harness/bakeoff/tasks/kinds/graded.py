@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.corpus import changed
 from bakeoff.core.task import Chunking, Task
 from bakeoff.tasks.formats import FORMATS, check_types, converted
 from bakeoff.tasks.kinds.base import TaskKind
@@ -46,7 +48,7 @@ class Graded(TaskKind):
         """The task as its format reads it, cut as the task file says if it says so."""
         task = FORMATS.create(self.format, name=self.task_name, base=self.base, **self.options)
         if self.chunking is not None:
-            cut = [msgspec.structs.replace(document, chunking=self.chunking) for document in task.documents]
+            cut = changed(task.documents, partial(msgspec.structs.replace, chunking=self.chunking))
             task = msgspec.structs.replace(task, documents=cut)
         return msgspec.structs.replace(task, targets=self.targets)
 

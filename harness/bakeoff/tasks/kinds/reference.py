@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.task import Query, Task
+from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.lineup.contender import Contender, resolve_paths
@@ -128,7 +129,7 @@ class Reference(TaskKind):
         except Unavailable as error:
             raise BakeoffError(f"the reference {self.reference.label} can't run: {error}") from None
         index = vectors.index(self.reference)
-        rows = {chunk.id: row for row, chunk in enumerate(index.chunks)}
+        rows = {piece: row for row, piece in enumerate(index.ids)}
         cut = [query.item for query in task.queries if query.item not in rows]
         whole = embedder.embed([index.texts[item] for item in cut], Role.DOCUMENT) if cut else ()
         others = dict(zip(cut, whole, strict=True))
@@ -186,8 +187,8 @@ class Reference(TaskKind):
         """Spearman's ρ and the mean absolute error of cosines over the same sampled pairs of pieces."""
         if not contender.provider:
             return None
-        mine, theirs = embeddings.index(contender).chunks, embeddings.index(self.reference).chunks
-        if [chunk.id for chunk in mine] != [chunk.id for chunk in theirs]:
+        mine, theirs = embeddings.index(contender).ids, embeddings.index(self.reference).ids
+        if mine != theirs:
             return None
         first, second = sampled_pairs(len(mine), self.pairs, seed)
         a = pair_similarities(embeddings.of(contender).vectors, first, second)
@@ -226,16 +227,18 @@ class Reference(TaskKind):
         )
 
 
-def _neighbours(queries: Sequence[Query], asked: Vectors, vectors: Vectors, index: Index) -> dict[str, tuple[str, ...]]:
+def _neighbours(
+    queries: Sequence[Query], asked: Vectors, vectors: Vectors | VectorRows, index: Index
+) -> dict[str, tuple[str, ...]]:
     """Ranked by the one rule, ties and pieces included; a block of queries at a time."""
     size = index.fetch_size(excluding="any")
     places, scores = nearest(asked, vectors, size)
 
     def hits(row: int, k: int) -> Hits:
         if k <= size:
-            return Hits([index.chunks[place].id for place in places[row]], scores[row].tolist())
+            return Hits([index.ids[place] for place in places[row]], scores[row].tolist())
         wider, similarity = nearest(asked[row : row + 1], vectors, k)
-        return Hits([index.chunks[place].id for place in wider[0]], similarity[0].tolist())
+        return Hits([index.ids[place] for place in wider[0]], similarity[0].tolist())
 
     return {
         query.id: index.ranking(hits(row, size), lambda k, row=row: hits(row, k), query.item).ids  # type: ignore[misc]
@@ -253,7 +256,7 @@ def sampled_pairs(n: int, pairs: int, seed: int) -> tuple[NDArray[np.int64], NDA
     return first, (first + rng.integers(1, n, size=pairs)) % n
 
 
-def pair_similarities(vectors: Vectors, first: NDArray[np.int64], second: NDArray[np.int64]) -> Values:
+def pair_similarities(vectors: Vectors | VectorRows, first: NDArray[np.int64], second: NDArray[np.int64]) -> Values:
     """The inner products of these rows, a block of pairs at a time: never a matrix of all against all."""
     similarities = np.empty(len(first))
     for start in range(0, len(first), PAIR_BLOCK):

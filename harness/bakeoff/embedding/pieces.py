@@ -1,0 +1,99 @@
+"""The pieces of a corpus: kept where the documents are in memory, cut again when they are needed where they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import overload
+
+import numpy as np
+
+from bakeoff.core.corpus import StoredDocuments
+from bakeoff.core.task import Document
+from bakeoff.embedding.chunking import Chunk
+
+Cut = Callable[[Document], Sequence[Chunk]]  # a document in pieces
+
+
+class StoredPieces(Sequence[Chunk]):
+    """Pieces of documents that are in a file. Of each piece only its id and its document's are kept."""
+
+    def __init__(self, documents: StoredDocuments, cut: Cut) -> None:
+        self._source, self._cut = documents, cut
+        self.ids: list[str] = []
+        self.documents: list[str] = []
+        counts = np.empty(len(documents), dtype=np.int32)
+        for number, (name, document) in enumerate(zip(documents.ids, documents, strict=True)):
+            pieces = cut(document)
+            counts[number] = len(pieces)
+            self.ids += [name if piece.id == name else piece.id for piece in pieces]
+            self.documents += [name] * len(pieces)
+        self._ends = np.cumsum(counts, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, place: int) -> Chunk: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Chunk]: ...
+
+    def __getitem__(self, place: int | slice) -> Chunk | list[Chunk]:
+        if isinstance(place, slice):
+            start, stop, step = place.indices(len(self))
+            if step != 1:
+                return [self[number] for number in range(start, stop, step)]
+            return list(self._between(start, stop))
+        number = range(len(self))[place]
+        return next(self._between(number, number + 1))
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for document in self._source:
+            yield from self._cut(document)
+
+    def _between(self, start: int, stop: int) -> Iterator[Chunk]:
+        if start >= stop:
+            return
+        first, last = (int(np.searchsorted(self._ends, place, side="right")) for place in (start, stop - 1))
+        before = int(self._ends[first - 1]) if first else 0
+        cut = (piece for document in self._source[first : last + 1] for piece in self._cut(document))
+        yield from islice(cut, start - before, stop - before)
+
+
+def pieces_of(documents: Sequence[Document], cut: Cut) -> Sequence[Chunk]:
+    """All pieces of a corpus."""
+    if isinstance(documents, StoredDocuments):
+        return StoredPieces(documents, cut)
+    return [piece for document in documents for piece in cut(document)]
+
+
+class PieceTexts(Sequence[str]):
+    """The texts of pieces, read when they are asked for."""
+
+    def __init__(self, pieces: Sequence[Chunk]) -> None:
+        self._pieces = pieces
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [piece.text for piece in self._pieces[place]]
+        return self._pieces[place].text
+
+    def __iter__(self) -> Iterator[str]:
+        return (piece.text for piece in self._pieces)
+
+
+def in_blocks(texts: Sequence[str], size: int) -> Iterator[list[str]]:
+    """All texts in their order, so many at a time; each is read once."""
+    rest = iter(texts)
+    while block := list(islice(rest, size)):
+        yield block

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from bakeoff.core import corpus
+from bakeoff.core.corpus import StoredDocuments, changed, collected
+from bakeoff.core.task import Chunking, Document, Query, Task, document_ids
+from bakeoff.embedding.chunking import chunks
+from bakeoff.embedding.pieces import PieceTexts, StoredPieces, in_blocks, pieces_of
+from bakeoff.embedding.preflight import task_warnings
+from bakeoff.tasks.formats import beir
+
+DOCUMENTS = [
+    Document(
+        id=f"d{number}",
+        title=f"Title {number}",
+        text="One sentence here. Another one there. " * (number % 4) + "ü" * number,
+        metadata={"year": 1990 + number, "tags": ["a", "b"]} if number % 3 else {},
+        chunking=Chunking("sentence", 4) if number % 2 else Chunking(),
+        fields={"plot": f"plot {number}"} if number % 5 == 0 else {},
+    )
+    for number in range(50)
+]
+
+
+@pytest.fixture(params=[200, 10_000_000])
+def stored(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> StoredDocuments:
+    """In a file, read back a few at a time or all at once."""
+    monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
+    monkeypatch.setattr(corpus, "_READ", request.param)
+    documents = collected(iter(DOCUMENTS))
+    assert isinstance(documents, StoredDocuments)
+    return documents
+
+
+def test_few_documents_are_a_list() -> None:
+    assert collected(iter(DOCUMENTS)) == DOCUMENTS
+
+
+def test_stored_documents_are_the_same_documents(stored: StoredDocuments) -> None:
+    assert list(stored) == DOCUMENTS
+    assert (len(stored), stored[7], stored[-1]) == (50, DOCUMENTS[7], DOCUMENTS[-1])
+    assert stored[3:20] == DOCUMENTS[3:20]
+    assert stored[40:3:-7] == DOCUMENTS[40:3:-7]
+    assert document_ids(stored) == [document.id for document in DOCUMENTS]
+    with pytest.raises(IndexError):
+        stored[50]
+
+
+def test_two_readers_do_not_disturb_each_other(stored: StoredDocuments) -> None:
+    pairs = list(zip(stored, stored, strict=True))
+    assert [one for one, _ in pairs] == [two for _, two in pairs] == DOCUMENTS
+
+
+def test_changes_are_made_when_a_document_is_read(stored: StoredDocuments) -> None:
+    def cut(document: Document) -> Document:
+        return msgspec.structs.replace(document, chunking=Chunking("fixed", 3))
+
+    def shout(document: Document) -> Document:
+        return msgspec.structs.replace(document, title=document.title.upper())
+
+    assert list(changed(changed(stored, cut), shout)) == [shout(cut(document)) for document in DOCUMENTS]
+
+
+def test_a_task_has_the_same_fingerprint_and_warnings_wherever_its_documents_are(stored: StoredDocuments) -> None:
+    twins = [msgspec.structs.replace(DOCUMENTS[5], id="twin"), msgspec.structs.replace(DOCUMENTS[5], id="third")]
+    kept, in_file = (
+        Task(name="t", documents=documents, queries=[Query(id="q", text="q")], judgments={"q": {"d3": 1}})
+        for documents in ([*DOCUMENTS, *twins], collected([*DOCUMENTS, *twins]))
+    )
+    assert isinstance(in_file.documents, StoredDocuments)
+    assert in_file.fingerprint() == kept.fingerprint()
+    assert task_warnings(in_file) == task_warnings(kept)
+    assert "2 duplicate documents (twin = d5, third = d5)" in task_warnings(in_file)[0]
+    assert in_file.metadata == kept.metadata
+
+
+def test_pieces_of_stored_documents_are_the_same_pieces(stored: StoredDocuments) -> None:
+    expected = [piece for document in DOCUMENTS for piece in chunks(document)]
+    pieces = pieces_of(stored, chunks)
+    assert isinstance(pieces, StoredPieces)
+    assert list(pieces) == expected == pieces_of(DOCUMENTS, chunks)
+    assert [pieces[place] for place in range(len(pieces))] == expected
+    assert pieces[5:31] == expected[5:31]
+    assert pieces[::9] == expected[::9]
+    assert pieces[4:4] == []
+    assert (pieces.ids, pieces.documents) == ([p.id for p in expected], [p.document for p in expected])
+    texts = PieceTexts(pieces)
+    assert (texts[3], texts[3:5], len(texts)) == (expected[3].text, [p.text for p in expected[3:5]], len(expected))
+    assert [text for block in in_blocks(texts, 7) for text in block] == [piece.text for piece in expected]
+
+
+def test_a_format_reads_more_documents_than_memory_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f'{{"_id": "d{n}", "title": "", "text": "text {n}", "metadata": {{"n": {n}}}}}' for n in range(40)]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(lines))
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "a query"}\n')
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td7\t2\n")
+    kept = beir.load("t", tmp_path)
+    monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
+    stored = beir.load("t", tmp_path)
+    assert isinstance(stored.documents, StoredDocuments)
+    assert list(stored.documents) == kept.documents
+    assert stored.fingerprint() == kept.fingerprint()

@@ -79,8 +79,8 @@ class Encoder(Provider):
     def count_tokens(self, text: str) -> int:
         """The model's own, those at the ends included, also of a text that is too long for it."""
         encoding = self._tokenizer.encode(text)
-        ends = sum(encoding.special_tokens_mask)
-        return len(encoding.ids) + sum(len(rest.ids) - ends for rest in encoding.overflowing)
+        ends = int(sum(encoding.special_tokens_mask))
+        return int(len(encoding.ids) + sum(len(rest.ids) - ends for rest in encoding.overflowing))
 
     def close(self) -> None:
         """Frees the weights in memory and the threads; the next embed() would load them again."""

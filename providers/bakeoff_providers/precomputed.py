@@ -11,13 +11,12 @@ from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
-from zipfile import BadZipFile
 
 import numpy as np
 
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
 from bakeoff_providers.cards import FREE, overridden
-from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
+from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError, Unavailable
 
 BESIDE = (".ids.txt", ".ids.json", ".ids.npy")
 
@@ -137,7 +136,9 @@ def _read(files: tuple[Path, ...], id_column: str, vector_column: str) -> tuple[
                 ids, vectors = arrays["ids"].tolist(), arrays["vectors"]
         else:
             ids, vectors = _parquet(file, id_column, vector_column)
-    except (KeyError, ValueError, EOFError, OSError, BadZipFile) as error:
+    except BakeoffError:
+        raise
+    except Exception as error:  # a damaged array, archive or table raises anything
         expected = {".npz": "arrays `ids` (text or numbers, no objects) and `vectors`"}.get(file.suffix, "a whole file")
         raise InputError(f"unreadable: {error}", file=file, remedy=f"expected {expected}") from None
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":

@@ -57,3 +57,13 @@ def test_no_word_is_lost_and_no_piece_too_long(text: str, strategy: ChunkStrateg
     pieces = _texts(strategy, size, text)
     assert " ".join(pieces).split() == text.split()
     assert all(len(piece.split()) <= size for piece in pieces)
+
+
+def test_a_long_text_is_cut_where_its_subject_changes() -> None:
+    """3,000 sentences: judging every gap against the whole text, again for every piece, would take hours."""
+    subjects = ("harbour ships sailing anchor", "forest trees growing leaves", "bread flour baking oven")
+    text = " ".join(f"The {subjects[place // 5 % 3]} number{place}." for place in range(3000))
+    pieces = _texts("semantic", 40, text)
+    assert " ".join(pieces) == text
+    assert all(len(piece.split()) <= 40 for piece in pieces)
+    assert sum(len({word for word in ("ships", "trees", "flour") if word in piece}) == 1 for piece in pieces) > 590

@@ -62,7 +62,7 @@ def parse_value(text: str) -> Any:
     if text[:1] in ("[", "{", '"'):
         try:
             return json.loads(text)
-        except ValueError:
+        except (RecursionError, ValueError):
             pass
     return text
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import sqrt
 
 from bakeoff_providers.errors import InputError
@@ -13,6 +14,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.task import Chunking, Document
 
+WINDOW = 10  # sentences on each side of a gap
 # A full stop, question or exclamation mark, a space, and something that can open a sentence.
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-ZÀ-Þ0-9])")
 # Stops that end no sentence: initials and the abbreviations met most in English prose.
@@ -93,14 +95,46 @@ def _packed(parts: Sequence[str], size: int) -> list[str]:
 def _semantic(parts: Sequence[str], size: int) -> list[str]:
     """Cuts where the vocabulary changes most, again and again until each piece fits (after Hearst's TextTiling).
 
-    It looks at words only, never at a contender's vectors: every contender gets the same pieces.
+    It looks at words only, never at a contender's vectors: every contender gets the same pieces. A gap is judged once,
+    by the sentences around it, so that a book takes no longer than its length.
     """
-    if len(parts) <= 1 or sum(len(part.split()) for part in parts) <= size:
-        return _packed(parts, size)
+    weakest = _gaps(parts)
+    words = [0, *accumulate(len(part.split()) for part in parts)]
+    pieces: list[str] = []
+    waiting = [(0, len(parts))]
+    while waiting:
+        start, end = waiting.pop()
+        if end - start <= 1 or words[end] - words[start] <= size:
+            pieces += _packed(parts[start:end], size)
+            continue
+        cut = weakest(start + 1, end)
+        waiting += [(cut, end), (start, cut)]  # the left one is taken next
+    return pieces
+
+
+def _gaps(parts: Sequence[str]) -> Callable[[int, int], int]:
+    """The weakest gap of a range, by the cosine of the words of WINDOW sentences before it and after it."""
     bags = [Counter(re.findall(r"\w{4,}", part.lower())) for part in parts]
-    gaps = range(1, len(parts))
-    cut = min(gaps, key=lambda gap: (_cosine(sum(bags[:gap], Counter()), sum(bags[gap:], Counter())), gap))
-    return _semantic(parts[:cut], size) + _semantic(parts[cut:], size)
+    levels = [[(0.0, 0)] + [(_similarity(bags, gap), gap) for gap in range(1, len(bags))]]
+    while (step := 1 << (len(levels) - 1)) * 2 <= len(bags):  # the least of 1, 2, 4, … neighbours
+        last = levels[-1]
+        levels.append([min(last[place], last[place + step]) for place in range(len(last) - step)])
+
+    def weakest(first: int, end: int) -> int:
+        level = (end - first).bit_length() - 1
+        return min(levels[level][first], levels[level][end - (1 << level)])[1]
+
+    return weakest
+
+
+def _similarity(bags: Sequence[Counter[str]], gap: int) -> float:
+    before: Counter[str] = Counter()
+    after: Counter[str] = Counter()
+    for bag in bags[max(0, gap - WINDOW) : gap]:
+        before.update(bag)
+    for bag in bags[gap : gap + WINDOW]:
+        after.update(bag)
+    return _cosine(before, after)
 
 
 def _cosine(a: Counter[str], b: Counter[str]) -> float:

@@ -17,6 +17,7 @@ from bakeoff.search.loss import Loss as Loss  # part of a row, so it is had from
 from bakeoff.statistics.compare import PairedDifference
 from bakeoff.tasks.kinds.base import Section as Section
 
+AGAIN = "the file was changed after the run: run it again"
 SUMMARY, DETAILED, QRELS = "metrics_summary.json", "detailed_results.json", "judgments.qrels"
 
 
@@ -237,7 +238,15 @@ def read_summary(folder: Path) -> Summary:
 
 def read_detailed(folder: Path) -> Detailed:
     """Every query of every contender."""
-    return read_json(_result(folder) / DETAILED, Detailed)
+    file = _result(folder) / DETAILED
+    detailed = read_json(file, Detailed)
+    for contender in detailed.contenders:
+        if contender.queries.keys() != detailed.queries.keys():
+            raise InputError("does not answer the result's queries", file=file, place=contender.label, remedy=AGAIN)
+        for query, answer in contender.queries.items():
+            if not len(answer.ids) == len(answer.scores) == len(answer.grades):
+                raise InputError("ids, scores and grades differ in number", file=file, place=query, remedy=AGAIN)
+    return detailed
 
 
 def _result(folder: Path) -> Path:

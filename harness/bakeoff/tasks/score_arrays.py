@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
 BLOCK_CELLS = 1 << 22  # scores held at once: 32 MB in float64, however many samples there are
+
+MOST_BYTES = 1 << 33  # of targets: a billion of them
 
 Ranks = NDArray[np.int64]
 
@@ -62,11 +65,13 @@ def read_targets(file: Path) -> Ranks:
     """Class numbers, one per sample: a .npy, or the array `targets` of a .npz."""
     try:
         with _stream(file, "targets") as stream:
-            targets = np.lib.format.read_array(stream, allow_pickle=False)
+            shape, _, dtype = _header(stream, file)
+            if len(shape) != 1 or dtype.kind not in "iu":
+                raise InputError(f"targets of shape {shape} and type {dtype}, not class numbers", file=file)
+            data = stream.read(min(shape[0] * dtype.itemsize, MOST_BYTES))  # the header may promise anything
+            targets = np.frombuffer(data, dtype=dtype, count=shape[0])
     except ValueError as error:
         raise InputError(f"unreadable: {error}", file=file) from None
-    if targets.ndim != 1 or targets.dtype.kind not in "iu":
-        raise InputError(f"targets of shape {targets.shape} and type {targets.dtype}, not class numbers", file=file)
     return targets.astype(np.int64)
 
 
@@ -75,7 +80,7 @@ def has_targets(file: Path) -> bool:
     try:
         with ZipFile(file) as archive:
             return "targets.npy" in archive.namelist()
-    except (BadZipFile, OSError):
+    except (BadZipFile, NotImplementedError, OSError, ValueError):
         return False
 
 
@@ -92,7 +97,7 @@ def _stream(file: Path, name: str) -> Iterator[IO[bytes]]:
         raise InputError("no such file", file=file, remedy="check the path") from None
     except KeyError:
         raise InputError(f"has no array {name!r}", file=file, remedy=f"np.savez(…, {name}=…)") from None
-    except (BadZipFile, OSError) as error:
+    except (BadZipFile, EOFError, NotImplementedError, OSError, RuntimeError, zlib.error) as error:
         raise InputError(f"unreadable: {error}", file=file) from None
 
 
@@ -101,6 +106,6 @@ def _header(stream: IO[bytes], file: Path) -> tuple[tuple[int, ...], bool, np.dt
         version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(stream)
-    except ValueError as error:
+    except Exception as error:  # the header is parsed as Python: a damaged one raises anything
         raise InputError(f"is not a NumPy array: {error}", file=file) from None
     return tuple(shape), bool(fortran), dtype

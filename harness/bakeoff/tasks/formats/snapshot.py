@@ -76,8 +76,13 @@ def write_snapshot(
     parquet, arrow = _parquet(), import_module("pyarrow")
     rows = [{**item, KEY: embedding_key(_document(item, id_key, title_key, text_key_))} for item in items]
     target = folder / f"{source.stem}_snapshot_{date:%Y%m%d}.parquet"
+    try:
+        table = arrow.Table.from_pylist(rows)
+    except (arrow.ArrowException, OverflowError, TypeError, ValueError) as error:
+        problem = f"values of one column are of several types or too large ({error})"
+        raise InputError(problem, file=source, remedy="give each key values of one type") from None
     with replacing(target) as part:
-        parquet.write_table(arrow.Table.from_pylist(rows), part)
+        parquet.write_table(table, part)
     return target
 
 

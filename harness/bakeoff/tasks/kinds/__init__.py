@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import Registry
@@ -56,6 +56,20 @@ def _load(name: str, description: Mapping[str, Any], base: Path, file: Path | No
             inspect.signature(TASK_KINDS.get(kind)).bind(**given)
         except TypeError as error:
             raise InputError(f"a task of kind {kind!r}: {error}", remedy=f"see docs/{kind}.md") from None
+        _check_types(kind, options)
         return TASK_KINDS.create(kind, **given)
     except InputError as error:
         raise InputError(error.problem, file=error.file or file, place=error.place, remedy=error.remedy) from None
+
+
+def _check_types(kind: str, options: Mapping[str, Any]) -> None:
+    """Every option against the type that the kind declares for it; those without a declaration the kind checks."""
+    declared = get_type_hints(TASK_KINDS.get(kind).__init__)
+    extra = {
+        parameter.name
+        for parameter in inspect.signature(TASK_KINDS.get(kind)).parameters.values()
+        if parameter.kind is parameter.VAR_KEYWORD
+    }
+    for option, value in options.items():
+        if option in declared and option not in extra:
+            converted(option, value, declared[option])

@@ -137,10 +137,12 @@ class Profiles(TaskKind):
         )
 
     def _text(self, profile: Mapping[str, Any]) -> str:
-        shown = {key: ", ".join(value) if isinstance(value, list) else value for key, value in profile.items()}
+        shown = {
+            key: ", ".join(map(str, value)) if isinstance(value, list) else value for key, value in profile.items()
+        }
         try:
             return self.profile_text.format(**shown)
-        except (KeyError, IndexError, ValueError) as error:
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
             raise InputError(f"a profile has no {error}", place="profile_text", file=self.profiles_file) from None
 
     def refine(self, query: Query, ranking: Ranking) -> Ranking:

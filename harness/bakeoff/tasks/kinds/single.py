@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from bakeoff.core.files import read_bytes, read_json_lines
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, evaluate, weighted_f1
+from bakeoff.evaluation.metrics import Scores, evaluate, weighted_f1_of
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, UNJUDGED, RankedGrades
 from bakeoff.lineup.contender import Contender
 from bakeoff.statistics.tests import paired_t
@@ -26,6 +27,7 @@ from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, Reading, Sect
 from bakeoff.tasks.score_arrays import Ranks, blocks, has_targets, ranks_and_tops, read_targets
 
 COLUMNS = ("acc@1", "acc@3", "acc@5", "acc@10", "mrr", "ndcg@10")
+MOST_CLASSES = 1_000_000  # each is a document
 ROWS = 4096  # rankings held at once while measuring
 RANKINGS_UP_TO = 1_000_000  # scores of an array that are also kept as rankings, for people to look at
 MAJORITY = "majority class"
@@ -87,6 +89,8 @@ class Single(TaskKind):
 
     def _documents(self) -> list[Document]:
         if isinstance(self.classes, int):
+            if not 1 <= self.classes <= MOST_CLASSES:
+                raise InputError(f"must be from 1 to {MOST_CLASSES}", place="classes")
             return [Document(id=str(number), text="") for number in range(self.classes)]
         return read_documents(self.base / (self.classes or self.items), id_key=self.id_key)
 
@@ -277,8 +281,8 @@ def _f1_of_rankings(task: Task, rankings: Mapping[str, Ranking]) -> float:
 
 def _f1(right: Ranks, tops: Ranks, classes: int) -> float:
     """Weighted F1. The extra column is for queries that got no answer at all."""
-    cells = np.bincount(right * (classes + 1) + tops, minlength=(classes + 1) ** 2)
-    return weighted_f1(cells[: (classes + 1) ** 2].reshape(classes + 1, classes + 1))
+    counts = partial(np.bincount, minlength=classes + 1)
+    return weighted_f1_of(counts(right[right == tops]), counts(right), counts(tops))
 
 
 def _array_rankings(file: Path, task: Task, right: Ranks) -> dict[str, Ranking]:

@@ -1,0 +1,14 @@
+"""Everything that reads what somebody wrote, each with files that it reads well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaos import result_targets, task_targets
+from chaos.target import Target
+
+
+def make_targets(folder: Path) -> list[Target]:
+    """All of them, with their files written below the folder."""
+    makers = [*task_targets.MAKERS, *result_targets.MAKERS]
+    return [target for maker in makers for target in maker(folder / "right" / maker.__name__)]

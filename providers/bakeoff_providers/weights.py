@@ -75,7 +75,10 @@ KNOWN: dict[str, ModelWeights] = {
 def home() -> Path:
     """Where everything that can be fetched again is kept: $BAKEOFF_HOME, or the user's cache folder."""
     if chosen := os.environ.get("BAKEOFF_HOME"):
-        return Path(chosen).expanduser()
+        folder = Path(chosen).expanduser()
+        if folder.exists() and not folder.is_dir():
+            raise InputError("is not a folder", file=folder, place="BAKEOFF_HOME", remedy="name a folder, or unset it")
+        return folder
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "bakeoff"
 

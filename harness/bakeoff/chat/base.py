@@ -23,6 +23,11 @@ class Reply:
     answer_tokens: int | None = None
 
 
+def _is_number(value: object) -> bool:
+    """What the command line gives may be any text."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 class ChatModel(Connection):
     """A model behind a server. An adapter says how to connect and makes the one call.
 
@@ -46,9 +51,9 @@ class ChatModel(Connection):
     ) -> None:
         super().__init__(base_url=base_url, timeout=timeout, key_env=key_env)
         for option, value in {"price_in": price_in, "price_out": price_out, "temperature": temperature}.items():
-            if value is not None and not 0 <= value < float("inf"):
+            if value is not None and not (_is_number(value) and 0 <= value < float("inf")):
                 raise InputError(f"{option} = {value!r} is not a number from 0 up")
-        if max_tokens is not None and max_tokens < 1:
+        if max_tokens is not None and not (isinstance(max_tokens, int) and max_tokens >= 1):
             raise InputError(f"max_tokens = {max_tokens!r} is not a whole number above 0")
         self._model, self.temperature, self.max_tokens = model or self.default_model, temperature, max_tokens
         self._prices = (price_in, price_out)

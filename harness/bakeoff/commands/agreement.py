@@ -9,7 +9,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.grade import rankings_for
-from bakeoff.commands.options import LineupOption, Offline, ResultOption, TaskArgument, lineup_path
+from bakeoff.commands.options import LineupOption, Offline, ResultOption, TaskArgument, check_file, lineup_path
 
 if TYPE_CHECKING:
     from bakeoff.report.grid import Grid
@@ -30,6 +30,7 @@ def agreement(
     from bakeoff.testsets.agreement import agreement as compare
     from bakeoff.testsets.task_folder import TaskFolder
 
+    check_file(out)
     folder = TaskFolder.open(task)
     annotators = folder.annotators()
     for name in who or ():

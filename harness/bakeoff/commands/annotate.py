@@ -39,6 +39,7 @@ def adjudicate(
     from bakeoff.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
+    folder.check_own()
     if not folder.annotators():
         raise InputError("nobody has graded anything", file=folder.annotations, remedy=f"bakeoff annotate {task}")
     work = Adjudication(folder)
@@ -87,6 +88,7 @@ def serve_page(folder: TaskFolder, who: str | None, pairs: list[QueryDocument], 
     from bakeoff.testsets.grading_session import GradingSession
 
     session = GradingSession(folder, who or getpass.getuser(), pairs)
+    folder.check_own()
     with session.alone():
         server = Server(session, port)
         typer.echo(

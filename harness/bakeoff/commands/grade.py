@@ -33,7 +33,7 @@ class GradeOrNext(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Puts in the command that is meant when none is named."""
-        if args and args[0] not in self.commands and args[0] != "--help":
+        if args and args[0] not in self.commands:
             args = ["pairs", *args]
         return super().parse_args(ctx, args)
 
@@ -63,7 +63,10 @@ def pairs_(
         int | None, typer.Option(min=1, help="people: only a random sample of so many queries, for `grade corrected`.")
     ] = None,
 ) -> None:
-    """Grade: pool the contenders' top documents, then let models or people grade them (the default)."""
+    """Grade: pool the contenders' top documents, then let models or people grade them (the default).
+
+    `bakeoff grade next TASK` names the ungraded pairs whose grade would most change the order of the contenders.
+    """
     from bakeoff.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
@@ -223,6 +226,7 @@ def _judge(
                 typer.echo(judge.who)
                 echo_estimate(estimate)
             return
+        folder.check_own()
         for asker in askers:
             mine = [estimate for judge, estimate in zip(judges, estimates, strict=True) if judge.asker is asker]
             if not offline and any(estimate.requests for estimate in mine):
@@ -238,7 +242,7 @@ def _judge(
         finally:
             for asker in askers:
                 echo_usage(asker.usage)
-            if folder.annotators():
+            if {judge.who for judge in judges} & folder.annotators().keys():  # one that graded nothing changes nothing
                 write_truth(folder, str(folder.path))
     finally:
         for asker in askers:

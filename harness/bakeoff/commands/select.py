@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.commands.options import ColumnOption, parse_columns, parse_day
+from bakeoff.commands.options import ColumnOption, check_file, parse_columns, parse_day
 
 
 def select(
@@ -25,6 +25,7 @@ def select(
     from bakeoff.core.files import write_json
     from bakeoff.testsets import select as build
 
+    check_file(out)
     drawn = build.select(build.read_pool(pool, parse_columns(column), table), n, seed, date=parse_day(date, "--date"))
     write_json(out, drawn)
     typer.echo(f"{len(drawn.articles)} of {drawn.metadata['total_available']} drawn with seed {seed}: {out}")

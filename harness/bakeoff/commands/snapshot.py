@@ -1,4 +1,4 @@
-"""`bakeoff snapshot`: a catalogue as parquet, dated, with keys in place of vectors."""
+"""`bakeoff snapshot`: a catalogue as parquet or JSON, dated, with keys in place of vectors."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ def snapshot(
     id_key: Annotated[str, typer.Option(help="Which part of an item is its id.")] = "id",
     title_key: Annotated[str, typer.Option(help="Which part is its title.")] = "title",
     text_key: Annotated[str, typer.Option(help="Which part is its text.")] = "description",
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, which needs no pyarrow.")] = False,
 ) -> None:
-    """Write <source>_snapshot_YYYYMMDD.parquet for a profiles task."""
+    """Write <source>_snapshot_YYYYMMDD.parquet (or .json) for a profiles task."""
     from bakeoff.tasks.formats.snapshot import write_snapshot
 
     when = parse_day(date, "--date") or datetime.date.today()
-    typer.echo(write_snapshot(source, out, when, id_key=id_key, title_key=title_key, text_key_=text_key))
+    suffix = "json" if as_json else "parquet"
+    typer.echo(write_snapshot(source, out, when, id_key=id_key, title_key=title_key, text_key_=text_key, suffix=suffix))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import InputError, StoreError, Unavailable
 
 from bakeoff.commands.options import LineupArgument, OutOption, check_folder, lineup_path, parse_repeated
 
@@ -67,6 +67,9 @@ def sweep(
     ]
     sample = _sample(lineup, contender, synthetic, dimensions, vectors, queries)
     swept = walk_all(sample, walks, k=k, rounds=rounds, target=target, progress=Bars())
+    if not swept.points:
+        reasons = "".join(f"\n  {label}: {reason}" for label, reason in swept.not_run.items())
+        raise StoreError(f"no setting could be measured, so nothing was written{reasons}")
     if reason := pareto.missing():
         typer.echo(f"no pictures: {reason}", err=True)
     _write(out, "sweep", swept, sweep_sheet(swept), lambda folder: pareto.draw(swept, folder))
@@ -135,7 +138,8 @@ def _stores(names: list[str] | None, out: Path) -> list[str]:
     check_folder(out)
     chosen = list(dict.fromkeys(names or ["faiss"]))
     for name in chosen:
-        STORES.get(name)
+        if reason := STORES.get(name).missing():
+            raise Unavailable(f"{name}: {reason}")
     return chosen
 
 
@@ -180,9 +184,23 @@ def _sample(
     if vectors is not None:
         return bed.from_files(vectors, queries)
     if synthetic is not None:
+        _check_memory(synthetic, dimensions)
         return bed.synthetic(synthetic, dimensions, min(bed.HELD_OUT, synthetic // 2))
     chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or ())
     return bed.from_lineup(chosen, Settings(cache=vectors_folder(), progress=Bars()))
+
+
+def _check_memory(documents: int, dimensions: int) -> None:
+    """Refuses vectors that the machine can't hold, before it tries."""
+    import psutil
+
+    needed, free = 4 * documents * dimensions, psutil.virtual_memory().available
+    if needed > free:
+        raise InputError(
+            f"{documents:,} × {dimensions} numbers take {needed / 1e9:,.1f} GB, {free / 1e9:,.1f} GB are free",
+            place="--synthetic",
+            remedy=f"at most {free // (4 * dimensions):,} fit",
+        )
 
 
 def _write(

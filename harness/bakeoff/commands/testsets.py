@@ -9,7 +9,17 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.chat import ChatOption, chat_askers, echo_estimate, echo_usage
-from bakeoff.commands.options import ColumnOption, DryRun, MaxCost, Offline, parse_columns, parse_day
+from bakeoff.commands.options import (
+    ColumnOption,
+    DryRun,
+    MaxCost,
+    Offline,
+    TaskArgument,
+    check_file,
+    check_folder,
+    parse_columns,
+    parse_day,
+)
 
 if TYPE_CHECKING:
     from bakeoff.chat.ask import Asker
@@ -49,6 +59,7 @@ def import_(
         chunking = msgspec.convert({"chunk_strategy": chunks, "max_chunk_size": chunk_size}, Chunking)
     except msgspec.ValidationError as error:
         raise InputError(str(error), place="--chunks", remedy="whole, fixed, sentence or semantic") from None
+    check_file(out)
     options = Options(parse_columns(column), table, api, whole, chunking, Bars())
     imported = import_corpus(source, options)
     write_json(out, imported.file)
@@ -66,7 +77,7 @@ def generate(
     n: Annotated[int, typer.Option("--n", min=1, help="How many queries for each category.")] = 4,
     model: Annotated[str, typer.Option("--model", help="For llm: ollama:llama3.1, gemini:…, openai:…")] = "ollama",
     set_: ChatOption = None,
-    lineup: Annotated[Path | None, typer.Option(help="A line-up with [categories] of your own.")] = None,
+    lineup: Annotated[Path | None, typer.Option(help="A line-up with categories of your own.")] = None,
     language: Annotated[str, typer.Option(help="The queries' language, as de.")] = "en",
     as_of: Annotated[str | None, typer.Option(help="Queries that depend on this day, as 2026-11-16.")] = None,
     max_overlap: Annotated[
@@ -91,6 +102,7 @@ def generate(
     from bakeoff.testsets.task_folder import write_task
 
     pages = read_articles(articles).articles
+    check_folder(out)
     existing = _existing(out, add)
     categories = build.check_categories(Lineup.read(lineup).categories if lineup else {})
     request = GenerationRequest(categories, n, seed, language, parse_day(as_of, "--as-of"))
@@ -180,3 +192,14 @@ def _list(what: str, names: list[str]) -> None:
             typer.echo(f"  {name}")
         if len(names) > SHOWN:
             typer.echo(f"  … and {len(names) - SHOWN} more")
+
+
+@queries.command("copy")
+def copy_(
+    task: TaskArgument,
+    out: Annotated[Path, typer.Argument(help="The new folder.")],
+) -> None:
+    """Copy a task with its documents and grades, to change it: built-in ones are never written to."""
+    from bakeoff.testsets.task_folder import copy_task
+
+    typer.echo(f"{copy_task(task, out)}\nnext: bakeoff annotate {out}")

@@ -141,7 +141,9 @@ def _measure(row: Row, column: Column, summary: Summary, best: float) -> Cell:
     if value.low is not None and value.high is not None:
         interval = f"[{value.low:.2f}, {value.high:.2f}]"
     state, marks = "", []
-    if row.kind != "baseline" and round(value.mean, 12) == best:
+    # what is tied and shows the same figure has the same mark: nobody can see the digits that differ
+    shows_best = row.ties.get(measure) and f"{value.mean:.3f}" == f"{best:.3f}"
+    if row.kind != "baseline" and (round(value.mean, 12) == best or shows_best):
         state, marks = "best", [BEST]
     elif row.ties.get(measure):
         state, marks = "tied", [TIED]

@@ -12,6 +12,7 @@ from bakeoff.results.schema import Recommendation, Row, Verdict
 from bakeoff.statistics.constants import ALPHA
 
 MEGABYTE = 1e6
+NOISE = 1.5  # times that differ by less are a tie: a busy core, or samples that rows of one model share
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,15 +89,18 @@ def _quality(best: Row, verdict: Verdict) -> Recommendation:
 def _quick(ran: Sequence[Row], best: Row, verdict: Verdict) -> Recommendation:
     """The limit is the next round figure that the best does not keep: below it, the choice has to change."""
     slowest = p95(best)
+    if best.latency is None or best.latency.total.n == 0:
+        why = f"The answers of {best.label} come from elsewhere, so there is no latency to compare."
+        return Recommendation(use="Best under a latency limit", label=None, why=why)
     if slowest is None:
         samples = best.latency.total.n if best.latency else 0
         why = f"{best.label} has too few samples for a p95 ({samples}): raise --rounds."
         return Recommendation(use="Best under a latency limit", label=None, why=why)
     limit = round_below(slowest)
     use = f"Best under {limit:g} ms"
-    quick = [row for row in ran if keeps(row, Limits(p95_ms=limit))]
+    quick = [row for row in ran if keeps(row, Limits(p95_ms=limit)) and NOISE * (p95(row) or 0.0) < slowest]
     if not quick:
-        why = f"Nothing answers faster; {best.label} needs {_ms(slowest)} (p95)."
+        why = f"Nothing answers faster by more than noise; {best.label} needs {_ms(slowest)} (p95)."
         return Recommendation(use=use, label=None, why=why)
     chosen = _best(quick, verdict)
     value, figure = chosen.measures[verdict.measure].mean, p95(chosen)
@@ -110,14 +114,18 @@ def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
     priced = [row for row in ran if row.label in verdict.tie_group and price(row) is not None]
     if not priced:
         return Recommendation(use=use, label=None, why="No price is known for any of them.")
-    chosen = min(priced, key=lambda row: (price(row) or 0.0, p95(row) if p95(row) is not None else math.inf))
-    cost = price(chosen)
-    assert cost is not None
+    cost = min(price(row) or 0.0 for row in priced)
     equals = [row for row in priced if price(row) == cost]
+    fastest = min((p95(row) or math.inf for row in equals), default=math.inf)
+    as_fast = [row for row in equals if (p95(row) or math.inf) <= NOISE * fastest]
+    chosen = _best(as_fast or equals, verdict)  # rows within the noise of the fastest are as fast
+    if len(verdict.tie_group) == 1:
+        use = "Cheapest of the best"
     why = f"{dollars(cost)} for a million documents"
     figure = p95(chosen)
     if len(equals) > 1 and figure is not None:
-        why += f", as {_count(len(equals) - 1, 'other')}; the fastest of these ({_ms(figure)}, p95).{_doubt(chosen)}"
+        which = "the fastest of these" if len(as_fast) == 1 else f"no slower than any of these within {NOISE:g}×"
+        why += f", as {_count(len(equals) - 1, 'other')}; {which} ({_ms(figure)}, p95).{_doubt(chosen)}"
     else:
         why += "."
     return Recommendation(use=use, label=chosen.label, why=why)

@@ -60,6 +60,7 @@ def pooled(rankings: Rankings, queries: Sequence[str], depth: int, salt: str = "
 
 def write_pool(folder: TaskFolder, pairs: Mapping[str, Sequence[str]], metadata: Mapping[str, Any]) -> Path:
     """Adds to what was pooled before: a pair that somebody may have graded never leaves the pool."""
+    folder.check_own()
     path = folder.annotations / POOL
     before = folder.pool() if path.exists() else []
     merged: dict[str, list[str]] = {query: list(documents) for query, documents in pairs.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,8 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.files import read_json, read_toml, write_atomic, write_json
+from bakeoff.core.files import read_json, read_toml, write_atomic, write_folder, write_json
+from bakeoff.core.paths import root
 from bakeoff.tasks.description import task_description
 from bakeoff.tasks.formats.native import FORMAT, GRADES, Article, GroundTruth, QueryEntry, QueryFile, read_articles
 
@@ -98,6 +100,16 @@ class TaskFolder:
             queries=read_json(places["queries"], QueryFile),
             truth=read_json(truth, GroundTruth) if truth.exists() else GroundTruth(grades={}),
         )
+
+    def check_own(self) -> None:
+        """Refuses to write into a task that comes with Bakeoff: results are comparable only if it stays as it is."""
+        shipped = (root() / "queries").resolve()
+        if shipped in self.path.resolve().parents:
+            name = self.path.parent.name
+            raise InputError(
+                "is a built-in task, which is never written to", file=self.path,
+                remedy=f"copy it first: bakeoff queries copy {name} my-{name}",
+            )  # fmt: skip
 
     @property
     def annotations(self) -> Path:
@@ -183,6 +195,7 @@ class TaskFolder:
 
     def write_adjudicated(self, entries: Iterable[AdjudicatedPair]) -> None:
         """All entries, in one order."""
+        self.check_own()
         ordered = sorted(entries, key=lambda entry: self.place((entry.query_id, str(entry.page_id))))
         write_json(self.annotations / ADJUDICATION, ordered)
 
@@ -203,6 +216,7 @@ class TaskFolder:
 
     def write_truth(self) -> SettledGrades:
         """Settles everyone's grades and writes what `bakeoff run` reads. Grades from elsewhere stay."""
+        self.check_own()
         truth = settle(self.annotators(), self.adjudicated())
         grades = {query: dict(row) for query, row in self.truth.grades.items()}
         for (query, document), grade in truth.grades.items():
@@ -228,6 +242,22 @@ class TaskFolder:
             for query in self._query_places
             if query in rows
         }
+
+
+def copy_task(source: str, target: Path) -> Path:
+    """A native task with its documents, grades and annotations, in a folder that is nobody else's."""
+    folder = TaskFolder.open(source)
+    if target.exists():
+        raise InputError("exists already", file=target, remedy="choose another folder")
+
+    def fill(draft: Path) -> None:
+        shutil.copytree(folder.path.parent, draft, dirs_exist_ok=True)
+        shutil.copy(folder.articles_path, draft / "articles.json")
+        text = (draft / folder.path.name).read_text(encoding="utf-8")
+        text = re.sub(r"^articles = .*$", 'articles = "articles.json"', text, count=1, flags=re.MULTILINE)
+        (draft / folder.path.name).write_text(text, encoding="utf-8")
+
+    return write_folder(target, fill) / folder.path.name
 
 
 @dataclass(frozen=True, slots=True)

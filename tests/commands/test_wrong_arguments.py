@@ -1,0 +1,136 @@
+"""Commands with slightly wrong arguments: each says what is wrong and what to do, and writes nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from bakeoff.cli import main
+from bakeoff.core.paths import root, task_file
+
+ROOT = Path(__file__).parents[2]
+POOL = root() / "corpora" / "wikipedia" / "articles.json"
+REFERENCE = str(ROOT / "results" / "reference")
+
+
+def bakeoff(folder: Path, *arguments: str, **environment: str) -> tuple[int, str, str]:
+    """Exit code, output and errors of a command, run as the terminal runs it but within this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["bakeoff", *arguments])
+        for name, value in {"BAKEOFF_HOME": str(folder / "home"), "COLUMNS": "200", **environment}.items():
+            patch.setenv(name, value)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            main()
+    return int(ended.value.code or 0), out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("copper mines")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["report", REFERENCE, "--out", "taken"], "taken: is a folder"),
+        (["select", str(POOL), "--out", "taken"], "taken: is a folder"),
+        (["agreement", "wikipedia", "--out", "taken"], "taken: is a folder"),
+        (["corpus", "import", "docs", "--out", "taken"], "taken: is a folder"),
+        (["corpus", "import", "docs", "--out", "file/below.json"], "file: is not a folder"),
+        (["queries", "generate", str(POOL), "--out", "file"], "file: is not a folder"),
+        (["sweep", "--synthetic", "99999999999"], "GB are free"),
+        (["grade", "wikipedia", "--judge", "llm", "--set", "temperature=hot", "--dry-run"], "'hot' is not a number"),
+        (["grade", "wikipedia", "--judge", "llm", "--set", "price_in=cheap", "--dry-run"], "'cheap' is not a number"),
+        (["show", "latest"], "no result under results/ yet"),
+    ],
+)
+def test_it_is_said_what_is_wrong_and_nothing_is_written(folder: Path, arguments: list[str], said: str) -> None:
+    before = sorted(folder.rglob("*"))
+    code, _, err = bakeoff(folder, *arguments)
+    assert code == 2, err
+    assert said in err
+    assert "remedy:" in err or "is not a number" in err
+    assert [path for path in sorted(folder.rglob("*")) if "home" not in path.parts] == before
+
+
+def test_a_home_that_is_a_file(folder: Path) -> None:
+    code, _, err = bakeoff(folder, "run", "--contender", "fake", BAKEOFF_HOME=str(folder / "file"))
+    assert code == 2
+    assert "BAKEOFF_HOME: is not a folder" in err
+
+
+def test_a_sweep_without_a_setting_that_works_names_the_cause(folder: Path) -> None:
+    code, _, err = bakeoff(folder, "sweep", "--synthetic", "200", "--dimensions", "8", "--set", "index=HNSWW")
+    assert code == 1
+    assert "no setting could be measured" in err
+    assert "HNSWW" in err
+    assert not (folder / "results").exists()
+
+
+def test_a_store_that_is_not_installed_is_named_before_any_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bakeoff.search.stores import STORES
+
+    monkeypatch.setattr(STORES.get("usearch"), "missing", classmethod(lambda cls: "install bakeoff[usearch]"))
+    code, _, err = bakeoff(folder, "sweep", "--store", "usearch", "--synthetic", "200")
+    assert code == 1
+    assert "usearch: install bakeoff[usearch]" in err
+
+
+def _digests(task: Path) -> dict[str, str]:
+    files = (file for file in sorted(task.rglob("*")) if file.is_file())
+    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def test_built_in_tasks_are_never_written_to_and_a_copy_can_be(folder: Path) -> None:
+    shipped = task_file("wikipedia").parent
+    before = _digests(shipped)
+    for arguments in (["adjudicate", "wikipedia", "--majority"], ["annotate", "wikipedia", "--who", "me", "--no-open"]):
+        code, _, err = bakeoff(folder, *arguments)
+        assert code == 2
+        assert "bakeoff queries copy wikipedia my-wikipedia" in err
+    code, out, err = bakeoff(folder, "queries", "copy", "wikipedia", "mine")
+    assert code == 0, err
+    assert "mine/task.toml" in out
+    code, _, err = bakeoff(folder, "adjudicate", "mine", "--majority")
+    assert code == 0, err
+    copied = json.loads((folder / "mine" / "ground_truth.json").read_text())["grades"]
+    assert copied == json.loads((shipped / "ground_truth.json").read_text())["grades"]
+    assert _digests(shipped) == before
+    code, _, err = bakeoff(folder, "queries", "copy", "wikipedia", "mine")
+    assert code == 2
+    assert "exists already" in err
+
+
+def test_a_grading_that_grades_nothing_writes_nothing(folder: Path) -> None:
+    assert bakeoff(folder, "queries", "copy", "wikipedia", "mine")[0] == 0
+    before = _digests(folder / "mine")
+    code, _, _ = bakeoff(folder, "grade", "mine", "--judge", "llm", "--offline")
+    assert code != 0
+    assert _digests(folder / "mine") == before
+
+
+def test_help_of_grade_has_its_options_and_names_next(folder: Path) -> None:
+    code, out, _ = bakeoff(folder, "grade", "--help")
+    assert code == 0
+    assert "--judge" in out
+    assert "grade next" in out
+    assert "categories of your own" in bakeoff(folder, "queries", "generate", "--help")[1]
+
+
+def test_the_scholarships_run_without_pyarrow(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    code, out, err = bakeoff(folder, "run", "scholarships", "--contender", "tfidf", "--no-charts")
+    assert code == 0, err
+    assert "tfidf+faiss has the highest" in out

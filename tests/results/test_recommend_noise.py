@@ -1,0 +1,59 @@
+"""Recommendations do not choose by noise, and say nothing about times that were never taken."""
+
+from __future__ import annotations
+
+import pytest
+from bakeoff.core.clock import Percentiles
+from bakeoff.results.recommend import recommend
+from bakeoff.results.schema import Cost, Latency, Row, Value, Verdict
+
+
+def _row(label: str, ndcg: float, p95: float | None, n: int = 100) -> Row:
+    total = Percentiles(n=n, p50=p95, p95=p95, p99=p95)
+    return Row(
+        label=label, kind="contender", local=True, measures={"ndcg@10": Value(mean=ndcg)},
+        latency=Latency(embed=total, search=total, total=total),
+        cost=Cost(usd=0.0, usd_per_million_documents=0.0, tokens_estimated=False, price=""),
+    )  # fmt: skip
+
+
+def _by_use(rows: list[Row], group: list[str]) -> dict[str, tuple[str | None, str]]:
+    verdict = Verdict(
+        measure="ndcg@10", best=group[0], tie_group=group, pairs=[], smallest_detectable=None, sentences=[]
+    )
+    return {choice.use.split(" ")[0]: (choice.label, choice.why) for choice in recommend(rows, verdict)} | {
+        choice.use: (choice.label, choice.why) for choice in recommend(rows, verdict)
+    }
+
+
+def test_rows_within_the_noise_are_as_fast() -> None:
+    rows = [_row("m+a", 0.8, 10.2), _row("m+b", 0.8, 9.8), _row("m+c", 0.8, 9.1)]
+    choices = _by_use(rows, ["m+a", "m+b", "m+c"])
+    assert choices["Best under 10 ms"][0] is None
+    assert "by more than noise" in choices["Best under 10 ms"][1]
+    assert choices["Cheapest in the tie group"][0] == "m+a"  # 9.1 against 10.2 ms is no reason to leave the best
+    assert "within 1.5×" in choices["Cheapest in the tie group"][1]
+
+
+def test_what_is_really_faster_is_chosen() -> None:
+    choices = _by_use([_row("m+a", 0.8, 10.2), _row("w+a", 0.7, 0.3)], ["m+a", "w+a"])
+    assert choices["Best under 10 ms"][0] == "w+a"
+    assert choices["Cheapest in the tie group"][0] == "w+a"
+
+
+def test_one_row_is_no_tie_group_and_answers_from_files_have_no_latency() -> None:
+    choices = _by_use([_row("a", 0.8, None, n=0), _row("b", 0.2, None, n=0)], ["a"])
+    assert "Cheapest in the tie group" not in choices
+    label, why = choices["Best under a latency limit"]
+    assert label is None
+    assert "--rounds" not in why
+    assert "no latency" in why
+
+
+@pytest.mark.parametrize(("taus", "said"), [({"mrr": 1.0}, "is the same by every other"), ({"mrr": 0.5}, "τ 0.50")])
+def test_full_agreement_is_not_called_the_least(taus: dict[str, float], said: str) -> None:
+    from bakeoff.evaluation.measures import Measure
+    from bakeoff.results.verdict import _agreement_sentence
+
+    (sentence,) = _agreement_sentence(taus, Measure.parse("ndcg@10"))
+    assert said in sentence

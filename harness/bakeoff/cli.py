@@ -29,6 +29,7 @@ from bakeoff.commands import (
     signals,
     snapshot,
     stores,
+    tasks,
     testsets,
     traffic,
     validate,
@@ -44,6 +45,7 @@ app = typer.Typer(
 )
 app.command()(run.run)
 app.command()(run.show)
+app.command()(tasks.tasks)
 app.command()(validate.validate)
 app.command()(report.report)
 app.command()(report.serve)

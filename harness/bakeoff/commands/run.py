@@ -60,6 +60,7 @@ def run(
     import sys
     from dataclasses import replace
 
+    from bakeoff.commands.tasks import tasks
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
     from bakeoff.results.save import save
@@ -87,11 +88,15 @@ def run(
     if dry_run:
         _print_plan(chosen, settings)
         return
-    command = shlex.join(["bakeoff", *sys.argv[1:]])
-    outcome = run_lineup(chosen, settings)
-    if not outcome.ran:
-        _fail_without_rows(outcome)
-    _show_and_render(save(outcome, out, command=command), charts=charts, wide=wide, as_json=as_json)
+    command, folders = shlex.join(["bakeoff", *sys.argv[1:]]), []
+    for one in chosen.per_task():
+        outcome = run_lineup(one, settings)
+        if not outcome.ran:
+            _fail_without_rows(outcome)
+        folders.append(save(outcome, out, command=command))
+        _show_and_render(folders[-1], charts=charts, wide=wide, as_json=as_json)
+    if len(folders) > 1 and not as_json:
+        tasks(folders, out=out)
 
 
 def _fail_without_rows(outcome: Outcome) -> NoReturn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -83,11 +83,25 @@ class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     of: tuple[str, ...] = ()
 
 
-class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file. `overrides` replaces options of the task, as `--set` does."""
+class TaskEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One of several [[tasks]]; `role` says whether adapted contenders were made for it (domain) or not (general)."""
 
     task: str | dict[str, Any]
+    name: str = ""
+    role: Literal["", "domain", "general"] = ""
+
+
+class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file. `overrides` replaces options of the task, as `--set` does.
+
+    `bases` names, for a contender that was adapted, the one that it was made from.
+    """
+
     contender: list[ContenderEntry]
+    task: str | dict[str, Any] | None = None
+    tasks: list[TaskEntry] = []
+    role: Literal["", "domain", "general"] = ""
+    bases: dict[str, str] = {}
     fusion: list[FusionEntry] = []
     name: str = ""
     measures: list[str] = msgspec.field(default_factory=lambda: list(DEFAULT_MEASURES))

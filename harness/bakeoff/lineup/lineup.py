@@ -16,7 +16,7 @@ from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.checks import check_addresses, check_label, check_name, check_number, check_seed
 from bakeoff.lineup.contender import Contender, with_unique_labels
-from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, LineupFile
+from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, LineupFile, TaskEntry
 from bakeoff.lineup.sources import contenders_of
 from bakeoff.lineup.sources.fusion import fusion_of
 from bakeoff.lineup.toml import read_lineup_file
@@ -42,6 +42,9 @@ class Lineup:
     seed: int
     folder: Path
     equivalent_within: float | None = None
+    tasks: tuple[TaskEntry, ...] = ()
+    role: str = ""
+    bases: dict[str, str] = dataclasses.field(default_factory=dict)
     categories: dict[str, str | Category] = dataclasses.field(default_factory=dict)
     overrides: dict[str, Any] = dataclasses.field(default_factory=dict)  # instead of the task's own options
 
@@ -82,6 +85,15 @@ class Lineup:
             raise InputError("no contender is left", remedy="ask for fewer restrictions")
         return replace(self, contenders=kept)
 
+    def per_task(self) -> list[Lineup]:
+        """One line-up for each of several tasks; itself where there is only one."""
+        if not self.tasks:
+            return [self]
+        return [
+            replace(self, name=f"{self.name}-{_task_name(entry)}", task=_named(entry), role=entry.role, tasks=())
+            for entry in self.tasks
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """What goes into every result as JSON; `lineup_text` makes the file of it again."""
         return {
@@ -93,6 +105,8 @@ class Lineup:
             "depth": self.depth,
             "rounds": self.rounds,
             "seed": self.seed,
+            **({"role": self.role} if self.role else {}),
+            **({"bases": dict(self.bases)} if self.bases else {}),
             **({"equivalent_within": self.equivalent_within} if self.equivalent_within is not None else {}),
             **({"categories": json_safe(self.categories)} if self.categories else {}),
             "contenders": [contender.to_dict() for contender in self.contenders],
@@ -108,6 +122,32 @@ class Lineup:
 def _described(task: str | dict[str, Any] | Task) -> str | dict[str, Any]:
     """What a result says of a task that was made in Python: it can't be read again."""
     return {"name": task.name, "format": "memory"} if isinstance(task, Task) else task
+
+
+def _task_name(entry: TaskEntry) -> str:
+    """The name that was given, or that of the task's folder."""
+    if isinstance(entry.task, str):
+        path = Path(entry.task)
+        return entry.name or (path.parent.name if path.suffix == ".toml" else path.name)
+    return entry.name or str(entry.task.get("name") or entry.task.get("dataset") or entry.task.get("folder", "task"))
+
+
+def _named(entry: TaskEntry) -> str | dict[str, Any]:
+    return entry.task if isinstance(entry.task, str) else {**entry.task, "name": _task_name(entry)}
+
+
+def _check_tasks(content: LineupFile, labels: Sequence[str]) -> None:
+    """One task or several, told apart by their names; a base is another contender."""
+    if (content.task is not None) == bool(content.tasks):
+        problem = "there is a task and [[tasks]]" if content.tasks else "there is no task"
+        raise InputError(problem, place="task", remedy='write task = "wikipedia", or several [[tasks]]')
+    names = [_task_name(entry) for entry in content.tasks]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"two tasks are called {twice[0]!r}", place="tasks", remedy="give them names")
+    for label, base in content.bases.items():
+        for name in (label, base):
+            if name not in labels:
+                raise InputError(f"no contender is called {name!r}", place="bases", remedy=nearest(name, list(labels)))
 
 
 def _whole_fusions(kept: Sequence[Contender], everyone: Sequence[Contender]) -> tuple[Contender, ...]:
@@ -157,9 +197,13 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
         with _within(f"fusion[{place}]"):
             check_label(fusion.label, "label")
             fusions.append(fusion_of(fusion, contenders))
+    _check_tasks(content, [row.label for row in [*contenders, *fusions]])
     return Lineup(
         name=content.name or path.stem,
-        task=content.task,
+        task=content.tasks[0].task if content.task is None else content.task,
+        tasks=tuple(content.tasks),
+        role=content.role,
+        bases=content.bases,
         contenders=tuple(with_unique_labels([*contenders, *fusions])),
         measures=measures,
         primary=_measure(content.primary, "primary") if content.primary else _primary(measures),

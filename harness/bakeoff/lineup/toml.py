@@ -22,6 +22,8 @@ _SETTINGS = (
     "rounds",
     "seed",
     "equivalent_within",
+    "role",
+    "bases",
     "categories",
 )
 

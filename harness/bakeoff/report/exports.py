@@ -18,7 +18,8 @@ from bakeoff.results.tables import matrix_table
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "★": r"$\star$", "≈": r"$\approx$", "✓": r"$\checkmark$",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "★": r"$\star$", "≈": r"$\approx$", "≡": r"$\equiv$",
+    "✓": r"$\checkmark$",
     "✗": r"$\times$", "–": "--", "×": r"$\times$", "≥": r"$\geq$", "<": r"\textless{}", ">": r"\textgreater{}",
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bakeoff.core.clock import Timing
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Task, document_ids
+from bakeoff.results.breakdowns import breakdown_sections
 from bakeoff.results.rows import Rows
 from bakeoff.results.schema import ContenderResult, Detailed, QueryInfo, QueryResult, Summary, TaskInfo
 from bakeoff.results.standings import standing_sections, with_standings
@@ -43,6 +44,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
         rankings = {row.contender.label: row.rankings for row in outcome.ran}
         verdict.turning = turning(rankings, verdict.best, task, lineup.primary)
         verdict.sentences += turning_sentences(verdict.turning, verdict.best, lineup.primary)
+    breakdowns = breakdown_sections(task, by_measure[lineup.primary], lineup.primary)
     return Summary(
         name=lineup.name,
         started=outcome.started.isoformat(timespec="seconds"),
@@ -68,7 +70,12 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
         command=command,
         trec_eval=trec_commands(task, shown, outcome.depth, [row.contender.label for row in outcome.ran]),
         figures=dict(outcome.extras.figures),
-        sections=[*standing_sections(verdict), *unjudged_sections(rows, lineup.primary), *outcome.extras.sections],
+        sections=[
+            *standing_sections(verdict),
+            *unjudged_sections(rows, lineup.primary),
+            *breakdowns,
+            *outcome.extras.sections,
+        ],
     )
 
 

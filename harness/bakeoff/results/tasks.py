@@ -1,0 +1,130 @@
+"""Results of several tasks side by side: rows by task, macro means, wins, tests over tasks, and transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import msgspec
+import numpy as np
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.arrays import Values
+from bakeoff.evaluation.measures import Measure
+from bakeoff.results.result import Result
+from bakeoff.statistics.columns import differences_of
+from bakeoff.statistics.constants import NOISE
+from bakeoff.statistics.nested import NestedDifference, nested_difference
+from bakeoff.statistics.tests import holm
+
+ROLES = ("domain", "general")
+
+
+class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One contender over all tasks; tasks on which several are best count as a win for each."""
+
+    label: str
+    by_task: dict[str, float]
+    macro: float
+    wins: int
+
+
+class TaskPair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two contenders over all tasks; Holm's correction is over all pairs."""
+
+    a: str
+    b: str
+    over_tasks: NestedDifference
+    p_holm: float
+
+
+class Transfer(msgspec.Struct, frozen=True, kw_only=True):
+    """What an adapted contender gained on the tasks of one role, against its base."""
+
+    label: str
+    base: str
+    role: str
+    tasks: list[str]
+    over_tasks: NestedDifference
+    p_holm: float
+
+
+class TaskTable(msgspec.Struct, frozen=True, kw_only=True):
+    """`tasks_summary.json`."""
+
+    measure: str
+    tasks: list[str]
+    roles: dict[str, str]
+    queries: dict[str, int]
+    rows: list[TaskRow]
+    pairs: list[TaskPair]
+    transfer: list[Transfer]
+    left_out: list[str]
+
+
+def combine(results: Sequence[Result], measure: Measure | str | None = None) -> TaskTable:
+    """Contenders that ran on every task, by one measure; roles and bases are what the line-ups say."""
+    if len(results) < 2:
+        raise InputError("several tasks need several results", remedy="name at least two")
+    by, tasks = results[0].measure(measure), [result.summary.task.name for result in results]
+    if twice := [name for name in tasks if tasks.count(name) > 1]:
+        raise InputError(f"two results are of task {twice[0]!r}", remedy="bakeoff compare compares runs of one task")
+    labels = [label for label in results[0].labels if all(label in result.labels for result in results)]
+    if not labels:
+        raise InputError("no contender ran on every task", remedy="give contenders the same labels")
+    named = dict(zip(tasks, results, strict=True))
+    scores = {task: {label: result.values(label, by) for label in labels} for task, result in named.items()}
+    figures = {task: {label: by.aggregate(values) for label, values in rows.items()} for task, rows in scores.items()}
+    roles = {task: str(result.summary.lineup.get("role", "")) for task, result in named.items()}
+    bases = {label: base for result in results for label, base in result.summary.lineup.get("bases", {}).items()}
+    every = {label for result in results for label in result.labels}
+    return TaskTable(
+        measure=str(by),
+        tasks=tasks,
+        roles={task: role for task, role in roles.items() if role},
+        queries={task: len(next(iter(scores[task].values()))) for task in tasks},
+        rows=sorted(_rows(labels, figures), key=lambda row: -row.macro),
+        pairs=_pairs(labels, scores),
+        transfer=_transfer(scores, roles, {label: base for label, base in bases.items() if label in labels}),
+        left_out=sorted(every - set(labels)),
+    )
+
+
+def _rows(labels: Sequence[str], figures: Mapping[str, Mapping[str, float]]) -> list[TaskRow]:
+    best = {task: max(row.values()) for task, row in figures.items()}
+    return [
+        TaskRow(
+            label=label,
+            by_task={task: row[label] for task, row in figures.items()},
+            macro=float(np.mean([row[label] for row in figures.values()])),
+            wins=sum(row[label] >= best[task] - NOISE for task, row in figures.items()),
+        )
+        for label in labels
+    ]
+
+
+def _pairs(labels: Sequence[str], scores: Mapping[str, Mapping[str, Values]]) -> list[TaskPair]:
+    chosen = list(combinations(labels, 2))
+    over = [nested_difference([differences_of(rows[a], rows[b]) for rows in scores.values()]) for a, b in chosen]
+    adjusted = holm([one.p for one in over])
+    return [
+        TaskPair(a=a, b=b, over_tasks=one, p_holm=float(p))
+        for (a, b), one, p in zip(chosen, over, adjusted, strict=True)
+    ]
+
+
+def _transfer(
+    scores: Mapping[str, Mapping[str, Values]], roles: Mapping[str, str], bases: Mapping[str, str]
+) -> list[Transfer]:
+    chosen = []
+    for label, base in bases.items():
+        for role in ROLES:
+            tasks = [task for task in scores if roles[task] == role]
+            if tasks and base in scores[tasks[0]]:
+                differences = [differences_of(scores[task][label], scores[task][base]) for task in tasks]
+                chosen.append((label, base, role, tasks, nested_difference(differences)))
+    adjusted = holm([one[-1].p for one in chosen])
+    return [
+        Transfer(label=label, base=base, role=role, tasks=tasks, over_tasks=over, p_holm=float(p))
+        for (label, base, role, tasks, over), p in zip(chosen, adjusted, strict=True)
+    ]

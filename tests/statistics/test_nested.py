@@ -1,0 +1,48 @@
+"""Differences over several tasks, by hand and on data whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bakeoff.statistics.nested import nested_difference
+from bakeoff.statistics.tests import sign_flip_test
+
+
+def test_every_task_counts_alike() -> None:
+    """Task means 0.1 and 0.3 give 0.2, though one task has ten times as many queries."""
+    one = nested_difference([np.full(40, 0.1), np.full(4, 0.3)])
+    assert one.difference == pytest.approx(0.2)
+    assert (one.low, one.high) == pytest.approx((0.2, 0.2))
+    assert one.p_tasks == one.least == 0.5  # of four patterns of signs, two are as extreme
+
+
+def test_the_interval_is_that_of_a_stratified_mean() -> None:
+    """The error of the mean of two independent means: half the root of the sum of their squared errors."""
+    rng = np.random.default_rng(1)
+    tasks = [rng.normal(0, 0.2, 300), rng.normal(0, 0.4, 100)]
+    error = 0.5 * np.sqrt(sum(d.var() / len(d) for d in tasks))
+    one = nested_difference(tasks)
+    assert one.high - one.low == pytest.approx(2 * 1.96 * error, rel=0.05)
+
+
+def test_tasks_that_pull_either_way_are_no_evidence_for_other_tasks() -> None:
+    """Eight tasks whose true differences vary around 0: tested by task, 5% at most are false; queries pooled, most."""
+    rng = np.random.default_rng(2)
+    by_task, pooled = [], []
+    for _ in range(400):
+        tasks = [rng.normal(rng.normal(0, 0.1), 0.1, 30) for _ in range(8)]
+        by_task.append(sign_flip_test([d.mean() for d in tasks]) <= 0.05)
+        pooled.append(sign_flip_test(np.concatenate(tasks), flips=400) <= 0.05)
+    assert np.mean(by_task) < 0.08
+    assert np.mean(pooled) > 0.5
+    tasks = [rng.normal(0, 0.1, 30) for _ in range(8)]
+    assert nested_difference(tasks).p_tasks == sign_flip_test([d.mean() for d in tasks])
+
+
+def test_without_a_difference_these_tasks_show_one_in_five_of_a_hundred_cases() -> None:
+    rng = np.random.default_rng(3)
+    sizes = (12, 40, 25)
+    false = [
+        nested_difference([rng.normal(0, 0.2, n) for n in sizes], resamples=20, seed=at).p <= 0.05 for at in range(60)
+    ]
+    assert np.mean(false) <= 0.15  # 60 cases at 5%: 9 or more happen in less than 1 of 1,000

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+Precision = Literal["fp32", "int8"]
 
 # Part of the file's name: raise it when the graph changes, and an old one is written anew instead of being used.
 GRAPH_VERSION = 1
@@ -24,6 +25,7 @@ class Bert(msgspec.Struct, frozen=True, kw_only=True):
     heads: int
     epsilon: float = 1e-12
     pooling: Literal["mean", "first"] = "mean"
+    precision: Precision = "fp32"
 
 
 def write_graph(weights: Mapping[str, Array], target: Path, shape: Bert) -> None:
@@ -89,8 +91,37 @@ class _Writer:
         parts = ("query", "key", "value")
         weight = np.concatenate([self.weights[f"{prefix}{part}.weight"].T for part in parts], axis=1)
         bias = np.concatenate([self.weights[f"{prefix}{part}.bias"] for part in parts])
+        if self.shape.precision == "int8":
+            return self._int8_attention(prefix, hidden, weight, bias)
         inputs = [hidden, self._constant(f"{prefix}weight", weight), self._constant(f"{prefix}bias", bias), "mask"]
         return self._node("Attention", inputs, f"{prefix}out", domain=_CONTRIB, num_heads=self.shape.heads)
+
+    def _int8_attention(self, prefix: str, hidden: str, weight: Array, bias: Array) -> str:
+        """The product apart, since the fused operator's own int8 form takes one scale for the whole batch."""
+        product = self._int8_product(f"{prefix}product", weight, hidden)
+        parts = [f"{prefix}part{n}" for n in range(3)]
+        sizes = self._constant("thirds", np.array([weight.shape[0]] * 3, dtype=np.int64))
+        self._node("Split", [product, sizes], parts[0], others=parts[1:], axis=-1)
+        inputs = [*parts, self._constant(f"{prefix}bias", bias), "mask"]
+        return self._node("MultiHeadAttention", inputs, f"{prefix}out", domain=_CONTRIB, num_heads=self.shape.heads)
+
+    def _int8_product(self, name: str, weight: Array, inner: str) -> str:
+        """Bytes times bytes: a scale for each column of the weight and, worked out on the way, one for each token.
+
+        The scale is a token's own, so that its vector depends on no other text: onnxruntime's ready-made dynamic
+        quantisation has one scale for the whole batch. Unsigned tokens, since the signed product is far slower.
+        """
+        scale = np.abs(weight).max(axis=0) / 127
+        steps = self._constant(f"{name}.steps", np.round(weight / scale).astype(np.int8))
+        one = self._constant("one", np.array(1, dtype=np.float32))
+        zero = self._constant("zero", np.array(128, dtype=np.uint8))
+        size = self._node("ReduceMax", [self._node("Abs", [inner], f"{name}.abs")], f"{name}.size", axes=[-1])
+        unit = self._node("Mul", [size, self._constant("step", np.array(1 / 127, dtype=np.float32))], f"{name}.unit")
+        scaled = self._node("Div", [inner, unit], f"{name}.scaled")
+        rounded = self._node("QuantizeLinear", [scaled, one, zero], f"{name}.rounded")
+        inputs = [rounded, steps, one, self._constant(f"{name}.scale", scale.astype(np.float32)), zero]
+        whole = self._node("MatMulIntegerToFloat", inputs, f"{name}.whole", domain=_CONTRIB)
+        return self._node("Mul", [whole, unit], name)
 
     def _skip_norm(self, prefix: str, inner: str, skip: str) -> str:
         """Three plain nodes: onnxruntime's fused SkipLayerNormalization takes three times as long on a CPU."""
@@ -120,7 +151,10 @@ class _Writer:
         return [self._weight(f"{prefix}weight"), self._weight(f"{prefix}bias")]
 
     def _matmul(self, weight: str, inner: str) -> str:
-        return self._node("MatMul", [inner, self._constant(weight, self.weights[weight].T)], f"{weight}.product")
+        name, values = f"{weight}.product", self.weights[weight].T
+        if self.shape.precision == "int8":
+            return self._int8_product(name, values, inner)
+        return self._node("MatMul", [inner, self._constant(weight, values)], name)
 
     def _weight(self, name: str) -> str:
         return self._constant(name, self.weights[name])

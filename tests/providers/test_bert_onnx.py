@@ -106,3 +106,13 @@ def test_the_graph_is_bert(session: Any, weights: Weights, pooling: str) -> None
 @pytest.mark.parametrize("text", TEXTS)
 def test_padding_changes_nothing(session: Any, text: list[int]) -> None:
     np.testing.assert_allclose(run(session, [text], len(text)), run(session, [text], 12), atol=1e-6)
+
+
+def test_int8_is_bert_but_for_rounding(weights: Weights, tmp_path: Path) -> None:
+    write_graph(weights, tmp_path / "graph.onnx", Bert(layers=LAYERS, heads=HEADS, precision="int8"))
+    session = onnxruntime.InferenceSession(str(tmp_path / "graph.onnx"), providers=["CPUExecutionProvider"])
+    together = run(session, TEXTS, 12)
+    expected = [by_hand(weights, text, "mean") for text in TEXTS]
+    assert (together * np.array(expected)).sum(axis=1).min() > 0.99
+    alone = np.concatenate([run(session, [text], len(text)) for text in TEXTS])
+    np.testing.assert_allclose(together, alone, atol=1e-6)

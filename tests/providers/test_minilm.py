@@ -72,6 +72,27 @@ def test_the_number_of_threads_changes_no_bit(provider: MiniLM, reference: dict[
     np.testing.assert_array_equal(vectors, provider.embed(texts, Role.QUERY).vectors)
 
 
+@pytest.fixture(scope="module")
+def bytewise() -> MiniLM:
+    return MiniLM(compute="int8")
+
+
+def test_int8_vectors_stay_near(provider: MiniLM, bytewise: MiniLM, reference: dict[str, Any]) -> None:
+    texts = [text for text in reference["texts"] if text]
+    exact, near = (model.embed(texts, Role.DOCUMENT).vectors for model in (provider, bytewise))
+    assert 0.99 < (exact * near).sum(axis=1).min() < 0.99999  # near, and not the same computation
+
+
+def test_an_int8_vector_does_not_depend_on_its_batch(bytewise: MiniLM, reference: dict[str, Any]) -> None:
+    texts = reference["texts"]
+    alone = np.concatenate([bytewise.embed([text], Role.DOCUMENT).vectors for text in texts])
+    np.testing.assert_allclose(bytewise.embed(texts, Role.DOCUMENT).vectors, alone, atol=1e-6)
+
+
+def test_int8_vectors_are_cached_apart(provider: MiniLM, bytewise: MiniLM) -> None:
+    assert provider.identity(Role.QUERY) != bytewise.identity(Role.QUERY)
+
+
 def test_no_text_gives_no_vector(provider: MiniLM) -> None:
     batch = provider.embed([], Role.QUERY)
     assert batch.vectors.shape == (0, 384)
@@ -90,7 +111,7 @@ def test_the_graph_is_written_once(provider: MiniLM) -> None:
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
     MiniLM().embed(["river"], Role.QUERY)
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
-    assert [path.suffix for path in folder.glob("graph-*")] == [".onnx"]
+    assert len([path for path in folder.glob("graph-*") if "int8" not in path.name]) == 1
 
 
 def test_without_weights_it_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,3 +144,5 @@ def test_wrong_options_are_refused() -> None:
     assert "all-MiniLM-L6-v2" in caught.value.remedy
     with pytest.raises(InputError, match="threads is 0"):
         MiniLM(threads=0)
+    with pytest.raises(InputError, match="unknown compute 'int4'"):
+        MiniLM(compute="int4")  # type: ignore[arg-type]

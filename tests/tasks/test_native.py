@@ -146,3 +146,15 @@ def test_people_would_type_the_built_in_queries_and_the_others_avoid_the_article
         matched[name] = sum(bool(ids) and task.judgments[query][ids[0]] >= task.rel for query, ids in tops)
     assert 10 < matched["wikipedia"] < 20  # some share words with what they want, some do not
     assert matched["wikipedia-paraphrased"] < 5
+
+
+def test_the_multilingual_task_has_each_query_in_two_languages_under_the_english_grades() -> None:
+    english, task = (load_task(name, Path()) for name in ("wikipedia", "wikipedia-multilingual"))
+    assert [document.id for document in task.documents] == [document.id for document in english.documents]
+    assert set(task.categories) == {"German", "Spanish"}
+    texts = {query.id: query.text for query in task.queries}
+    assert len(set(texts.values())) == 40
+    for query in english.queries:
+        for language in ("de", "es"):
+            assert texts[f"{language}_{query.id}"] != query.text
+            assert task.judgments[f"{language}_{query.id}"] == english.judgments[query.id]

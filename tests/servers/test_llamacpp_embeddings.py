@@ -1,0 +1,131 @@
+"""The openai adapter against llama.cpp's server, with MiniLM's weights as GGUF: a server that nobody here wrote."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import bakeoff
+import numpy as np
+import pytest
+from bakeoff.core.paths import default_lineup
+from bakeoff.lineup.lineup import Contender
+from bakeoff.running.runner import NotRun, Settings
+from bakeoff_providers.base import Role, checked
+from bakeoff_providers.errors import CallFailed, Unavailable
+from bakeoff_providers.minilm import MiniLM
+from bakeoff_providers.openai import OpenAI
+
+from tests.servers import minilm_gguf
+from tests.servers.llama_server import LlamaServer
+
+pytestmark = pytest.mark.servers
+
+TEXTS = [
+    "river",
+    "The cat sat on the mat.",
+    "Ein Fluß trat über die Ufer.",
+    "naïve façade, 3.5 % of €20 — 'quoted' (twice)",
+    "old mining towns in Utah " * 20,
+]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return minilm_gguf.write(tmp_path_factory.mktemp("gguf") / "all-MiniLM-L6-v2.gguf")
+
+
+@pytest.fixture(scope="module")
+def server(model: Path) -> Iterator[LlamaServer]:
+    running = LlamaServer(model, "embedding")
+    yield running
+    running.kill()
+
+
+def adapter(server: LlamaServer) -> OpenAI:
+    return OpenAI(model="all-MiniLM-L6-v2", base_url=server.url)
+
+
+def lineup(server: LlamaServer, **options: int) -> bakeoff.Lineup:
+    """The built-in task, by the server and by our own minilm."""
+    contenders = (
+        Contender(
+            "served",
+            provider="openai",
+            model="all-MiniLM-L6-v2",
+            store="faiss",
+            options={"base_url": server.url, **options},
+        ),
+        Contender("minilm", provider="minilm", store="faiss"),
+    )
+    return dataclasses.replace(bakeoff.Lineup.read(default_lineup()), contenders=contenders, rounds=1)
+
+
+def test_vectors_are_those_of_minilm(server: LlamaServer) -> None:
+    provider = adapter(server)
+    provider.ready()
+    batch = checked(provider.embed(TEXTS, Role.DOCUMENT), TEXTS, provider.card)
+    own = MiniLM().embed(TEXTS, Role.DOCUMENT)
+    cosines = (batch.vectors * own.vectors).sum(axis=1) / np.linalg.norm(batch.vectors, axis=1)
+    assert cosines.min() >= 0.999
+    assert batch.tokens == own.tokens
+
+
+def test_a_whole_run_in_small_batches_ranks_as_minilm_does(server: LlamaServer, tmp_path: Path) -> None:
+    outcome = bakeoff.run(lineup(server, batch_items=3), Settings(cache=tmp_path / "cache"))
+    rows = {row.contender.label: row for row in outcome.contenders}
+    served, own = rows["served"], rows["minilm"]
+    assert not isinstance(served, NotRun), served.reason
+    assert not isinstance(own, NotRun), own.reason
+    for measure, values in own.scores.items():
+        np.testing.assert_allclose(served.scores[measure], values, atol=1e-3)
+    result = bakeoff.load(bakeoff.save(outcome, tmp_path / "results"))
+    row = next(row for row in result.summary.rows if row.label == "served")
+    assert row.latency is not None
+    assert row.latency.embed.p50
+
+
+def test_a_text_that_is_too_long_is_named_by_the_server(server: LlamaServer) -> None:
+    with pytest.raises(CallFailed, match="too large to process"):
+        adapter(server).embed(["river " * 2000], Role.DOCUMENT)
+
+
+def test_a_wrong_address_on_the_server_says_what_to_check(server: LlamaServer) -> None:
+    with pytest.raises(CallFailed) as caught:
+        OpenAI(model="m", base_url=server.url.replace("/v1", "/v2")).embed(["river"], Role.QUERY)
+    assert caught.value.status == 404
+    assert "base_url" in str(caught.value)
+
+
+def test_a_server_killed_in_the_middle_of_a_call_is_a_failure_that_may_pass(model: Path) -> None:
+    server = LlamaServer(model, "embedding")
+    provider = adapter(server)
+    provider.embed(["river"], Role.QUERY)
+    killer = threading.Timer(0.3, server.kill)
+    killer.start()
+    with pytest.raises(CallFailed) as caught:
+        provider.embed(["old mining towns in Utah " * 60] * 256, Role.DOCUMENT)
+    killer.join()
+    assert caught.value.retryable
+    with pytest.raises(Unavailable, match="no server at"):
+        adapter(server).ready()
+
+
+def test_a_dead_server_costs_its_own_row_and_what_is_cached_needs_none(model: Path, tmp_path: Path) -> None:
+    server = LlamaServer(model, "embedding")
+    alive = bakeoff.run(lineup(server), Settings(cache=tmp_path / "cache"))
+    server.kill()
+    away = bakeoff.run(lineup(server), Settings(cache=tmp_path / "cache", offline=True))
+    for before, after in zip(alive.contenders, away.contenders, strict=True):
+        assert not isinstance(before, NotRun), before.reason
+        assert not isinstance(after, NotRun), after.reason
+        for measure, values in before.scores.items():
+            np.testing.assert_array_equal(after.scores[measure], values)
+    outcome = bakeoff.run(lineup(server), Settings(cache=tmp_path / "new"))
+    dead = {row.contender.label: row for row in outcome.contenders}
+    served = dead["served"]
+    assert isinstance(served, NotRun)
+    assert "no server at" in served.reason
+    assert not isinstance(dead["minilm"], NotRun)

@@ -17,6 +17,7 @@ from bakeoff.commands import (
     canary,
     compare,
     grade,
+    init,
     listing,
     log,
     migrate,
@@ -43,6 +44,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command()(init.init)
 app.command()(run.run)
 app.command()(run.show)
 app.command()(tasks.tasks)

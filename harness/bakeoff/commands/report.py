@@ -1,14 +1,19 @@
-"""`bakeoff report` and `bakeoff serve`: pages from stored results."""
+"""`bakeoff report`, `bakeoff history` and `bakeoff serve`: pages from stored results."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from bakeoff_providers.errors import InputError
 
+from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
 from bakeoff.commands.options import check_file, result_path
+
+if TYPE_CHECKING:
+    from bakeoff.production.check import Check
+    from bakeoff.report.history import Entry
 
 
 def report(
@@ -53,15 +58,15 @@ def _results(given: list[Path]) -> list[Path]:
     return folders
 
 
-def _history(folders: list[Path], page: Path, *, pictures: bool) -> list[str]:
+def _entries(folders: list[Path], page: Path) -> list[Entry]:
     import os
     from urllib.parse import quote
 
     from bakeoff.report import PAGE
-    from bakeoff.report.history import Entry, render
+    from bakeoff.report.history import Entry
     from bakeoff.results.schema import read_summary
 
-    entries = [
+    return [
         Entry(
             name=path.name,
             link=quote(os.path.relpath(path / PAGE, page.parent)) if (path / PAGE).is_file() else "",
@@ -69,7 +74,52 @@ def _history(folders: list[Path], page: Path, *, pictures: bool) -> list[str]:
         )
         for path in folders
     ]
-    return render(entries, page, pictures=pictures)
+
+
+def _history(folders: list[Path], page: Path, *, pictures: bool) -> list[str]:
+    from bakeoff.report.history import render
+
+    return render(_entries(folders, page), page, pictures=pictures)
+
+
+def history(
+    results: Annotated[list[Path], typer.Argument(help="Results, or folders that hold several.")],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("history.html"),
+    pictures: Annotated[bool, typer.Option(help="Write the chart as PNG and SVG beside the page.")] = False,
+    as_json: JsonOption = False,
+    metrics_file: MetricsOption = None,
+) -> None:
+    """Chart every contender over time, with the points where task, model or library changed."""
+    check_file(out)
+    folders = _results(results)
+    deliver("history", lambda: _told(folders, out, pictures=pictures), as_json=as_json, metrics_file=metrics_file)
+
+
+def _told(folders: list[Path], out: Path, *, pictures: bool) -> Check:
+    """The page, and the same story in sentences."""
+    from itertools import pairwise
+
+    from bakeoff.production.check import Check, Gauge
+    from bakeoff.report.history import changes, ordered, sentences
+
+    problems = _history(folders, out, pictures=pictures)
+    entries = ordered(_entries(folders, out))
+    said = sentences(entries)
+    changed: list[dict[str, Any]] = [
+        {"when": after.summary.started[:10], "result": after.name, "changes": found}
+        for before, after in pairwise(entries)
+        if (found := changes(before.summary, after.summary))
+    ]
+    said += [f"{change['when']}: {'; '.join(change['changes'])}." for change in changed]
+    latest = entries[-1].summary
+    gauges = [
+        Gauge("latest_score", "Mean of the deciding measure in the latest result",
+              row.measures[latest.verdict.measure].mean, {"contender": row.label, "measure": latest.verdict.measure})
+        for row in latest.ran
+    ]  # fmt: skip
+    figures = {"results": [entry.name for entry in entries], "changes": changed}
+    said += [*problems, f"Written to {out}."]
+    return Check(command="history", worse=False, sentences=said, figures=figures, gauges=gauges)
 
 
 def serve(

@@ -34,7 +34,7 @@ def ordered(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def changes(before: Summary, after: Summary) -> list[str]:
-    """What differs from last time and moves the figures: the task, models, the deciding measure."""
+    """What differs from last time and may move the figures: the task, models, libraries, the deciding measure."""
     differences = []
     if before.task.fingerprint != after.task.fingerprint:
         differences.append(
@@ -47,9 +47,29 @@ def changes(before: Summary, after: Summary) -> list[str]:
         if row.label in then and then[row.label] != _model(row):
             models.setdefault((then[row.label], _model(row)), []).append(row.label)
     differences += [f"model of {listed(labels)} changed ({old} → {new})" for (old, new), labels in models.items()]
+    if libraries := _libraries(before, after):
+        differences.append(f"library changed ({', '.join(libraries)})")
     if before.verdict.measure != after.verdict.measure:
         differences.append(f"{before.verdict.measure} → {after.verdict.measure} decides")
     return differences
+
+
+def _libraries(before: Summary, after: Summary) -> list[str]:
+    """Packages that both runs had, in another version; one that is only installed beside them moves nothing."""
+    then, now = before.machine.versions, after.machine.versions
+    return [f"{name} {then[name]} → {now[name]}" for name in then if name in now and then[name] != now[name]]
+
+
+def _marks(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Where a dashed line goes: a change of task breaks the figures, one of a library may move them."""
+    marks = []
+    for place in range(1, len(entries)):
+        before, after = entries[place - 1].summary, entries[place].summary
+        if before.task.fingerprint != after.task.fingerprint:
+            marks.append({"place": place, "what": "task changed"})
+        elif _libraries(before, after):
+            marks.append({"place": place, "what": "library changed"})
+    return marks
 
 
 def _model(row: Row) -> str:
@@ -192,11 +212,7 @@ def _over_time(entries: Sequence[Entry]) -> Chart:
     chosen = alt.param(name="measure", value=measures(entries)[0])
     known = points(entries)
     base = alt.Chart(inline(known)).transform_filter("datum.measure == measure")
-    rules = [
-        {"place": place, "what": "task changed"}
-        for place in range(1, len(entries))
-        if entries[place - 1].summary.task.fingerprint != entries[place].summary.task.fingerprint
-    ]
+    rules = _marks(entries)
     layers = [
         base.mark_area(opacity=0.05).encode(x=x, y=alt.Y("low:Q", title=None), y2="high:Q", color=colour,
                                             detail="segment:N"),
@@ -218,7 +234,7 @@ def _over_time(entries: Sequence[Entry]) -> Chart:
             )
         )
     caption = (
-        "Bands are 95% intervals. A dashed line is a change of task: figures on its two sides can't be compared. "
+        "Bands are 95% intervals. A dashed line is a change of task (its two sides can't be compared) or of a library. "
         "A ring is a change of model under the same name."
     )
     chart = alt.layer(*layers).add_params(chosen).properties(height=380)

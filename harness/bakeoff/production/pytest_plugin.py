@@ -1,0 +1,72 @@
+"""A gate among one's own tests: `def test_search(bakeoff): bakeoff.gate("lineup.toml", baseline="results/main")`.
+
+pytest loads this in every project that has Bakeoff installed, so only what pytest itself needs is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from bakeoff.results.gate import Gate
+
+
+class BakeoffFixture:
+    """What a test may do: run a line-up and hold it against a result that was kept."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def gate(
+        self,
+        lineup: str | Path,
+        *,
+        baseline: str | Path,
+        max_drop: float = 0.02,
+        measure: str | None = None,
+        contenders: Sequence[str] = (),
+        alpha: float = 0.05,
+        out: str | Path | None = None,
+    ) -> Gate:
+        """Runs the line-up; the test fails where a contender dropped by more than allowed, and significantly.
+
+        Paths are relative to pytest's root. Of a folder with several results, the newest is the baseline; `out` keeps
+        the new result.
+        """
+        __tracebackhide__ = True
+        from bakeoff_providers.errors import InputError
+
+        from bakeoff.core.paths import vectors_folder
+        from bakeoff.lineup.lineup import Lineup
+        from bakeoff.results.gate import gate
+        from bakeoff.results.result import load
+        from bakeoff.results.save import save
+        from bakeoff.results.schema import find
+        from bakeoff.running.runner import run
+        from bakeoff.running.settings import Settings
+
+        folder = self._root / baseline
+        kept = find(folder)
+        if not kept:
+            raise InputError("holds no result", file=folder, remedy="keep one: bakeoff run, then commit its folder")
+        outcome = run(Lineup.read(self._root / lineup).narrowed(contenders), Settings(cache=vectors_folder()))
+        with TemporaryDirectory(prefix="bakeoff-") as scratch:
+            result = load(save(outcome, self._root / out if out else scratch), "this run")
+        checked = gate(result, load(kept[-1], "baseline"), measure, max_drop, contenders, alpha=alpha)
+        if checked.refused:
+            pytest.fail("can't be compared with the baseline: " + "; ".join(checked.refused), pytrace=False)
+        lines = [f"{check.contender}: {check.reason}" for check in checked.checks]
+        if failed := [line for line, check in zip(lines, checked.checks, strict=True) if check.failed]:
+            pytest.fail(f"{checked.measure} dropped\n" + "\n".join(failed), pytrace=False)
+        return checked
+
+
+@pytest.fixture
+def bakeoff(request: pytest.FixtureRequest) -> BakeoffFixture:
+    """Gates on line-ups, with paths from pytest's root."""
+    return BakeoffFixture(request.config.rootpath)

@@ -53,7 +53,7 @@ def join(
             raise InputError(f"query {query!r}: {twice!r} appears twice in one ranking")
         kept.append(ids[:depth])
     returned = np.array([len(ids) for ids in kept], dtype=np.int32)
-    grades = _blank(returned)
+    grades = blank_grades(returned)
     for row, (query, ids) in enumerate(zip(query_ids, kept, strict=True)):
         if judged := judgments.get(query):
             grades[row, : len(ids)] = np.fromiter(map(judged.get, ids, repeat(UNJUDGED)), np.int32, len(ids))
@@ -77,7 +77,7 @@ def join_scores(
     returned = np.array([len(scores) for scores in answers], dtype=np.int32)
     if depth is not None:
         np.minimum(returned, depth, out=returned)
-    grades = _blank(returned)
+    grades = blank_grades(returned)
     for first in range(0, len(answers), BLOCK):
         rows = slice(first, first + BLOCK)
         values, mine = _read(answers[rows], judged[rows], query_ids[rows])
@@ -228,7 +228,7 @@ def _ideal(counts: NDArray[np.int64], flat: NDArray[np.integer[Any]]) -> Grades:
     return np.ascontiguousarray(ideal[:, ::-1])
 
 
-def _blank(returned: Grades) -> Grades:
+def blank_grades(returned: Grades) -> Grades:
     """As many unjudged places as documents came back."""
     width = int(returned.max(initial=0))
     return np.where(np.arange(width) < returned[:, None], np.int32(UNJUDGED), np.int32(NO_DOCUMENT))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -15,9 +17,11 @@ from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.grammar import measures_of
 from bakeoff.evaluation.metrics import Scores, evaluate
 from bakeoff.evaluation.ranked_grades import Ties, join_scores
+from bakeoff.evaluation.run_table import RunTable
 from bakeoff.statistics.compare import PairedDifference, compare, tie_group
 from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.small_samples import mean_intervals
+from bakeoff.tasks.formats.run_reader import read_run_table
 from bakeoff.tasks.formats.trec import Run, read_qrels, read_run
 
 Precision = Literal["double", "single"]
@@ -61,8 +65,16 @@ def score(
     chosen = _measures(measures)
     if isinstance(judgments, (str, Path)):
         judgments = read_qrels(Path(judgments))
-    read = {name: read_run(Path(run)) if isinstance(run, (str, Path)) else run for name, run in runs.items()}
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        read = dict(zip(runs, pool.map(_read, runs.values()), strict=True))
     return _score(judgments, read, chosen, rel=rel, answered=answered, precision=precision, seed=seed)
+
+
+def _read(run: Run | Path | str) -> Run | RunTable:
+    """A file by the fast reader where it can be read so; the other one knows every way to write a run."""
+    if not isinstance(run, (str, Path)):
+        return run
+    return read_run_table(Path(run)) or read_run(Path(run))
 
 
 def _measures(given: Sequence[Measure | str]) -> list[Measure]:
@@ -72,7 +84,7 @@ def _measures(given: Sequence[Measure | str]) -> list[Measure]:
 
 def _score(
     judgments: Judgments,
-    runs: Mapping[str, Run],
+    runs: Mapping[str, Run | RunTable],
     measures: Sequence[Measure],
     *,
     rel: int,
@@ -88,9 +100,14 @@ def _score(
             raise InputError(f"{name} answers no judged query", remedy="check that runs and qrels name queries alike")
     depth = deepest(tuple(measures))
     ties: Ties = "trec" if precision == "double" else "trec_single"
-    scores = {
-        name: evaluate(join_scores(run, judgments, queries, depth, ties), measures, rel) for name, run in runs.items()
-    }
+
+    def evaluated(run: Run | RunTable) -> Scores:
+        if isinstance(run, RunTable):
+            return evaluate(run.join(judgments, queries, depth, ties), measures, rel)
+        return evaluate(join_scores(run, judgments, queries, depth, ties), measures, rel)
+
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        scores = dict(zip(runs, pool.map(evaluated, runs.values()), strict=True))
     by_measure = {measure: {name: values[measure] for name, values in scores.items()} for measure in measures}
     pairs = {measure: compare(values, seed=seed) for measure, values in by_measure.items()} if len(runs) > 1 else {}
     return Scored(
@@ -122,7 +139,7 @@ def _intervals(scores: Scores, seed: int) -> dict[Measure, tuple[float, float]]:
 
 
 def _notes(
-    judgments: Judgments, runs: Mapping[str, Run], queries: Sequence[str], rel: int, *, answered: bool
+    judgments: Judgments, runs: Mapping[str, Run | RunTable], queries: Sequence[str], rel: int, *, answered: bool
 ) -> list[str]:
     """What must be read with the figures."""
     notes = []

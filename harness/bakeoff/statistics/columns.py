@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.constants import NOISE
 
-DRAWS = 100_000_000  # signs or draws in all: with very many queries fewer repetitions say as much
+DRAWS = 100_000_000  # signs in all: with very many queries fewer repetitions say as much
 
 Pairs = Sequence[tuple[int, int]]
 
@@ -50,6 +50,6 @@ def spread(values: Values) -> float:
     return float(values.std(ddof=1))
 
 
-def affordable(repetitions: int, queries: int) -> int:
+def affordable(repetitions: int, queries: int, draws: int = DRAWS) -> int:
     """All of them up to a thousand queries; for a hundred thousand queries still a thousand."""
-    return min(repetitions, max(1000, DRAWS // max(queries, 1)))
+    return min(repetitions, max(1000, draws // max(queries, 1)))

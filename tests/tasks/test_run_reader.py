@@ -1,0 +1,76 @@
+"""The fast reader of runs against the ordinary one: the same figures, and whatever it can't read it leaves alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import evaluate
+from bakeoff.evaluation.ranked_grades import Ties, join_scores
+from bakeoff.results.score import score
+from bakeoff.tasks.formats.run_reader import read_run_table
+from bakeoff.tasks.formats.trec import read_run
+from bakeoff_providers.errors import InputError
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("pyarrow")
+MEASURES = [Measure.parse(text) for text in ("ndcg@3", "map", "mrr", "p@5", "recall@2", "judged@3")]
+IDS = st.sampled_from([*(f"d{n}" for n in range(8)), "ä", "a-rather-long-id-of-a-document", '"quoted"', "NA", "null"])
+QUERIES = st.sampled_from(["q1", "q2", "q3", "10"])
+SCORES = st.sampled_from([0.0, 0.5, 1.0, 1.0 + 1e-9]) | st.floats(-9, 9)
+
+
+@given(
+    st.dictionaries(QUERIES, st.dictionaries(IDS, SCORES, min_size=1), min_size=1),
+    st.dictionaries(QUERIES, st.dictionaries(IDS, st.integers(0, 3), min_size=1), min_size=1),
+    st.randoms(use_true_random=False),
+    st.sampled_from([" ", "\t"]),
+    st.none() | st.integers(1, 6),
+    st.sampled_from(["trec", "trec_single"]),
+)
+def test_it_joins_as_the_ordinary_reader_does(
+    tmp_path_factory: pytest.TempPathFactory,
+    run: dict[str, dict[str, float]],
+    judgments: dict[str, dict[str, int]],
+    random: Random,
+    separator: str,
+    depth: int | None,
+    ties: Ties,
+) -> None:
+    """Whatever the order of the lines."""
+    lines = [separator.join((q, "Q0", d, "1", repr(s), "tag")) for q, found in run.items() for d, s in found.items()]
+    random.shuffle(lines)
+    file = tmp_path_factory.mktemp("runs") / "run.trec"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    table = read_run_table(file)
+    assert table is not None
+    assert set(table) == set(run)
+    queries = list(judgments)
+    measures = [measure for measure in MEASURES if depth is None or (measure.k or 99) <= depth]
+    ours = evaluate(table.join(judgments, queries, depth, ties), measures)
+    theirs = evaluate(join_scores(read_run(file), judgments, queries, depth, ties), measures)
+    for measure in measures:
+        np.testing.assert_array_equal(ours[measure], theirs[measure], str(measure))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "", "q Q0 d 1 0.5 t\nq Q0 d 2 0.4 t\n", "q Q0 d 1 nan t\n", "q Q0 d 1 1e39 t\n", "q Q0 d 1 0.5\n",
+        "q Q0 d 1 x t\n", "q  Q0 d 1 0.5 t\n", "q Q0 d 1 0.5 t more\n", "q Q0 d 1 0.5 t\nq Q0  2 0.5 t\n",
+        "q Q0 d 1 0.5 t\nq Q0 e\n",
+    ],
+)  # fmt: skip
+def test_what_is_not_plain_is_left_to_the_ordinary_reader(tmp_path: Path, content: str) -> None:
+    (tmp_path / "run").write_text(content)
+    assert read_run_table(tmp_path / "run") is None
+
+
+def test_errors_of_score_still_name_the_line(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("q Q0 d 1 0.5 t\nq Q0 d 2 0.4 t\n")
+    with pytest.raises(InputError, match="line 2: duplicate document 'd'"):
+        score({"q": {"d": 1}}, {"run": tmp_path / "run"})

@@ -134,3 +134,30 @@ def test_the_scholarships_run_without_pyarrow(folder: Path, monkeypatch: pytest.
     code, out, err = bakeoff(folder, "run", "scholarships", "--contender", "tfidf", "--no-charts")
     assert code == 0, err
     assert "tfidf+faiss has the highest" in out
+
+
+def test_what_is_there_is_not_written_over_without_force(folder: Path) -> None:
+    for arguments in (["corpus", "import", "docs", "--out", "file"], ["select", str(POOL), "--out", "file"]):
+        code, _, err = bakeoff(folder, *arguments)
+        assert code == 2
+        assert "--force" in err
+        assert (folder / "file").read_text() == "x"
+        assert bakeoff(folder, *arguments, "--force")[0] == 0
+        assert (folder / "file").read_text() != "x"
+        (folder / "file").write_text("x")
+
+
+def test_templates_ask_about_places_only_where_there_are_some(folder: Path) -> None:
+    (folder / "docs" / "function wrappers").mkdir()
+    (folder / "docs" / "lazy values").mkdir()
+    (folder / "docs" / "function wrappers" / "b.txt").write_text("A decorator wraps a function and returns another.")
+    (folder / "docs" / "lazy values" / "c.txt").write_text("Generators yield values lazily from an iterator protocol.")
+    assert bakeoff(folder, "corpus", "import", "docs")[0] == 0
+    code, out, err = bakeoff(folder, "queries", "generate", "articles.json", "--n", "2", "--max-overlap", "1")
+    assert code == 0, err
+    assert "--maker llm" in out
+    entries = json.loads((folder / "task" / "queries.json").read_text())["queries"]
+    assert {entry["category"] for entry in entries} == {"semantic"}
+    assert bakeoff(folder, "queries", "generate", str(POOL), "--n", "1", "--out", "places")[0] == 0
+    placed = json.loads((folder / "places" / "queries.json").read_text())["queries"]
+    assert len({entry["category"] for entry in placed}) == 5

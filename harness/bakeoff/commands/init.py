@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.options import check_file, key_values
+from bakeoff.commands.options import Force, check_file, key_values
 
 
 def init(
@@ -21,14 +21,12 @@ def init(
     ] = None,
     grade: Annotated[list[str] | None, typer.Option(help="What a label is worth, as Exact=3; repeatable.")] = None,
     out: Annotated[Path, typer.Option(help="The line-up to write.")] = Path("bakeoff.toml"),
-    force: Annotated[bool, typer.Option("--force", help="Write over a line-up that is there.")] = False,
+    force: Force = False,
 ) -> None:
     """Write a commented line-up for your documents, queries and judgments; asks for what was not given."""
     from bakeoff.testsets.first_lineup import write_lineup
 
-    check_file(out)
-    if out.exists() and not force:
-        raise InputError("exists already", file=out, remedy="--force writes over it, --out names another")
+    check_file(out, force=force)
     files = {"documents": documents, "queries": queries, "judgments": judgments}
     chosen = {what: given or _ask(what) for what, given in files.items()}
     for path in chosen.values():

@@ -29,6 +29,7 @@ EquivalentWithin = Annotated[
 ]
 ResultArgument = Annotated[Path, typer.Argument(help="A folder under results/, or `latest`.")]
 Wide = Annotated[bool, typer.Option("--wide", help="The matrix as one table, however wide the screen is.")]
+Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the stored figures as JSON instead.")]
 MaxCost = Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are spent.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nothing: say what would be asked and paid.")]
@@ -126,10 +127,12 @@ def warn(text: str) -> None:
     typer.echo(f"warning: {without_secrets(text)}", err=True)
 
 
-def check_file(out: Path | None) -> None:
-    """Refuses at the start a file that can't be written: one that is a folder, or lies below a file."""
+def check_file(out: Path | None, *, force: bool = True) -> None:
+    """Refuses at the start a file that can't be written, or that is there and may not be written over."""
     if out is None:
         return
+    if out.is_file() and not force:
+        raise InputError("exists already", file=out, remedy="--force writes over it, --out names another")
     if out.is_dir():
         raise InputError("is a folder", file=out, remedy="name a file, such as " + str(out / "name"))
     if (below := next((parent for parent in out.parents if parent.exists()), None)) and not below.is_dir():

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.commands.options import ColumnOption, check_file, parse_columns, parse_day
+from bakeoff.commands.options import ColumnOption, Force, check_file, parse_columns, parse_day
 
 
 def select(
@@ -20,12 +20,13 @@ def select(
         tuple[str, str], typer.Option(help="Database: the tables of the summaries and of the articles.")
     ] = ("page_summaries", "articles"),
     column: ColumnOption = None,
+    force: Force = False,
 ) -> None:
     """Draw a stratified sample of documents for a task."""
     from bakeoff.core.files import write_json
     from bakeoff.testsets import select as build
 
-    check_file(out)
+    check_file(out, force=force)
     drawn = build.select(build.read_pool(pool, parse_columns(column), table), n, seed, date=parse_day(date, "--date"))
     write_json(out, drawn)
     typer.echo(f"{len(drawn.articles)} of {drawn.metadata['total_available']} drawn with seed {seed}: {out}")

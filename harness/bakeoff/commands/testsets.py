@@ -12,6 +12,7 @@ from bakeoff.commands.chat import ChatOption, chat_askers, echo_estimate, echo_u
 from bakeoff.commands.options import (
     ColumnOption,
     DryRun,
+    Force,
     MaxCost,
     Offline,
     TaskArgument,
@@ -46,6 +47,7 @@ def import_(
         str, typer.Option(help="How documents are cut into chunks: whole, fixed, sentence or semantic.")
     ] = "whole",
     chunk_size: Annotated[int, typer.Option(min=1, help="Words per chunk.")] = 512,
+    force: Force = False,
 ) -> None:
     """Import documents; empty ones and duplicates are left out and named."""
     import msgspec
@@ -59,7 +61,7 @@ def import_(
         chunking = msgspec.convert({"chunk_strategy": chunks, "max_chunk_size": chunk_size}, Chunking)
     except msgspec.ValidationError as error:
         raise InputError(str(error), place="--chunks", remedy="whole, fixed, sentence or semantic") from None
-    check_file(out)
+    check_file(out, force=force)
     options = Options(parse_columns(column), table, api, whole, chunking, Bars())
     imported = import_corpus(source, options)
     write_json(out, imported.file)
@@ -105,6 +107,12 @@ def generate(
     check_folder(out)
     existing = _existing(out, add)
     categories = build.check_categories(Lineup.read(lineup).categories if lineup else {})
+    if maker == "templates" and lineup is None and not any(page.city or page.county or page.state for page in pages):
+        categories = build.without_places(categories)
+        typer.echo(
+            f"no document names a city, county or state, so templates make only {', '.join(categories)} queries\n"
+            "for more, use --maker llm, or categories of your own (docs/test-sets.md)"
+        )
     request = GenerationRequest(categories, n, seed, language, parse_day(as_of, "--as-of"))
     asker = None
     extra: dict[str, Any] = {}

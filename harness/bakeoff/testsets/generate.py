@@ -151,6 +151,11 @@ def _free_id(category: str, used: set[str]) -> str:
     return name
 
 
+def without_places(categories: Mapping[str, Category]) -> dict[str, Category]:
+    """Of the five categories, the one whose templates ask about topics: the others make sense only for places."""
+    return {name: category for name, category in categories.items() if name == "semantic"}
+
+
 def check_categories(categories: Mapping[str, str | Category]) -> dict[str, Category]:
     """A line-up's own categories; a plain text says what the category is about."""
     checked: dict[str, Category] = {}

@@ -21,6 +21,7 @@ from bakeoff.commands import (
     listing,
     log,
     migrate,
+    mteb,
     plan,
     probe,
     report,
@@ -65,6 +66,7 @@ app.command()(score.score)
 app.command()(compare.compare)
 app.command()(compare.gate)
 app.command()(plan.plan_queries)
+app.command()(mteb.export_mteb)
 app.command()(snapshot.snapshot)
 app.command()(stores.sweep)
 app.command()(stores.loadtest)

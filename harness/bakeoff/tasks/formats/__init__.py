@@ -25,6 +25,7 @@ FORMATS: Registry[Task] = Registry(
         "tables": "bakeoff.tasks.formats.tables:load",
         "ir_datasets": "bakeoff.tasks.formats.ir_datasets:load",
         "hub": "bakeoff.tasks.formats.hub:load",
+        "mteb": "bakeoff.tasks.formats.mteb:load",
     },
 )
 

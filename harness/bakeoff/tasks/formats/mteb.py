@@ -1,0 +1,50 @@
+"""Retrieval tasks by the name that MTEB gives them: which data set and split on the hub that is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
+
+from bakeoff.core.task import Task
+from bakeoff.tasks.formats import hub
+
+
+class MtebTask(NamedTuple):
+    """Where a task's tables are; its languages as MTEB writes them."""
+
+    dataset: str
+    split: str = "test"
+    languages: tuple[str, ...] = ("eng-Latn",)
+
+
+# As in mteb 2.26.
+MTEB_TASKS = {
+    "ArguAna": MtebTask("mteb/arguana"),
+    "ClimateFEVER": MtebTask("mteb/climate-fever"),
+    "DBPedia": MtebTask("mteb/dbpedia"),
+    "FEVER": MtebTask("mteb/fever"),
+    "FiQA2018": MtebTask("mteb/fiqa"),
+    "HotpotQA": MtebTask("mteb/hotpotqa"),
+    "MSMARCO": MtebTask("mteb/msmarco", "dev"),
+    "NFCorpus": MtebTask("mteb/nfcorpus"),
+    "NQ": MtebTask("mteb/nq"),
+    "QuoraRetrieval": MtebTask("mteb/quora"),
+    "SCIDOCS": MtebTask("mteb/scidocs"),
+    "SciFact": MtebTask("mteb/scifact"),
+    "TRECCOVID": MtebTask("mteb/trec-covid"),
+    "Touche2020": MtebTask("mteb/touche2020"),
+}
+
+
+def load(name: str, base: Path, task: str, split: str = "", revision: str | None = None) -> Task:
+    """The task of that name through the hub's format; a folder `mteb/…` beside the line-up goes before the hub."""
+    if task not in MTEB_TASKS:
+        raise InputError(
+            f"no task of MTEB is known here as {task!r}", place="task",
+            remedy=f"{nearest(task, list(MTEB_TASKS))}; any other: format = \"hub\" and its dataset",
+        )  # fmt: skip
+    known = MTEB_TASKS[task]
+    return hub.load(name if name != "task" else task, base, known.dataset, split or known.split, revision)

@@ -1,0 +1,76 @@
+"""MTEB's names and its layout of results: a folder laid out as on the hub, against pytrec_eval's figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytrec_eval
+from bakeoff.cli import app
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.results.save import save
+from bakeoff.running.runner import run
+from bakeoff.tasks.formats.trec import read_qrels, read_run
+from bakeoff.tasks.load import load_task
+from bakeoff_providers.errors import InputError
+from typer.testing import CliRunner
+
+WORDS = ["copper", "lake", "forest", "rail", "boat", "stone"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    datasets.disable_progress_bars()
+    own = tmp_path / "mteb" / "scifact"
+    tables: dict[str, list[dict[str, Any]]] = {
+        "corpus": [{"_id": f"d{n}", "title": "", "text": f"{WORDS[n % 6]} {WORDS[n % 5]} {n}"} for n in range(30)],
+        "queries": [{"_id": f"q{n}", "text": f"{WORDS[n]} {WORDS[n % 4]}"} for n in range(6)],
+        "qrels": [{"query-id": f"q{n}", "corpus-id": f"d{6 * m + n}", "score": 1.0} for n in range(6) for m in (0, 2)],
+    }
+    for name, rows in tables.items():
+        (own / name).mkdir(parents=True)
+        (own / name / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (own / "README.md").write_text(
+        "---\nconfigs:\n"
+        "- config_name: corpus\n  data_files:\n  - split: corpus\n    path: corpus/rows.jsonl\n"
+        "- config_name: queries\n  data_files:\n  - split: queries\n    path: queries/rows.jsonl\n"
+        "- config_name: default\n  data_files:\n  - split: test\n    path: qrels/rows.jsonl\n---\n"
+    )
+    return tmp_path
+
+
+def test_a_task_by_mtebs_name_and_its_result_in_mtebs_layout(folder: Path) -> None:
+    (folder / "lineup.toml").write_text(
+        'task = {format = "mteb", task = "SciFact"}\nmeasures = ["ndcg@10"]\n[[contender]]\nranker = "bm25"\n'
+    )
+    result = save(run(Lineup.read(folder / "lineup.toml")), folder / "results")
+    exported = CliRunner().invoke(app, ["export-mteb", str(result), "--out", str(folder / "out")])
+    assert exported.exit_code == 0, exported.output
+    (file,) = (folder / "out").glob("*/*/SciFact.json")
+    content = json.loads(file.read_text())
+    assert (content["task_name"], list(content["scores"])) == ("SciFact", ["test"])
+    (score,) = content["scores"]["test"]
+    assert (score["hf_subset"], score["languages"]) == ("default", ["eng-Latn"])
+    assert score["main_score"] == score["ndcg_at_10"]
+    measured = pytrec_eval.RelevanceEvaluator(
+        read_qrels(result / "judgments.qrels"), {"ndcg_cut.10", "map_cut.100", "recall.5", "P.3"}
+    ).evaluate(read_run(result / "runs" / "bm25.trec"))
+    names = {
+        "ndcg_at_10": "ndcg_cut_10",
+        "map_at_100": "map_cut_100",
+        "recall_at_5": "recall_5",
+        "precision_at_3": "P_3",
+    }
+    for ours, theirs in names.items():
+        assert score[ours] == pytest.approx(sum(row[theirs] for row in measured.values()) / 6, abs=1e-5), ours
+
+
+def test_an_unknown_name_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="known here as 'SciFakt'") as error:
+        load_task({"format": "mteb", "task": "SciFakt"}, tmp_path)
+    assert "SciFact" in error.value.remedy

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run run-stores format test test-browser test-torch test-servers calibrate clean
+.PHONY: run run-stores format test test-browser test-torch test-servers calibrate chaos clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -45,6 +45,10 @@ test-torch: $(VENV)/.test
 test-servers: $(VENV)/.test
 	$(BIN)/pip install --quiet -e '.[servers]'
 	$(BIN)/pytest -m servers tests/servers
+
+# Kills, signals, provider faults and fuzzed inputs, from one seed; fails if anything gets through: make chaos SEED=7
+chaos: $(VENV)/.test
+	PYTHONPATH=bench:. $(BIN)/python -m chaos --seed $(or $(SEED),1)
 
 # The published figures of SciFact, from our own rows: make calibrate DATA=folder with BEIR's scifact/ in it
 calibrate: $(VENV)/.run

@@ -179,6 +179,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        if len(raw) < int(self.headers.get("content-length") or 0):
+            self._hang_up()  # the client was killed on its way
+            return
         self._serve("POST", json.loads(raw) if raw else None)
 
     def _serve(self, method: str, body: Any) -> None:

@@ -98,7 +98,7 @@ def command(*arguments: str) -> None:
     COMMANDS.append(" ".join(arguments))
     try:
         app(list(arguments), standalone_mode=False)
-    except (BakeoffError, SystemExit):
+    except (BakeoffError, SystemExit, OSError):  # the command line turns an OSError into one line
         return
     except Exception as error:
         names = {kind.__name__ for kind in type(error).__mro__}

@@ -126,6 +126,9 @@ def main() -> None:
         _fail(f"error: {error}" + (f"\n  remedy: {error.remedy}" if error.remedy else ""), 2, error)
     except BakeoffError as error:
         _fail(f"error: {error}", 1, error)
+    except OSError as error:  # a disk that is full or read-only, a name that no file may have
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"error: {where[:300]}{error.strerror or error}", 1, error)
     except SystemExit:
         if signals.received:  # typer ends quietly at Ctrl-C
             _fail(_interrupted(), signals.exit_code())

@@ -25,7 +25,7 @@ def wire() -> Iterator[WireServer]:
         yield server
 
 
-def _start(folder: Path, wire: WireServer) -> subprocess.Popen[str]:
+def _start(folder: Path, wire: WireServer, out: Path | None = None) -> subprocess.Popen[str]:
     lineup = folder / "lineup.toml"
     lineup.write_text(
         'task = "wikipedia"\n[[contender]]\nprovider = "openai"\nstore = "faiss"\n'
@@ -34,7 +34,7 @@ def _start(folder: Path, wire: WireServer) -> subprocess.Popen[str]:
     (folder / "tmp").mkdir()
     variables = {name: value for name, value in os.environ.items() if name not in PROXIES}
     variables |= {"TMPDIR": str(folder / "tmp"), "BAKEOFF_HOME": str(folder / "home"), "OPENAI_API_KEY": "k" * 20}
-    command = [sys.executable, "-m", "bakeoff", "run", str(lineup), "--out", str(folder / "results")]
+    command = [sys.executable, "-m", "bakeoff", "run", str(lineup), "--out", str(out or folder / "results")]
     return subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -79,3 +79,26 @@ def test_what_a_killed_run_leaves_is_collected(tmp_path: Path, monkeypatch: pyte
         assert list(tmp_path.iterdir()) == [ours]
         assert collect() == []
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write into")
+def test_a_folder_that_can_not_be_written_is_found_before_anything_is_asked(tmp_path: Path, wire: WireServer) -> None:
+    process = _start(tmp_path, wire, out=Path("/proc/results"))
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 2
+    assert "can't be written" in said
+    assert wire.embeddings() == []
+
+
+@pytest.mark.parametrize("command", ["show", "compare", "validate", "run"])
+def test_a_name_that_no_file_may_have_is_one_line(tmp_path: Path, command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bakeoff", command, "x" * 5000 + ".toml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (1, 2)
+    assert "Traceback" not in done.stderr
+    assert "unexpected" not in done.stderr

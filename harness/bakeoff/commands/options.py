@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,6 +40,7 @@ ColumnOption = Annotated[
 ]
 
 LATEST = "latest"
+PROBE = 1 << 20  # bytes that must fit where the result is written
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WORDS = {"true": True, "false": False, "null": None}
 
@@ -141,5 +143,11 @@ def check_file(out: Path | None, *, force: bool = True) -> None:
 
 def check_folder(out: Path) -> None:
     """Refuses at the start what would only fail when the result is written."""
-    if out.exists() and not out.is_dir():
-        raise InputError("is not a folder", file=out, remedy="choose another --out")
+    try:
+        if out.exists() and not out.is_dir():
+            raise InputError("is not a folder", file=out, remedy="choose another --out")
+        nearest = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
+        with tempfile.TemporaryFile(dir=nearest) as file:
+            file.write(b"\0" * PROBE)
+    except OSError as error:
+        raise InputError(f"can't be written: {error.strerror}", file=out, remedy="choose another --out") from None

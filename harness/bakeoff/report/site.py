@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import mimetypes
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.local_server import IDLE, LocalServer
 from bakeoff.report import PAGE, history
 from bakeoff.report.history import Entry
 from bakeoff.results import schema as results
@@ -30,10 +32,24 @@ def entries(folder: Path) -> list[Entry]:
     return readable
 
 
-class Site(ThreadingHTTPServer):
-    """Serves one folder; the front page is made anew when a result has come or gone."""
+def _page(readable: list[Entry]) -> str:
+    """The history; a result that can be read but not shown does not take the others with it."""
+    try:
+        return history.page(readable)
+    except Exception:
+        return history.page([entry for entry in readable if _shows(entry)])
 
-    daemon_threads = True
+
+def _shows(entry: Entry) -> bool:
+    try:
+        history.page([entry])
+    except Exception:
+        return False
+    return True
+
+
+class Site(LocalServer):
+    """Serves one folder; the front page is made anew when a result has come or gone."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder.resolve()
@@ -44,7 +60,7 @@ class Site(ThreadingHTTPServer):
         """The history of everything in the folder."""
         state = tuple((path.name, (path / results.SUMMARY).stat().st_mtime_ns) for path in results.find(self.folder))
         if self._front is None or self._front[0] != state:
-            self._front = (state, history.page(entries(self.folder)).encode())
+            self._front = (state, _page(entries(self.folder)).encode())
         return self._front[1]
 
     def file(self, path: str) -> Path | None:
@@ -59,6 +75,7 @@ class Site(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Site
     server_version = "bakeoff"
+    timeout = IDLE
     sys_version = ""
 
     def do_GET(self) -> None:
@@ -90,14 +107,15 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(file.read_bytes(), f"{kind}; charset=utf-8" if text else kind, with_body=with_body)
 
     def _send(self, content: bytes, kind: str, *, with_body: bool) -> None:
-        self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Cache-Control", "no-store")
-        self.end_headers()
-        if with_body:
-            self.wfile.write(content)
+        with contextlib.suppress(ConnectionError):  # a reader that went away
+            self.send_response(HTTPStatus.OK)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.send_header("Cache-Control", "no-store")
+            self.end_headers()
+            if with_body:
+                self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
         """Quiet: the terminal belongs to the person who started it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hmac
 import secrets
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -14,6 +14,7 @@ import msgspec
 from bakeoff_providers.errors import InputError
 from markupsafe import Markup
 
+from bakeoff.core.local_server import IDLE, LocalServer
 from bakeoff.report.templating import environment, style
 from bakeoff.testsets.grade import DEFINITIONS
 from bakeoff.testsets.grading_session import GivenGrade, GradingSession
@@ -30,7 +31,7 @@ class Server:
         self.session, self.token = session, secrets.token_urlsafe(16)
         handler = type("Handler", (_Handler,), {"server_of_page": self})
         try:
-            self._http = ThreadingHTTPServer(("127.0.0.1", port), handler)
+            self._http = LocalServer(("127.0.0.1", port), handler)
         except OSError as error:
             raise InputError(f"port {port} can't be used: {error.strerror}", remedy="choose another --port") from None
         self._http.daemon_threads = True
@@ -79,6 +80,7 @@ def _step(grade: int, name: str) -> dict[str, Any]:
 class _Handler(BaseHTTPRequestHandler):
     server_of_page: Server
     protocol_version = "HTTP/1.1"
+    timeout = IDLE
     server_version, sys_version = "bakeoff", ""
 
     def log_message(self, format: str, *arguments: object) -> None:
@@ -103,7 +105,9 @@ class _Handler(BaseHTTPRequestHandler):
         if route is None:
             return
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > MOST_BYTES:
+        if not (length.isascii() and length.isdigit()):
+            self._refuse(400, "the length of a grade is a number")
+        elif len(length) > 9 or int(length) > MOST_BYTES:
             self._refuse(413, "that is too much for a grade")
         elif route != "grade" or self.headers.get_content_type() != "application/json":
             self._refuse(404, "only grades are taken here")

@@ -72,7 +72,8 @@ def output(block: re.Match[str], work: Path) -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         main()
-    shown = "\n".join(line.rstrip() for line in printed.getvalue().strip("\n").splitlines())
+    text = printed.getvalue().replace(f"{ROOT}/", "")
+    shown = "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
     return f"$ {command}\n{shown}\n"
 
 

@@ -86,8 +86,13 @@ def why_not(a: Result, b: Result) -> list[str]:
         return []
     mine, yours = a.detailed, b.detailed
     reasons = []
-    if lost := set(mine.titles) ^ set(yours.titles):
-        reasons.append(f"other documents: {len(lost)} are only in one of the two, such as {min(lost)!r}")
+    counts = a.summary.task.documents, b.summary.task.documents
+    # A title is stored only for a document that occurs in a ranking or a judgment.
+    if counts[0] != counts[1] or (len(mine.titles), len(yours.titles)) == counts:
+        if lost := set(mine.titles) ^ set(yours.titles):
+            reasons.append(f"other documents: {len(lost)} are only in one of the two, such as {min(lost)!r}")
+        elif counts[0] != counts[1]:
+            reasons.append(f"other documents: there are {counts[0]} and {counts[1]}")
     if lost := set(mine.queries) ^ set(yours.queries):
         reasons.append(f"other queries: {len(lost)} are only in one of the two, such as {min(lost)!r}")
     both = [query for query in mine.queries if query in yours.queries]

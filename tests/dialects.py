@@ -167,6 +167,26 @@ def _write_cohere(asked: Asked, vectors: Array) -> Any:
     }
 
 
+def _read_rerank(path: str, body: Any) -> Asked:
+    return Asked(body["model"], body["documents"], body["query"])
+
+
+def _relevance(vectors: Array) -> list[dict[str, Any]]:
+    """Best first, each with its index: from the first number of a text's vector, which depends on the query too."""
+    scores = [{"index": index, "relevance_score": float(row[0] + 1) / 2} for index, row in enumerate(vectors)]
+    return sorted(scores, key=lambda result: -result["relevance_score"])
+
+
+def _write_cohere_rerank(asked: Asked, vectors: Array) -> Any:
+    meta = {"api_version": {"version": "2"}, "billed_units": {"search_units": 1}}
+    return {"id": "00000000", "results": _relevance(vectors), "meta": meta}
+
+
+def _write_voyage_rerank(asked: Asked, vectors: Array) -> Any:
+    usage = {"total_tokens": asked.tokens}
+    return {"object": "list", "data": _relevance(vectors), "model": asked.model, "usage": usage}
+
+
 def _read_ollama(path: str, body: Any) -> Asked:
     texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
     return Asked(body["model"], texts, None, body.get("dimensions"))
@@ -259,6 +279,20 @@ DIALECTS = {
     ),
     "cohere": Dialect(
         r"/v2/embed", _read_cohere, _write_cohere, lambda refused: {"message": refused.message}, _limit_cohere
+    ),
+    "cohere rerank": Dialect(
+        r"/v2/rerank",
+        _read_rerank,
+        _write_cohere_rerank,
+        lambda refused: {"message": refused.message},
+        _limit(1000),
+    ),
+    "voyage rerank": Dialect(
+        r"/voyage/v1/rerank",
+        _read_rerank,
+        _write_voyage_rerank,
+        lambda refused: {"detail": refused.message},
+        _limit(1000),
     ),
     "ollama": Dialect(
         r"/api/embed",

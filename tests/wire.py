@@ -306,7 +306,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _altered(body: Any, kind: Kind | None) -> Any:
     """The same answer with one thing wrong, wherever this protocol keeps its vectors."""
-    rows = body.get("data") or body["embeddings"]
+    rows = body.get("data") or body.get("results") or body["embeddings"]
     rows = rows["float"] if isinstance(rows, dict) else rows
     if kind in ("boolean", "text"):
         wrong: Any = True if kind == "boolean" else "0.5"

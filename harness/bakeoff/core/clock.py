@@ -33,6 +33,7 @@ class Timing(msgspec.Struct, kw_only=True):
     embed_ns: list[int] = []
     search_ns: list[int] = []
     total_ns: list[int] = []
+    rerank_ns: list[int] = []
     cold_embed_ns: int | None = None
     cold_search_ns: int | None = None
 

@@ -19,9 +19,21 @@ from bakeoff.lineup.values import json_safe
 from bakeoff.search.existing import EXISTING
 from bakeoff.search.fusion import Fusion
 from bakeoff.search.rankers import RANKERS
+from bakeoff.search.rerankers import RERANKERS
 from bakeoff.search.retrievers import RETRIEVERS
 from bakeoff.search.stores import STORES
 from bakeoff.search.variants import Variant
+
+
+@dataclass(frozen=True, slots=True)
+class Rerank:
+    """A second stage: whose candidates, how many of them, and by which model."""
+
+    of: str
+    provider: str
+    model: str = ""
+    depth: int = 50
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +55,7 @@ class Contender:
     retriever: dict[str, Any] = dataclasses.field(default_factory=dict)  # where rankings are asked for: a file or a URL
     fusion: Fusion | None = None
     chunking: Cutting | None = None
+    rerank: Rerank | None = None
     live: Any = dataclasses.field(default=None, repr=False, compare=False)  # a function or object from Python
 
     @property
@@ -50,14 +63,19 @@ class Contender:
         """Where its rankings come from, as results name it."""
         if self.provider:
             return "existing" if self.existing else "dense"
-        if self.retriever:
-            return "retriever"
+        if self.retriever or self.rerank:
+            return "retriever" if self.retriever else "reranked"
         return "lexical" if self.ranker else "fused" if self.fusion else "given"
 
     @property
     def names(self) -> set[str]:
         """What `--contender` and a fusion may call it by."""
         return {self.label, self.name, self.provider, self.ranker, self.model} - {""}
+
+    @property
+    def made_of(self) -> tuple[str, ...]:
+        """The labels of the rows that it asks."""
+        return self.fusion.of if self.fusion else (self.rerank.of,) if self.rerank else ()
 
     @property
     def remote(self) -> bool:
@@ -82,6 +100,8 @@ class Contender:
             if self.existing:
                 return provider or EXISTING.get(self.store).missing()
             return provider or (STORES.get(self.store).missing(**self.store_options) if self.store else None)
+        if self.rerank:
+            return RERANKERS.get(self.rerank.provider).missing(**self.rerank.options)
         if self.retriever:
             return RETRIEVERS.get(self.retriever["kind"]).missing(**self.retriever)
         return RANKERS.get(self.ranker).missing() if self.ranker else None

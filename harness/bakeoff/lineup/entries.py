@@ -42,6 +42,17 @@ class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     label: str = ""
 
 
+class RerankEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A second stage: the first `depth` candidates of the row `of` in a reranker's order."""
+
+    provider: str
+    of: str = ""
+    model: str = ""
+    depth: int = 50
+    label: str = ""
+    options: dict[str, Any] = {}
+
+
 class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One [[contender]]: it names one source of rows, and the settings that this source takes."""
 
@@ -58,6 +69,7 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: dict[str, Any] = {}
     chunking: Cutting | list[Cutting] = []
     prompt: str | Prompt | list[str | Prompt] = []
+    rerank: RerankEntry | list[RerankEntry] = []
     seeds: list[int] = []
 
 
@@ -103,6 +115,7 @@ class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     role: Literal["", "domain", "general"] = ""
     bases: dict[str, str] = {}
     fusion: list[FusionEntry] = []
+    rerank: list[RerankEntry] = []
     name: str = ""
     measures: list[str] = msgspec.field(default_factory=lambda: list(DEFAULT_MEASURES))
     primary: str = ""

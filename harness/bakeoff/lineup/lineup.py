@@ -16,9 +16,10 @@ from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.checks import check_addresses, check_label, check_name, check_number, check_seed
 from bakeoff.lineup.contender import Contender, with_unique_labels
-from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, LineupFile, TaskEntry
+from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, LineupFile, RerankEntry, TaskEntry
 from bakeoff.lineup.sources import contenders_of
 from bakeoff.lineup.sources.fusion import fusion_of
+from bakeoff.lineup.sources.rerank import rerank_of, within
 from bakeoff.lineup.toml import read_lineup_file
 from bakeoff.lineup.values import json_safe
 from bakeoff.search.stores import STORES
@@ -74,12 +75,12 @@ class Lineup:
                     known = sorted({known for contender in self.contenders for known in contender.names})
                     raise InputError(f"--contender {name!r} matches no contender", remedy=nearest(name, known))
             named = [contender for contender in kept if contender.names & set(only)]
-            parts = {part for contender in named if contender.fusion for part in contender.fusion.of}
+            parts = _needed(named, self.contenders)
             kept = tuple(contender for contender in kept if contender in named or contender.label in parts)
         if stores:
             for name in stores:
                 STORES.get(name)
-            kept = tuple(contender for contender in kept if contender.fusion or contender.store in stores)
+            kept = tuple(c for c in kept if c.fusion or c.rerank or c.store in stores)
         kept = _whole_fusions(kept, self.contenders)
         if not kept:
             raise InputError("no contender is left", remedy="ask for fewer restrictions")
@@ -150,14 +151,21 @@ def _check_tasks(content: LineupFile, labels: Sequence[str]) -> None:
                 raise InputError(f"no contender is called {name!r}", place="bases", remedy=nearest(name, list(labels)))
 
 
+def _needed(named: Sequence[Contender], everyone: Sequence[Contender]) -> set[str]:
+    """The rows that these are made of, and those that these are made of."""
+    labels = {contender.label for contender in named}
+    while more := {part for c in everyone if c.label in labels for part in c.made_of} - labels:
+        labels |= more
+    return labels
+
+
 def _whole_fusions(kept: Sequence[Contender], everyone: Sequence[Contender]) -> tuple[Contender, ...]:
-    """A fusion stays while all of its parts do, and comes along with them."""
-    labels = {contender.label for contender in kept}
-    return tuple(
-        contender
-        for contender in everyone
-        if (set(contender.fusion.of) <= labels if contender.fusion else contender.label in labels)
-    )
+    """A row that is made of others stays while all of them do, and comes along with them."""
+    labels = {contender.label for contender in kept if not contender.made_of}
+    for contender in everyone:
+        if contender.made_of and set(contender.made_of) <= labels:
+            labels.add(contender.label)
+    return tuple(contender for contender in everyone if contender.label in labels)
 
 
 @contextmanager
@@ -183,6 +191,7 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
     if not measures:
         raise InputError("there is no measure", place="measures", remedy=f"for example {list(DEFAULT_MEASURES)}")
     contenders: list[Contender] = []
+    second_stages: list[RerankEntry] = []
     for place, entry in enumerate(content.contender):
         with _within(f"contender[{place}]"):
             check_addresses(entry.options, "options")
@@ -191,20 +200,28 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
                 check_label(row.label, "label")
                 check_addresses(row.store_options, "store.options")
             contenders += rows
+            given = entry.rerank if isinstance(entry.rerank, list) else [entry.rerank]
+            second_stages += [stage for rerank in given for stage in within(rerank, with_unique_labels(rows))]
     contenders = with_unique_labels(contenders)
     fusions: list[Contender] = []
     for place, fusion in enumerate(content.fusion):
         with _within(f"fusion[{place}]"):
             check_label(fusion.label, "label")
             fusions.append(fusion_of(fusion, contenders))
-    _check_tasks(content, [row.label for row in [*contenders, *fusions]])
+    reranked: list[Contender] = []
+    for place, rerank in enumerate([*second_stages, *content.rerank]):
+        with _within(f"rerank[{place}]"):
+            check_label(rerank.label, "label")
+            check_addresses(rerank.options, "options")
+            reranked.append(rerank_of(rerank, [*contenders, *fusions]))
+    _check_tasks(content, [row.label for row in [*contenders, *fusions, *reranked]])
     return Lineup(
         name=content.name or path.stem,
         task=content.tasks[0].task if content.task is None else content.task,
         tasks=tuple(content.tasks),
         role=content.role,
         bases=content.bases,
-        contenders=tuple(with_unique_labels([*contenders, *fusions])),
+        contenders=tuple(with_unique_labels([*contenders, *fusions, *reranked])),
         measures=measures,
         primary=_measure(content.primary, "primary") if content.primary else _primary(measures),
         depth=content.depth,

@@ -21,6 +21,7 @@ from bakeoff.lineup.contender import Contender
 from bakeoff.results.schema import Cost, Latency, Row, Value
 from bakeoff.results.unjudged import bounds_of
 from bakeoff.running.stages import Embedding, NotRun, Scored, Search
+from bakeoff.search.rerankers import RERANKERS
 from bakeoff.statistics.small_samples import mean_intervals
 
 
@@ -37,9 +38,8 @@ class Rows:
     def of(self, contenders: Sequence[Scored | NotRun]) -> list[Row]:
         """In the order of the line-up. A fusion is made from its parts' rows, so it comes after them."""
         rows: dict[str, Row] = {}
-        for row in sorted(contenders, key=lambda row: row.contender.fusion is not None):
-            fusion = row.contender.fusion
-            parts = [rows[label] for label in fusion.of] if fusion else []
+        for row in sorted(contenders, key=lambda row: (bool(row.contender.made_of), row.contender.rerank is not None)):
+            parts = [rows[label] for label in row.contender.made_of]
             rows[row.contender.label] = self._row(row, parts)
         return [rows[row.contender.label] for row in contenders]
 
@@ -60,6 +60,8 @@ class Rows:
         contender = row.contender
         adapter = PROVIDERS.get(contender.provider) if contender.provider else None
         local = all(part.local for part in parts) and (adapter is None or adapter.local) and not contender.remote
+        if contender.rerank:
+            local = local and RERANKERS.get(contender.rerank.provider).local
         named = _named(contender, local=local)
         if isinstance(row, NotRun):
             return replace(named, not_run=row.reason)
@@ -90,6 +92,7 @@ class Rows:
             embed=percentiles(timing.embed_ns),
             search=percentiles(timing.search_ns),
             total=percentiles(timing.total_ns),
+            rerank=percentiles(timing.rerank_ns) if timing.rerank_ns else None,
             cold_embed_ms=timing.cold_embed_ns / 1e6 if timing.cold_embed_ns is not None else None,
             cold_search_ms=timing.cold_search_ns / 1e6 if timing.cold_search_ns is not None else None,
             doubts=doubts(timing, self.machine, local=local or nothing_to_embed),
@@ -98,6 +101,11 @@ class Rows:
     def _cost(self, search: Search, parts: Sequence[Row]) -> Cost:
         """Nothing for what runs here; a fusion costs what its parts cost."""
         costs = [part.cost for part in parts if part.cost is not None]
+        if second := search.second_stage:
+            used = second.usage
+            costs.append(
+                Cost(usd=second.usd, usd_per_million_documents=0.0, tokens=used.tokens, tokens_estimated=used.estimated)
+            )
         if costs:
             return Cost(
                 usd=_sum([cost.usd for cost in costs]),
@@ -113,11 +121,12 @@ class Rows:
 def _named(contender: Contender, *, local: bool) -> Row:
     """What a row is called, whether it ran or not."""
     default = PROVIDERS.get(contender.provider).default_model if contender.provider else contender.ranker
+    second = contender.rerank.provider if contender.rerank else ""
     default = default or contender.options.get("function", "")
     return Row(
         label=contender.label,
         kind=contender.kind,
-        provider=contender.provider or contender.ranker or contender.retriever.get("kind", ""),
+        provider=contender.provider or contender.ranker or second or contender.retriever.get("kind", ""),
         model=contender.model or default or contender.name,
         store=contender.store,
         local=local,

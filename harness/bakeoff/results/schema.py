@@ -78,6 +78,7 @@ class Latency(msgspec.Struct, kw_only=True, frozen=True):
     total: Percentiles
     cold_embed_ms: float | None = None
     cold_search_ms: float | None = None
+    rerank: Percentiles | None = None
     doubts: list[str] = []
 
 

@@ -31,7 +31,7 @@ class Embeddings:
 
     def __init__(self, task: Task, depth: int, settings: Settings, folder: Path) -> None:
         self.task, self.depth, self.settings, self.folder = task, depth, settings, folder
-        self._budget = Budget(settings.max_cost) if settings.max_cost is not None else None
+        self.budget = Budget(settings.max_cost) if settings.max_cost is not None else None
         self._indexes: dict[tuple[Any, ...], Index] = {}
         self._embedders: dict[tuple[str, ...], Embedder] = {}
         self._corpora: dict[tuple[str, ...], EmbeddedCorpus | Exception] = {}
@@ -74,7 +74,7 @@ class Embeddings:
             provider = contender.create(self.folder)
             cache = VectorCache(settings.cache) if settings.cache and not provider.by_id else None
             self._embedders[key] = Embedder(
-                provider, cache, settings.policy, self._budget, offline=settings.offline, progress=settings.progress
+                provider, cache, settings.policy, self.budget, offline=settings.offline, progress=settings.progress
             )
         return self._embedders[key]
 

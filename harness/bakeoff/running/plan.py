@@ -9,11 +9,13 @@ from bakeoff_providers.base import ModelCard, Role
 
 from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens
 from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.cutting import estimated
 from bakeoff.embedding.embed import Embedder
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import reason_of
+from bakeoff.running.preparers.reranked import reranker_of
 from bakeoff.running.settings import Settings
 from bakeoff.search.searchers import TIMED_HOSTED
 from bakeoff.tasks.kinds import load_kind
@@ -41,7 +43,26 @@ def plan(lineup: Lineup, settings: Settings) -> list[Plan]:
     for contender in (*kind.models, *lineup.contenders):
         if contender.provider:
             rows.setdefault(contender.embedding(), []).append(contender)
-    return [_plan(sharing, embeddings, settings) for sharing in rows.values()]
+    second = [_second_stage(contender, embeddings) for contender in lineup.contenders if contender.rerank]
+    return [*(_plan(sharing, embeddings, settings) for sharing in rows.values()), *second]
+
+
+def _second_stage(contender: Contender, embeddings: Embeddings) -> Plan:
+    """As if nothing were cached: which pairs there will be only the first stage can tell."""
+    task, labels = embeddings.task, (contender.label,)
+    try:
+        reranker = reranker_of(contender.rerank, embeddings.folder) if contender.rerank else None
+    except Exception as error:  # whatever a reranker raises is a note to its row
+        return Plan(labels, note=reason_of(error))
+    if reranker is None or contender.rerank is None:
+        return Plan(labels)
+    candidates = min(contender.rerank.depth, task.candidates)
+    pairs, note = candidates * len(task.queries), contender.missing() or ""
+    if reranker.local:
+        return Plan(labels, pairs, note=note or "runs here")
+    document = sum(estimated(document.whole(contender.field)) for document in task.documents) / len(task.documents)
+    tokens = float(sum(candidates * (estimated(query.text) + document) for query in task.queries))
+    return Plan(labels, pairs, 0, tokens, len(task.queries), reranker.cost(tokens, len(task.queries)), None, note)
 
 
 def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settings) -> Plan:

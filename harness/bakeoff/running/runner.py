@@ -23,6 +23,7 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.environment import this_machine
 from bakeoff.running.failures import attempt, reason_of
+from bakeoff.running.gains import with_gains
 from bakeoff.running.prepare import Preparation, check, check_models
 from bakeoff.running.scoring import Scorer, check_graded
 from bakeoff.running.settings import Settings
@@ -107,6 +108,7 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
         baselines = scorer.baselines()
         finished = FinishedRun(task, ran, baselines, lineup.primary, lineup.seed, started, embeddings)
         extras = _extras(kind, finished)
+        extras = with_gains(extras, finished, ran)
         if settings.tune_weights:
             extras = with_tuned_weights(extras, finished, ran, kind, depth)
         pieces = embeddings.pieces or len(task.documents)

@@ -11,8 +11,9 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores, evaluate, oracle, random_expectation
-from bakeoff.running.stages import Answered, Embedding, Given, Scored, Search
+from bakeoff.running.stages import Answered, Embedding, Given, Scored, Search, SecondStage
 from bakeoff.search.loss import Losses
+from bakeoff.search.reranked_searcher import RerankedSearcher
 from bakeoff.tasks.kinds.base import Answers, TaskKind
 
 
@@ -72,6 +73,7 @@ class Scorer:
             answered.timing,
             None if prepared.embedder is None else Embedding.of(prepared.embedder),
             self._losses.of(vectors, prepared.searcher, answered.retrieved),
+            SecondStage.of(prepared.searcher) if isinstance(prepared.searcher, RerankedSearcher) else None,
         )
         return Scored(contender, self._mean(scores), answered.rounds[0], answered.retrieved, stable, search)
 

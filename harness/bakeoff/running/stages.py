@@ -14,6 +14,7 @@ from bakeoff.embedding.embed import Embedder, Usage
 from bakeoff.evaluation.metrics import Scores
 from bakeoff.lineup.contender import Contender
 from bakeoff.search.loss import Loss
+from bakeoff.search.reranked_searcher import RerankedSearcher, RerankUsage
 from bakeoff.search.searchers import Searcher
 from bakeoff.tasks.kinds.base import Reading
 
@@ -92,6 +93,22 @@ class Embedding:
 
 
 @dataclass(frozen=True, slots=True)
+class SecondStage:
+    """What reranking took, when the run was over; no dollars where no price is known."""
+
+    usage: RerankUsage
+    usd: float | None
+    local: bool
+
+    @classmethod
+    def of(cls, searcher: RerankedSearcher) -> SecondStage:
+        """A copy: the searcher goes on counting."""
+        usage = replace(searcher.usage)
+        usd = 0.0 if searcher.reranker.local else searcher.reranker.cost(usage.tokens, usage.searches)
+        return cls(usage, usd, searcher.reranker.local)
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """What only a contender that was asked has."""
 
@@ -99,6 +116,7 @@ class Search:
     timing: Timing
     embedding: Embedding | None = None
     loss: Loss | None = None
+    second_stage: SecondStage | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ class _Turns:
         self._embed_ns: list[int] = []
         self._search_ns: list[int] = []
         self._total_ns: list[int] = []
+        self._rerank_ns: list[int] = []
 
     def answer_all(self) -> None:
         """One round."""
@@ -51,8 +52,11 @@ class _Turns:
         self._search_ns.append(answer.search_ns)
         if answer.embed_ns is not None:
             self._embed_ns.append(answer.embed_ns)
-        if answer.embed_ns is not None or self.prepared.embedder is None or query.item:
-            self._total_ns.append(answer.search_ns + (answer.embed_ns or 0))
+        if answer.rerank_ns is not None:
+            self._rerank_ns.append(answer.rerank_ns)
+        embedded = answer.embed_ns is not None or self.prepared.embedder is None or query.item
+        if embedded and (answer.rerank_ns is not None or self.prepared.contender.rerank is None):
+            self._total_ns.append(answer.search_ns + (answer.embed_ns or 0) + (answer.rerank_ns or 0))
 
     def finished(self) -> Answered:
         """All rounds."""
@@ -60,6 +64,7 @@ class _Turns:
             embed_ns=self._embed_ns,
             search_ns=self._search_ns,
             total_ns=self._total_ns,
+            rerank_ns=self._rerank_ns,
             cold_embed_ns=self._cold.embed_ns,
             cold_search_ns=self._cold.search_ns,
         )

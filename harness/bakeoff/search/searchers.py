@@ -32,6 +32,7 @@ class Answer:
     ranking: Ranking
     search_ns: int
     embed_ns: int | None = None
+    rerank_ns: int | None = None
 
 
 class Searcher(ABC):

@@ -130,7 +130,7 @@ PROVIDER = Source(
     key="provider",
     about="provider",
     example='provider = "minilm"',
-    takes=frozenset({"model", "field", "store", "dimensions", "precision", "options", "chunking", "prompt"}),
+    takes=frozenset({"model", "field", "store", "dimensions", "precision", "options", "chunking", "prompt", "rerank"}),
     rows_of=_rows_of,
     entry_of=_entry_of,
 )

@@ -29,7 +29,7 @@ RANKER = Source(
     key="ranker",
     about="lexical ranker",
     example='ranker = "bm25"',
-    takes=frozenset({"field", "options", "chunking"}),
+    takes=frozenset({"field", "options", "chunking", "rerank"}),
     rows_of=_rows_of,
     entry_of=_entry_of,
 )

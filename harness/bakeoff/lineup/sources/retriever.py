@@ -54,7 +54,7 @@ RETRIEVER = Source(
     key="retriever",
     about="retriever",
     example='retriever = "file:mine.py:search"',
-    takes=frozenset({"field", "options"}),
+    takes=frozenset({"field", "options", "rerank"}),
     rows_of=_rows_of,
     entry_of=_entry_of,
 )

@@ -18,6 +18,7 @@ PREPARERS: Registry[Preparer] = Registry(
         "lexical": "bakeoff.running.preparers.lexical:Lexical",
         "retriever": "bakeoff.running.preparers.retriever:Asked",
         "given": "bakeoff.running.preparers.given:FromFiles",
+        "reranked": "bakeoff.running.preparers.reranked:Reranked",
         "fused": "bakeoff.running.preparers.fused:Fused",
     },
 )

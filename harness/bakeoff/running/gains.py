@@ -1,0 +1,45 @@
+"""What a second stage added and what it took: the gain in quality for each millisecond."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bakeoff.running.stages import Scored
+from bakeoff.statistics.compare import compare
+from bakeoff.tasks.kinds.base import Extras, FinishedRun, Section
+
+
+def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> Extras:
+    """A table of the rows that rerank another; nothing where there are none."""
+    by_label, primary = {row.contender.label: row for row in ran}, finished.primary
+    rows, figures = [], {}
+    for row in ran:
+        rerank = row.contender.rerank
+        if rerank is None or rerank.of not in by_label or row.search is None:
+            continue
+        before, after = by_label[rerank.of].scores[primary], row.scores[primary]
+        (pair,) = compare({"after": after, "before": before}, seed=finished.seed)
+        samples = row.search.timing.rerank_ns
+        milliseconds = float(np.median(samples)) / 1e6 if samples else None
+        per = pair.difference / milliseconds if milliseconds else None
+        label = row.contender.label
+        rows.append(
+            [label, f"{before.mean():.3f}", f"{after.mean():.3f}", f"{pair.difference:+.3f}", f"{pair.p:.2g}",
+             "–" if milliseconds is None else f"{milliseconds:.2f}", "–" if per is None else f"{per:+.2g}"]
+        )  # fmt: skip
+        figures[label] = {
+            "of": rerank.of, "measure": str(primary), "before": float(before.mean()), "after": float(after.mean()),
+            "gain": pair.difference, "low": pair.low, "high": pair.high, "p": pair.p, "median_ms": milliseconds,
+            "gain_per_ms": per,
+        }  # fmt: skip
+    if not rows:
+        return extras
+    section = Section(
+        title=f"What the second stage added ({primary.label})",
+        head=["Row", "first stage", "reranked", "gain", "p", "stage p50 ms", "gain per ms"],
+        rows=rows,
+        notes=["p is that of the paired test of the two rows, not corrected for the other rows of the matrix."],
+    )
+    return extras.with_table("second_stage", figures, section)

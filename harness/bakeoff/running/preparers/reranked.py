@@ -1,0 +1,67 @@
+"""A second stage over another row's candidates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bakeoff_providers.errors import InputError, Unavailable
+
+from bakeoff.embedding.cache import VectorCache
+from bakeoff.lineup.contender import Contender, Rerank
+from bakeoff.running.embeddings import Embeddings
+from bakeoff.running.failures import adapter_work
+from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.stages import Prepared
+from bakeoff.search.reranked_searcher import RerankedSearcher
+from bakeoff.search.rerankers import RERANKERS
+from bakeoff.search.rerankers.base import Reranker
+
+
+class Reranked(Preparer):
+    """Asks the row that it is put on, then the reranker."""
+
+    def check(self, contender: Contender, embeddings: Embeddings) -> None:
+        """Makes the reranker, which checks its options and finds its files."""
+        if not contender.missing():
+            reranker_of(_rerank(contender), embeddings.folder).close()
+
+    def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
+        """It can only run where its first stage can be asked."""
+        if (reason := contender.missing()) and not workshop.embeddings.settings.offline:
+            raise Unavailable(reason)
+        rerank, embeddings = _rerank(contender), workshop.embeddings
+        first = workshop.ready[rerank.of]
+        if not isinstance(first, Prepared):
+            raise Unavailable(f"needs {rerank.of}, which can't be asked here")
+        with adapter_work():
+            reranker = reranker_of(rerank, embeddings.folder)
+            identity = None if reranker.local else reranker.identity()
+        cache = embeddings.settings.cache
+        searcher = RerankedSearcher(
+            first.searcher,
+            reranker,
+            rerank.depth,
+            {document.id: document.whole(contender.field) for document in embeddings.task.documents},
+            embeddings.settings.policy,
+            VectorCache(cache).space(identity) if cache and identity is not None else None,
+            embeddings.budget,
+            embeddings.settings.offline,
+        )
+        build = replace(first.build, notes=())
+        return Prepared(contender, searcher, build, first.embedder)
+
+
+def reranker_of(rerank: Rerank, folder: Path) -> Reranker:
+    """The reranker with its options; files are looked for beside the line-up."""
+    options: dict[str, Any] = {**rerank.options, **({"model": rerank.model} if rerank.model else {})}
+    paths = RERANKERS.get(rerank.provider).paths
+    files = {key: str(folder / Path(options[key]).expanduser()) for key in paths if options.get(key)}
+    return RERANKERS.create(rerank.provider, **{**options, **files})
+
+
+def _rerank(contender: Contender) -> Rerank:
+    if contender.rerank is None:
+        raise InputError("names no reranker", place=contender.label)
+    return contender.rerank

@@ -1,0 +1,121 @@
+"""A second stage behind any row: its first candidates in the reranker's order, the rest after them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from bakeoff_providers.errors import Unavailable
+
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Query
+from bakeoff.embedding.budget import Budget, reservation
+from bakeoff.embedding.cutting import estimated
+from bakeoff.embedding.retry import RateLimit, RetryPolicy, call
+from bakeoff.embedding.space import Space
+from bakeoff.search.rerankers.base import Reranker, checked
+from bakeoff.search.searchers import Answer, Searcher
+
+
+@dataclass(slots=True)
+class RerankUsage:
+    """What a second stage needed."""
+
+    pairs: int = 0
+    cached: int = 0
+    searches: int = 0
+    retries: int = 0
+    tokens: float = 0.0
+    estimated: bool = False
+
+
+@dataclass(slots=True)
+class RerankedSearcher(Searcher):
+    """The latency of each stage is kept apart. A hosted model is asked once for each pair; a local one every time."""
+
+    first: Searcher
+    reranker: Reranker
+    depth: int
+    texts: Mapping[str, str]
+    policy: RetryPolicy
+    space: Space | None = None
+    budget: Budget | None = None
+    offline: bool = False
+    usage: RerankUsage = field(default_factory=RerankUsage)
+    _memory: dict[tuple[str, str], float] = field(default_factory=dict)  # what a hosted model has answered in this run
+    _rate_limit: RateLimit = field(default_factory=RateLimit)
+
+    def ask(self, query: Query) -> Answer:
+        """Only the call to the reranker is timed as its stage; scores from the cache have no time."""
+        answer = self.first.ask(query)
+        candidates = answer.ranking.ids[: self.depth]
+        if not candidates:
+            return Answer(answer.ranking, answer.search_ns, answer.embed_ns, 0)
+        text = self.texts.get(query.item, query.text)
+        scores, rerank_ns = self._scores(text, [self.texts[document] for document in candidates])
+        order = sorted(zip(candidates, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))
+        rest = answer.ranking.ids[self.depth :]
+        lowest = order[-1][1]
+        ranking = Ranking(
+            (*(document for document, _ in order), *rest),
+            (*(score for _, score in order), *(lowest - place for place in range(1, len(rest) + 1))),
+        )
+        return Answer(ranking, answer.search_ns, answer.embed_ns, rerank_ns)
+
+    def prefetch(self, queries: Sequence[Query]) -> None:
+        """The first stage has been prefetched by its own row."""
+
+    def close(self) -> None:
+        """The first stage belongs to another row."""
+        if self.space is not None:
+            self.space.close()
+        self.reranker.close()
+
+    def _scores(self, query: str, documents: Sequence[str]) -> tuple[list[float], int | None]:
+        """Pairs that a hosted model scored before are not paid for again; a time is that of all pairs, or none."""
+        if self.reranker.local:
+            answered, nanoseconds = self._called(query, list(documents))
+            return [answered[document] for document in documents], nanoseconds
+        known = {document: score for document in documents if (score := self._kept(query, document)) is not None}
+        wanted = [document for document in dict.fromkeys(documents) if document not in known]
+        self.usage.cached += len(known)
+        nanoseconds = 0
+        if wanted:
+            answered, nanoseconds = self._called(query, wanted)
+            known |= answered
+        self._memory.update({(query, document): score for document, score in known.items()})
+        return [known[document] for document in documents], nanoseconds if len(wanted) == len(set(documents)) else None
+
+    def _kept(self, query: str, document: str) -> float | None:
+        if (query, document) in self._memory:
+            return self._memory[query, document]
+        key = _key(query, document)
+        if self.space is None or key not in self.space:
+            return None
+        return float(self.space.get([key])[0][0, 0])
+
+    def _called(self, query: str, documents: list[str]) -> tuple[dict[str, float], int]:
+        if self.offline and not self.reranker.local:
+            raise Unavailable(f"--offline, and the scores of {self.reranker.model} are not in the cache")
+        about = float(sum(estimated(query) + estimated(document) for document in documents))
+        with reservation(self.budget, self.reranker.cost(about, 1) or 0.0) as reserved:
+            answer, attempted = call(
+                lambda: checked(self.reranker.rank(query, documents), documents, self.reranker.model),
+                self.policy,
+                self._rate_limit,
+            )
+            tokens = about if answer.tokens is None else float(answer.tokens)
+            reserved.actual = self.reranker.cost(tokens, 1) or 0.0
+        usage = self.usage
+        usage.pairs, usage.searches = usage.pairs + len(documents), usage.searches + 1
+        usage.retries, usage.tokens = usage.retries + attempted.retries, usage.tokens + tokens
+        usage.estimated |= answer.tokens is None
+        if self.space is not None and not self.reranker.local:
+            rows = np.array(answer.scores, dtype=np.float32)[:, None]
+            self.space.put([_key(query, document) for document in documents], rows, round(tokens))
+        return dict(zip(documents, answer.scores, strict=True)), attempted.nanoseconds
+
+
+def _key(query: str, document: str) -> str:
+    return f"{query}\0{document}"

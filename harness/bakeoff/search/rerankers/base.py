@@ -1,0 +1,73 @@
+"""What a reranker promises: as many finite scores as candidates, in their order, and what the call used."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from bakeoff_providers.code import code_identity
+from bakeoff_providers.errors import StoreError
+from bakeoff_providers.registry import missing_modules
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """Scores in the order of the candidates, higher is better; `tokens` where a server counted them."""
+
+    scores: Sequence[float]
+    tokens: int | None = None
+
+
+class Reranker(ABC):
+    """One model. `usd_per_million` and `usd_per_search` are what it charges; `paths` are options that are files."""
+
+    name: ClassVar[str]
+    default_model: ClassVar[str]
+    local: ClassVar[bool] = False
+    extra: ClassVar[str | None] = None
+    modules: ClassVar[tuple[str, ...]] = ()
+    distributions: ClassVar[tuple[str, ...]] = ()
+    paths: ClassVar[tuple[str, ...]] = ()
+    usd_per_million: float | None = 0.0
+    usd_per_search: float | None = 0.0
+
+    @classmethod
+    def missing(cls, **options: Any) -> str | None:  # noqa: ARG003 - some need to know what the line-up says
+        """What keeps it from running here; makes no call."""
+        return missing_modules(cls.modules, cls.extra)
+
+    @property
+    @abstractmethod
+    def model(self) -> str:
+        """The model's name, as it enters the cache key."""
+
+    def identity(self) -> dict[str, str | int | float | bool | None] | None:
+        """All that changes a score besides query and document; None where nothing may be kept."""
+        code = code_identity(type(self))
+        return None if code is None else {"reranker": self.name, "model": self.model, **code}
+
+    @abstractmethod
+    def rank(self, query: str, documents: Sequence[str]) -> Reranked:
+        """One call for all candidates."""
+
+    def cost(self, tokens: float, searches: int) -> float | None:
+        """Dollars; None where no price is known."""
+        if self.usd_per_million is None or self.usd_per_search is None:
+            return None
+        return tokens * self.usd_per_million / 1e6 + searches * self.usd_per_search
+
+    def close(self) -> None:  # noqa: B027 - most hold nothing
+        """Lets go of sessions and weights."""
+
+
+def checked(answer: Reranked, documents: Sequence[str], name: str) -> Reranked:
+    """The promise, enforced in one place."""
+    scores = np.asarray(answer.scores, dtype=np.float32)
+    if scores.shape != (len(documents),):
+        raise StoreError(f"{name} answered {scores.size} scores for {len(documents)} documents")
+    if not np.isfinite(scores).all():
+        raise StoreError(f"{name} answered a score that is no number")
+    return Reranked([float(score) for score in scores], answer.tokens)

@@ -1,0 +1,45 @@
+"""A function of one's own as a reranker: `rerank(query, documents)` answers a score for each document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from bakeoff_providers.code import code_identity, load_from_file
+from bakeoff_providers.errors import InputError, StoreError
+
+from bakeoff.search.rerankers.base import Reranked, Reranker
+
+
+class Own(Reranker):
+    """Written as `provider = "file:mine.py:rerank"`; its scores are kept under a revision or a hash of the file."""
+
+    name: ClassVar[str] = "own"
+    default_model: ClassVar[str] = ""
+    local: ClassVar[bool] = True
+    paths: ClassVar[tuple[str, ...]] = ("file",)
+
+    def __init__(
+        self, *, file: str = "", function: str = "", model: str | None = None, revision: str | None = None
+    ) -> None:
+        if not file or not function:
+            raise InputError("names no function", remedy='provider = "file:mine.py:rerank"')
+        self._code, self._revision, self._model = load_from_file(file, function), revision, model or function
+
+    @property
+    def model(self) -> str:
+        """The function's name."""
+        return self._model
+
+    def identity(self) -> dict[str, str | int | float | bool | None] | None:
+        """The code is part of it."""
+        code = {"revision": self._revision} if self._revision else code_identity(self._code)
+        return None if code is None else {"reranker": self.name, "model": self.model, **code}
+
+    def rank(self, query: str, documents: Sequence[str]) -> Reranked:
+        """One call."""
+        answer: Any = self._code(query, list(documents))
+        try:
+            return Reranked([float(score) for score in answer])
+        except (TypeError, ValueError):
+            raise StoreError(f"{self.model} answered no list of scores") from None

@@ -1,0 +1,180 @@
+"""A second stage behind any row: real SDKs against the wire server, a real ONNX graph, functions, and the fake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.lineup.toml import lineup_text
+from bakeoff.results.summary import summarise
+from bakeoff.running.plan import plan
+from bakeoff.running.runner import Outcome, Settings, run
+from bakeoff.search.rerankers import RERANKERS
+from bakeoff_providers.errors import InputError
+
+from tests.native_task import TEXTS, native_files, write_lineup
+from tests.wire import PROXIES, Fault, WireServer
+
+BASE = '[[contender]]\nprovider = "tfidf"\nstore = "faiss"\n'
+POLICY = RetryPolicy(attempts=3, first_wait=0.001, longest_wait=0.01)
+
+
+def _lineup(folder: Path, contenders: str) -> Lineup:
+    return Lineup.read(
+        write_lineup(folder, native_files(), head='measures = ["mrr"]\nrounds = 2', contenders=contenders)
+    )
+
+
+def _second(outcome: Outcome, label: str) -> dict[str, tuple[str, ...]]:
+    assert outcome.not_run == []
+    row = next(row for row in outcome.ran if row.contender.label == label)
+    return {query: ranking.ids for query, ranking in row.rankings.items()}
+
+
+@pytest.fixture
+def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[WireServer]:
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CO_API_KEY", "sk-secret")
+    monkeypatch.setenv("VOYAGE_API_KEY", "sk-secret")
+    with WireServer() as server:
+        yield server
+
+
+@pytest.mark.parametrize(("name", "model"), [("cohere", "rerank-v3.5"), ("voyage", "rerank-2.5")])
+def test_hosted_rerankers_order_candidates_are_cached_and_cost(
+    tmp_path: Path, wire: WireServer, name: str, model: str
+) -> None:
+    lineup = _lineup(
+        tmp_path,
+        f'{BASE}rerank = {{ provider = "{name}", model = "{model}", '
+        f'options = {{ base_url = "{wire.base(name)}", price = 2.0 }} }}\n',
+    )
+    label = f"tfidf+faiss+{model}"
+    settings = Settings(cache=tmp_path / "vectors", policy=POLICY)
+    planned = next(entry for entry in plan(lineup, settings) if entry.rows == (label,))
+    wire.faults.append(Fault(status=429, headers={"Retry-After": "0"}))
+    outcome = run(lineup, settings)
+    asked = [request for request in wire.requests if request.provider == f"{name} rerank"]
+    assert len(asked) == 1 + planned.requests == 4  # the refused one, then one for each query and never again
+    texts = {str(number): f"{title} {text}" for number, (title, text) in TEXTS.items()}
+    for query in outcome.task.queries:
+        scores = {d: wire.vectors_of(model, query.text, text)[0, 0] for d, text in texts.items()}
+        assert list(_second(outcome, label)[query.id]) == sorted(scores, key=lambda document: -scores[document])
+    row = next(row for row in summarise(outcome).rows if row.label == label)
+    assert row.cost is not None
+    assert row.latency is not None
+    assert row.latency.rerank is not None
+    assert row.latency.rerank.n == 2  # q2 and q3 in the first round; q1 was asked cold
+    expected = (
+        3 * 2.0 / 1000 if name == "cohere" else sum(-(-len(text) // 4) for text in texts.values()) * 3 * 2.0 / 1e6
+    )
+    assert row.cost.usd == pytest.approx(expected)
+    assert row.local is False
+    again = run(lineup, settings)
+    assert len([request for request in wire.requests if request.provider == f"{name} rerank"]) == 4
+    assert _second(again, label) == _second(outcome, label)
+    assert run(lineup, Settings(cache=tmp_path / "vectors", offline=True)).not_run == []
+    assert "sk-secret" not in str(lineup.to_dict())
+
+
+def test_a_budget_and_a_failing_server_cost_the_row_only(tmp_path: Path, wire: WireServer) -> None:
+    entry = f'rerank = {{ provider = "cohere", options = {{ base_url = "{wire.base("cohere")}", price = 2.0 }} }}\n'
+    outcome = run(_lineup(tmp_path, BASE + entry), Settings(max_cost=0.003, policy=POLICY))
+    assert [row.contender.label for row in outcome.ran] == ["tfidf+faiss"]
+    assert "stopped before $0.00" in outcome.not_run[0].reason
+    wire.faults.extend([Fault(status=500)] * 3)
+    outcome = run(_lineup(tmp_path, BASE + entry), Settings(policy=POLICY))
+    assert "HTTP 500" in outcome.not_run[0].reason
+
+
+def test_the_fake_and_functions_rerank_and_the_gain_is_told(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def rerank(query, documents):\n    return [-len(document) for document in documents]\n"
+        "def few(query, documents):\n    return [1.0]\n"
+    )
+    lineup = _lineup(
+        tmp_path,
+        '[[contender]]\nprovider = "fake"\nstore = "faiss"\n'
+        'rerank = [{ provider = "fake", depth = 3 }, { provider = "file:mine.py:rerank", depth = 2 }]\n'
+        '[[contender]]\nranker = "bm25"\n[[fusion]]\nof = ["fake", "bm25"]\nlabel = "both"\n'
+        '[[rerank]]\nof = "both"\nprovider = "fake"\n[[rerank]]\nof = "bm25"\nprovider = "file:mine.py:few"\n',
+    )
+    outcome = run(lineup)
+    assert [row.contender.label for row in outcome.ran] == [
+        "fake+faiss", "bm25", "both", "fake+faiss+fake", "fake+faiss+rerank", "both+fake",
+    ]  # fmt: skip
+    assert "few answered 1 scores for" in outcome.not_run[0].reason
+    ranked = next(row for row in outcome.ran if row.contender.label == "fake+faiss+fake").rankings
+    assert ranked["q1"].ids[0] == "1"  # the only document with the query's word
+    first = next(row for row in outcome.ran if row.contender.label == "fake+faiss").rankings
+    shorter = next(row for row in outcome.ran if row.contender.label == "fake+faiss+rerank").rankings
+    for query, ranking in shorter.items():  # two are put in order, the third stays behind them
+        assert set(ranking.ids[:2]) == set(first[query].ids[:2])
+        assert ranking.ids[2:] == first[query].ids[2:]
+        assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
+    figures = outcome.extras.figures["second_stage"]["fake+faiss+fake"]
+    before = np.mean(list(outcome.scores["fake+faiss"]["mrr"]))
+    after = np.mean(list(outcome.scores["fake+faiss+fake"]["mrr"]))
+    assert figures["gain"] == pytest.approx(after - before)
+    assert figures["gain_per_ms"] == pytest.approx(figures["gain"] / figures["median_ms"])
+    (section,) = [section for section in outcome.extras.sections if "second stage" in section.title]
+    assert len(section.rows) == 3
+    (tmp_path / "again.toml").write_text(lineup_text(lineup.to_dict()))
+    assert Lineup.read(tmp_path / "again.toml").contenders == lineup.contenders
+    narrowed = lineup.narrowed(["both+fake"])
+    assert {"fake+faiss", "bm25", "both", "both+fake"} <= {c.label for c in narrowed.contenders}
+
+
+def _write_cross_encoder(folder: Path) -> None:
+    """A graph of one line: the logit is the number of tokens that are not padding."""
+    import onnx
+    from onnx import TensorProto, helper
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    nodes = [
+        helper.make_node("Cast", ["attention_mask"], ["mask"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceSum", ["mask", "axis"], ["logits"], keepdims=1),
+    ]
+    shape = ["pairs", "tokens"]
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name in ("input_ids", "attention_mask")]
+    outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["pairs", 1])]
+    axis = helper.make_tensor("axis", TensorProto.INT64, [1], [1])
+    nodes.append(helper.make_node("Identity", ["input_ids"], ["unused"]))
+    graph = helper.make_graph(nodes, "pairs", inputs, outputs, [axis])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    folder.mkdir()
+    onnx.save(model, str(folder / "model.onnx"))
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
+def test_a_cross_encoder_from_a_folder_runs_here(tmp_path: Path) -> None:
+    _write_cross_encoder(tmp_path / "counter")
+    reranker = RERANKERS.create("cross_encoder", model=str(tmp_path / "counter"))
+    assert reranker.rank("a query", ["one", "one two three", "one two"]).scores == [3.0, 5.0, 4.0]
+    lineup = _lineup(tmp_path, f'{BASE}rerank = {{ provider = "cross_encoder", model = "counter" }}\n')
+    outcome = run(lineup)
+    assert outcome.not_run == []
+    assert len(next(row for row in outcome.ran if row.contender.rerank).rankings["q1"]) == 3
+    (lost,) = run(_lineup(tmp_path, f'{BASE}rerank = {{ provider = "cross_encoder", model = "nowhere" }}\n')).not_run
+    assert "has no model.onnx and tokenizer.json" in lost.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f'{BASE}rerank = {{ provider = "coherre" }}\n', "unknown reranker 'coherre'"),
+        (f'{BASE}rerank = {{ provider = "fake", depth = 0 }}\n', "must be at least 1"),
+        (f'{BASE}[[rerank]]\nof = "tfidd"\nprovider = "fake"\n', "no contender is called 'tfidd'"),
+        (f'{BASE}rerank = {{ provider = "fake", options = {{ size = 3 }} }}\n', "has no option 'size'"),
+    ],
+)
+def test_what_is_wrong_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        _lineup(tmp_path, text)

@@ -19,7 +19,7 @@ def batches(texts: Sequence[str], card: ModelCard, at_once: int = 0) -> Iterator
     batch: list[str] = []
     tokens = 0.0
     for text in texts:
-        size = estimated_tokens([text])
+        size = max(1.0, len(text) / CHARACTERS_PER_TOKEN)
         full = len(batch) >= card.batch_items or (card.batch_tokens is not None and tokens + size > card.batch_tokens)
         if at_once and len(batch) >= AT_RISK_TEXTS // at_once:
             full |= card.price is None or price_of(tokens + size, card) * at_once > AT_RISK_USD

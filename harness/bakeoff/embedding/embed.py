@@ -103,13 +103,9 @@ class Embedder:
             space = VectorCache(scratch).space({"dimensions": None})
         blockwise: list[_Stored] = []
         lengths: list[tuple[float, float]] = []
-        checked_ready = False
         with self._progress(role, total) as advance:
             for block in blocks:
                 wanted = list(dict.fromkeys(block))
-                if not (checked_ready or self.offline) and (space.find(keys_of(wanted)) < 0).any():
-                    self.provider.ready()
-                    checked_ready = True
                 stored = self._stored(wanted, role, space, advance, total)
                 if len(wanted) < len(block):
                     number = {text: at for at, text in enumerate(wanted)}
@@ -181,6 +177,8 @@ class Embedder:
         if asked.any():
             missing = [text for text, absent in zip(texts, asked, strict=True) if absent]
             if space not in self._probed:
+                if total and not self.offline:
+                    self.provider.ready()
                 space.probe(max(len(missing), total - len(space)))
                 self._probed.append(space)
             self._ask(missing, role, space, advance)

@@ -10,13 +10,13 @@ from typing import Any
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.errors import Unavailable
 
-from bakeoff.core.task import Document, Task
+from bakeoff.core.task import Task
 from bakeoff.embedding.budget import Budget
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.chunking import Chunk, chunks
+from bakeoff.embedding.chunking import chunks
 from bakeoff.embedding.cutting import Cutting, cut
 from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.pieces import PieceTexts, in_blocks, pieces_of
+from bakeoff.embedding.pieces import Cut, PieceTexts, in_blocks, pieces_of
 from bakeoff.embedding.preflight import provider_warnings
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
@@ -48,19 +48,20 @@ class Embeddings:
             items = {query.item for query in self.task.queries if query.item}
             documents = self.task.documents if items else ()
             texts = {document.id: document.whole(name) for document in documents if document.id in items}
-            pieces = pieces_of(self.task.documents, lambda document: self._pieces(document, name, contender))
+            pieces = pieces_of(self.task.documents, self._cut(name, contender))
             how = cutting or Cutting()
             self._indexes[key] = Index(pieces, self.depth, texts, self.task.metadata, how.parents, how.top)
         return self._indexes[key]
 
-    def _pieces(self, document: Document, name: str, contender: Contender) -> list[Chunk]:
+    def _cut(self, name: str, contender: Contender) -> Cut:
         """As the contender cuts, or else as the document says; tokens are those of the contender's model."""
-        known = contender.provider and PROVIDERS.get(contender.provider).by_id
-        if contender.chunking is None or known:
-            return chunks(document, name)
-        if contender.chunking.unit != "tokens" or not contender.provider:
-            return cut(document, name, contender.chunking)
-        return cut(document, name, contender.chunking, self.embedder(contender).provider.count_tokens)
+        known, cutting = contender.provider and PROVIDERS.get(contender.provider).by_id, contender.chunking
+        if cutting is None or known:
+            return lambda document: chunks(document, name)
+        if cutting.unit != "tokens" or not contender.provider:
+            return lambda document: cut(document, name, cutting)
+        count = self.embedder(contender).provider.count_tokens
+        return lambda document: cut(document, name, cutting, count)
 
     @property
     def pieces(self) -> int:

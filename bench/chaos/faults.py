@@ -53,7 +53,7 @@ def faults(rng: random.Random, count: int) -> Faults:
         for number in range(count):
             name = list(TASKS)[number % len(TASKS)]
             kind = rng.choice(KINDS)
-            if kind == "duplicate" and name not in ("openai", "voyage"):
+            if kind in ("duplicate", "reversed") and name not in ("openai", "voyage"):  # the others number no rows
                 kind = "boolean"
             wire.faults.clear()
             wire.faults.append(_fault(kind, rng, other))

@@ -40,7 +40,7 @@ def test_an_array_that_promises_more_than_its_file_holds(tmp_path: Path) -> None
         read_targets(tmp_path / "targets.npy")
 
 
-@pytest.mark.parametrize("values", [[1, "a"], [10**30, 1]])
+@pytest.mark.parametrize("values", [[1, "a"], [10**30, 1], [{}, {}]])
 def test_a_snapshot_of_mixed_or_too_large_values(tmp_path: Path, values: list[Any]) -> None:
     items = [{"id": str(place), "title": "t", "description": "d", "n": value} for place, value in enumerate(values)]
     (tmp_path / "items.json").write_text(json.dumps(items))

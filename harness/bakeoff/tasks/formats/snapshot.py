@@ -103,12 +103,11 @@ def write_snapshot(
         return target
     parquet, arrow = _parquet(), import_module("pyarrow")
     try:
-        table = arrow.Table.from_pylist(rows)
+        with replacing(target) as part:
+            parquet.write_table(arrow.Table.from_pylist(rows), part)
     except (arrow.ArrowException, OverflowError, TypeError, ValueError) as error:
         problem = f"values of one column are of several types or too large ({error})"
         raise InputError(problem, file=source, remedy="give each key values of one type") from None
-    with replacing(target) as part:
-        parquet.write_table(table, part)
     return target
 
 

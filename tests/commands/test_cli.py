@@ -149,7 +149,7 @@ def test_list_tells_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
     (tasks,) = [line for line in done.stdout.splitlines() if line.startswith("tasks: ")]
     names, _, formats = tasks.removeprefix("tasks: ").partition("; own ones in the formats ")
     assert {"wikipedia", "neighbours"} <= set(names.split(", "))
-    assert formats == "native, beir, tables, ir_datasets, hub"
+    assert formats == "native, beir, tables, ir_datasets, hub, mteb"
     assert "ndcg@k" in done.stdout
     assert {"use_best_weights", "weights_file"} <= set(done.stdout.replace(",", "").split())
 

@@ -103,7 +103,7 @@ def test_every_line_of_the_workflows_runs_in_order(shell: Shell) -> None:
 @needs_weights
 def test_the_fixture_gates_and_fails_where_a_contender_dropped(shell: Shell) -> None:
     (shell.folder / "test_search.py").write_text(FILES["test_search.py"], encoding="utf-8")
-    options = "-q -p bakeoff.production.pytest_plugin -p no:cacheprovider --rootdir ."
+    options = "-q -p no:cacheprovider --rootdir ."
     command = f"{sys.executable} -m pytest {options} test_search.py"
     passed = shell.run(command)
     assert passed.returncode == 0, passed.stdout

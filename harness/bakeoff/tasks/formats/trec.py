@@ -144,7 +144,7 @@ def qrels_text(judgments: Judgments) -> str:
 
 
 def _written(ids: Iterable[str]) -> dict[str, str]:
-    """Ids as they are written. Columns end at white space, so an id that has some is percent-encoded."""
+    """Ids as they are written: white space, which ends a column, and a leading # are percent-encoded."""
     written: dict[str, str] = {}
     taken: dict[str, str] = {}
     for name in ids:
@@ -158,10 +158,16 @@ def _written(ids: Iterable[str]) -> dict[str, str]:
 
 
 def _safe(name: str) -> str:
-    """Python's and C's notions of white space both count: pytrec_eval splits by the one, trec_eval by the other."""
-    if name.split() == [name]:
+    """Python's and C's notions of white space both count: pytrec_eval splits by the one, trec_eval by the other.
+
+    A leading # would make the line a comment of trec_eval 10.
+    """
+    if name.split() == [name] and not name.startswith("#"):
         return name
-    return "".join(quote(character) if character.isspace() or character == "%" else character for character in name)
+    start = quote("#") if name.startswith("#") else ""
+    return start + "".join(
+        quote(character) if character.isspace() or character == "%" else character for character in name[bool(start) :]
+    )
 
 
 def _misshapen(path: Path, number: int, columns: int, expected: str, remedy: str) -> InputError:

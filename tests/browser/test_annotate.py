@@ -160,7 +160,7 @@ def test_the_guidelines_open_at_the_query_and_take_no_grades(browser: Any, task:
     body.send_keys("g")
     marked = browser.find_element(By.CSS_SELECTOR, "#guide tr.current")
     assert marked.is_displayed()
-    assert marked.text.startswith("geo_001 Anything located in southwestern Utah")
+    assert marked.text.startswith("geo_001 Settlements close to Zion National Park")
     browser.switch_to.active_element.send_keys("3")
     browser.switch_to.active_element.send_keys(Keys.ESCAPE)
     page.wait(lambda: not marked.is_displayed())

@@ -34,13 +34,13 @@ def blocks(table: TaskTable) -> list[Block]:
     figures = ["macro difference [95%]", "p (Holm)", "p over tasks"]
     if table.pairs:
         rows = [[f"{pair.a} − {pair.b}", *_figures(pair.over_tasks, pair.p_holm)] for pair in table.pairs]
-        made.append((f"{label} over tasks", ["", *figures], rows))
+        made.append((f"{label} over tasks", ["contender", *figures], rows))
     if table.transfer:
         rows = [
             [f"{one.label} − {one.base}", f"{one.role} ({len(one.tasks)})", *_figures(one.over_tasks, one.p_holm)]
             for one in table.transfer
         ]
-        made.append(("Transfer: gained or lost against the base", ["", "tasks", *figures], rows))
+        made.append(("Transfer: gained or lost against the base", ["contender", "tasks", *figures], rows))
     return made
 
 

@@ -54,7 +54,7 @@ def breakdown_sections(task: Task, scores: Mapping[str, Values], measure: Measur
         sections.append(
             Section(
                 title=f"{measure.label} by {title}",
-                head=["", *(f"{name} ({int((names == name).sum())})" for name in kept)],
+                head=["Contender", *(f"{name} ({int((names == name).sum())})" for name in kept)],
                 rows=[
                     [label, *(f"{measure.aggregate(values[names == name]):.3f}" for name in kept)]
                     for label, values in scores.items()

@@ -64,7 +64,7 @@ def standing_sections(verdict: Verdict) -> list[Section]:
     return [
         Section(
             title=TITLE,
-            head=["", "would be best", "expected regret", "to the best"],
+            head=["Contender", "would be best", "expected regret", "to the best"],
             rows=[
                 [
                     label,

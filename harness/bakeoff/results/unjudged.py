@@ -71,7 +71,7 @@ def unjudged_sections(rows: Sequence[Row], measure: Measure) -> list[Section]:
     return [
         Section(
             title="Unjudged documents",
-            head=["", judged_measure(measure).label, f"{measure.label} if irrelevant", "if relevant"],
+            head=["Contender", judged_measure(measure).label, f"{measure.label} if irrelevant", "if relevant"],
             rows=[
                 [row.label, f"{bounds.judged:.3f}", f"{bounds.irrelevant:.3f}", f"{bounds.relevant:.3f}"]
                 for row, bounds in sorted(bounded, key=lambda pair: -pair[1].irrelevant)

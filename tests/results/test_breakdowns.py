@@ -31,9 +31,9 @@ def test_a_query_has_the_language_of_what_answers_it_and_the_length_of_its_words
 def test_the_tables_hold_the_groups_means() -> None:
     task, values = _task(30), np.arange(30) / 30
     language, length = breakdown_sections(task, {"a": values}, P1)
-    assert language.head == ["", "de (15)", "en (15)"]
+    assert language.head == ["Contender", "de (15)", "en (15)"]
     assert language.rows == [["a", f"{values[::2].mean():.3f}", f"{values[1::2].mean():.3f}"]]
-    assert length.head == ["", "1–3 words (20)", "17 words or more (10)"]
+    assert length.head == ["Contender", "1–3 words (20)", "17 words or more (10)"]
     assert length.rows == [["a", f"{values[:20].mean():.3f}", f"{values[20:].mean():.3f}"]]
 
 

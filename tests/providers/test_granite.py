@@ -11,34 +11,28 @@ from typing import Any
 import numpy as np
 import pytest
 from bakeoff_providers import granite_pack, weights
-from bakeoff_providers.base import Role, checked
+from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.granite import Granite
 
+from tests.providers.real_weights import TEXT, check_agreement, reference_vectors, require
+
 PACK = "granite-embedding-30m-english-int8.hmsemb"
-TEXT = "river rose overnight by four centimetres while quarterly profits of the vitamin maker fell sharply"
 
 
 @pytest.fixture(scope="module")
 def reference() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((Path(__file__).parent / "granite_reference.json").read_text("utf-8"))
-    return content
+    return reference_vectors("granite")
 
 
 @pytest.fixture(scope="module")
 def provider() -> Granite:
-    if not weights.present("granite"):
-        pytest.fail(f"the weights of granite are not in {weights.folder('granite')}; {weights.remedy('granite')}")
+    require("granite")
     return Granite()
 
 
 def test_vectors_agree_with_the_packs_own_binding(provider: Granite, reference: dict[str, Any]) -> None:
-    texts = reference["texts"]
-    batch = checked(provider.embed(texts, Role.DOCUMENT), texts, provider.card)
-    expected = np.array(reference["vectors"])
-    cosines = (batch.vectors * expected).sum(axis=1) / np.linalg.norm(expected, axis=1)
-    assert cosines.min() >= 0.999
-    np.testing.assert_allclose(np.linalg.norm(batch.vectors, axis=1), 1, atol=1e-5)
+    check_agreement(provider, reference)
 
 
 def test_the_reference_is_of_these_weights(provider: Granite, reference: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -14,19 +13,17 @@ from bakeoff_providers.base import Role, checked
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.minilm import MiniLM
 
-TEXT = "river rose overnight by four centimetres while quarterly profits of the vitamin maker fell sharply"
+from tests.providers.real_weights import TEXT, reference_vectors, require
 
 
 @pytest.fixture(scope="module")
 def reference() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((Path(__file__).parent / "minilm_reference.json").read_text("utf-8"))
-    return content
+    return reference_vectors("minilm")
 
 
 @pytest.fixture(scope="module")
 def provider() -> MiniLM:
-    if not weights.present("minilm"):
-        pytest.fail(f"the weights of minilm are not in {weights.folder('minilm')}; {weights.remedy('minilm')}")
+    require("minilm")
     return MiniLM()
 
 

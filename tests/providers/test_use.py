@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -10,34 +9,27 @@ from typing import Any
 import numpy as np
 import pytest
 from bakeoff_providers import weights
-from bakeoff_providers.base import Role, checked
+from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.use import UniversalSentenceEncoder
 from threadpoolctl import threadpool_info
 
-TEXT = "river rose overnight by four centimetres while quarterly profits of the vitamin maker fell sharply"
+from tests.providers.real_weights import TEXT, check_agreement, reference_vectors, require
 
 
 @pytest.fixture(scope="module")
 def reference() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((Path(__file__).parent / "use_reference.json").read_text("utf-8"))
-    return content
+    return reference_vectors("use")
 
 
 @pytest.fixture(scope="module")
 def provider() -> UniversalSentenceEncoder:
-    if not weights.present("use"):
-        pytest.fail(f"the weights of use are not in {weights.folder('use')}; {weights.remedy('use')}")
+    require("use")
     return UniversalSentenceEncoder()
 
 
 def test_vectors_agree_with_the_package(provider: UniversalSentenceEncoder, reference: dict[str, Any]) -> None:
-    texts = reference["texts"]
-    batch = checked(provider.embed(texts, Role.DOCUMENT), texts, provider.card)
-    expected = np.array(reference["vectors"])
-    cosines = (batch.vectors * expected).sum(axis=1) / np.linalg.norm(expected, axis=1)
-    assert cosines.min() >= 0.999
-    np.testing.assert_allclose(np.linalg.norm(batch.vectors, axis=1), 1, atol=1e-5)
+    check_agreement(provider, reference)
 
 
 def test_the_reference_is_of_these_weights(provider: UniversalSentenceEncoder, reference: dict[str, Any]) -> None:

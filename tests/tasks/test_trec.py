@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -115,42 +116,31 @@ def test_gzip_windows_lines_and_trailing_columns_are_read(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("read", "lines", "said"),
     [
-        ("q Q0 d 1 0.5 t\nq Q0 d2 2 0.4\n", r"line 2: the line has 5 columns"),
-        ("q Q0 d 1 0.5 t\nq Q0 e 2 nan t\n", r"line 2: score 'nan' is not a finite number"),
-        ("q Q0 d 1 inf t\n", r"line 1: score 'inf' is not a finite number"),
-        ("q Q0 d 1 1e39 t\n", r"line 1: score '1e39'"),
-        ("q Q0 d 1 1_0 t\n", r"line 1: score '1_0'"),
-        ("q Q0 d 1 high t\n", r"line 1: score 'high'"),
-        ("q Q0 d 1 2 t\n\np Q0 d 1 2 t\nq Q0 d 1 1 t\n", r"line 4: duplicate document 'd' for query 'q'"),
-        ("\n \n", r"is empty"),
+        (read_run, "q Q0 d 1 0.5 t\nq Q0 d2 2 0.4\n", r"line 2: the line has 5 columns"),
+        (read_run, "q Q0 d 1 0.5 t\nq Q0 e 2 nan t\n", r"line 2: score 'nan' is not a finite number"),
+        (read_run, "q Q0 d 1 inf t\n", r"line 1: score 'inf' is not a finite number"),
+        (read_run, "q Q0 d 1 1e39 t\n", r"line 1: score '1e39'"),
+        (read_run, "q Q0 d 1 1_0 t\n", r"line 1: score '1_0'"),
+        (read_run, "q Q0 d 1 high t\n", r"line 1: score 'high'"),
+        (read_run, "q Q0 d 1 2 t\n\np Q0 d 1 2 t\nq Q0 d 1 1 t\n", r"line 4: duplicate document 'd' for query 'q'"),
+        (read_run, "\n \n", r"is empty"),
+        (read_qrels, "q 0 d 1\nq 0 e\n", r"line 2: the line has 3 columns"),
+        (read_qrels, "q 0 d 1 extra\n", r"line 1: the line has 5 columns"),
+        (read_qrels, "q 0 d 1\nq 0 e 1.5\n", r"line 2: grade '1\.5' is not a whole number"),
+        (read_qrels, "q 0 d yes\n", r"line 1: grade 'yes'"),
+        (read_qrels, "q 0 d nan\n", r"line 1: grade 'nan'"),
+        (read_qrels, "q 0 d 1\nq 0 e -1\n", r"line 2: grade -1 is negative"),
+        (read_qrels, "q 0 d 1\nq 0 d 1\n", r"line 2: query 'q' has a grade for document 'd' already \(1\)"),
+        (read_qrels, "", r"has no judgments"),
     ],
 )
-def test_bad_runs_are_named_by_line(tmp_path: Path, lines: str, said: str) -> None:
-    (tmp_path / "run").write_text(lines)
+def test_bad_files_are_named_by_line(tmp_path: Path, read: Callable[[Path], object], lines: str, said: str) -> None:
+    (tmp_path / "file").write_text(lines)
     with pytest.raises(InputError, match=said) as caught:
-        read_run(tmp_path / "run")
-    assert str(caught.value).startswith(str(tmp_path / "run"))
-
-
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        ("q 0 d 1\nq 0 e\n", r"line 2: the line has 3 columns"),
-        ("q 0 d 1 extra\n", r"line 1: the line has 5 columns"),
-        ("q 0 d 1\nq 0 e 1.5\n", r"line 2: grade '1\.5' is not a whole number"),
-        ("q 0 d yes\n", r"line 1: grade 'yes'"),
-        ("q 0 d nan\n", r"line 1: grade 'nan'"),
-        ("q 0 d 1\nq 0 e -1\n", r"line 2: grade -1 is negative"),
-        ("q 0 d 1\nq 0 d 1\n", r"line 2: query 'q' has a grade for document 'd' already \(1\)"),
-        ("", r"has no judgments"),
-    ],
-)
-def test_bad_qrels_are_named_by_line(tmp_path: Path, lines: str, said: str) -> None:
-    (tmp_path / "qrels").write_text(lines)
-    with pytest.raises(InputError, match=said):
-        read_qrels(tmp_path / "qrels")
+        read(tmp_path / "file")
+    assert str(caught.value).startswith(str(tmp_path / "file"))
 
 
 def test_comments_and_beirs_three_columns_are_read(tmp_path: Path) -> None:

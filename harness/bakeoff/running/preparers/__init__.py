@@ -9,16 +9,14 @@ from bakeoff_providers.registry import Registry
 if TYPE_CHECKING:
     from bakeoff.running.preparers.base import Preparer
 
-PREPARERS: Registry[Preparer] = Registry(
-    "type of row",
-    "bakeoff.rows",
-    {
-        "dense": "bakeoff.running.preparers.dense:Dense",
-        "existing": "bakeoff.running.preparers.existing:Existing",
-        "lexical": "bakeoff.running.preparers.lexical:Lexical",
-        "retriever": "bakeoff.running.preparers.retriever:Asked",
-        "given": "bakeoff.running.preparers.given:FromFiles",
-        "reranked": "bakeoff.running.preparers.reranked:Reranked",
-        "fused": "bakeoff.running.preparers.fused:Fused",
-    },
-)
+BUILTIN = {
+    "dense": "bakeoff.running.preparers.dense:Dense",
+    "existing": "bakeoff.running.preparers.existing:Existing",
+    "lexical": "bakeoff.running.preparers.lexical:Lexical",
+    "retriever": "bakeoff.running.preparers.retriever:Asked",
+    "given": "bakeoff.running.preparers.given:FromFiles",
+    "reranked": "bakeoff.running.preparers.reranked:Reranked",
+    "fused": "bakeoff.running.preparers.fused:Fused",
+}
+
+PREPARERS: Registry[Preparer] = Registry("type of row", "bakeoff.rows", BUILTIN)

@@ -9,18 +9,16 @@ from bakeoff_providers.registry import Registry
 if TYPE_CHECKING:
     from bakeoff.search.stores.base import Store
 
-STORES: Registry[Store] = Registry(
-    "store",
-    "bakeoff.stores",
-    {
-        "faiss": "bakeoff.search.stores.faiss:Faiss",
-        "chroma": "bakeoff.search.stores.chroma:Chroma",
-        "pgvector": "bakeoff.search.stores.pgvector:PgVector",
-        "qdrant": "bakeoff.search.stores.qdrant:Qdrant",
-        "lancedb": "bakeoff.search.stores.lancedb:LanceDB",
-        "sqlite_vec": "bakeoff.search.stores.sqlite_vec:SqliteVec",
-        "usearch": "bakeoff.search.stores.usearch:USearch",
-        "hnswlib": "bakeoff.search.stores.hnswlib:Hnswlib",
-        "duckdb_vss": "bakeoff.search.stores.duckdb_vss:DuckdbVss",
-    },
-)
+BUILTIN = {
+    "faiss": "bakeoff.search.stores.faiss:Faiss",
+    "chroma": "bakeoff.search.stores.chroma:Chroma",
+    "pgvector": "bakeoff.search.stores.pgvector:PgVector",
+    "qdrant": "bakeoff.search.stores.qdrant:Qdrant",
+    "lancedb": "bakeoff.search.stores.lancedb:LanceDB",
+    "sqlite_vec": "bakeoff.search.stores.sqlite_vec:SqliteVec",
+    "usearch": "bakeoff.search.stores.usearch:USearch",
+    "hnswlib": "bakeoff.search.stores.hnswlib:Hnswlib",
+    "duckdb_vss": "bakeoff.search.stores.duckdb_vss:DuckdbVss",
+}
+
+STORES: Registry[Store] = Registry("store", "bakeoff.stores", BUILTIN)

@@ -1,7 +1,7 @@
 """How long commands take before they do anything, as multiples of a bare Python: python bench/startup.py
 
-The processor's time of each process, the least of several runs, so that other work on the machine counts little. `show` is
-given the reference result, `validate` the built-in task of 25 documents.
+The processor's time of each process, the least of several runs, so that other work on the machine counts little.
+`show` is given the reference result, `validate` the built-in task of 25 documents.
 """
 
 from __future__ import annotations

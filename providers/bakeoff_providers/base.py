@@ -18,6 +18,7 @@ from bakeoff_providers.errors import EmbeddingFailed
 from bakeoff_providers.registry import missing_modules
 
 Vectors = npt.NDArray[np.float32]
+TEXT = "{text}"  # in a prompt: where the text goes
 
 
 class Role(StrEnum):
@@ -43,6 +44,7 @@ class ModelCard(msgspec.Struct, frozen=True, kw_only=True):
     context: int | None = None
     document_prompt: str = ""
     query_prompt: str = ""
+    prompts: dict[str, str] = {}  # further prompts of the model, by the names that its authors gave them
     output_dimensions: tuple[int, ...] = ()
     batch_items: int = 64
     batch_tokens: int | None = None
@@ -51,8 +53,18 @@ class ModelCard(msgspec.Struct, frozen=True, kw_only=True):
     price: Price | None = None
 
     def prompt(self, role: Role) -> str:
-        """The text put before every input of this role."""
+        """What is put around every input of this role: before it, or where the prompt says `{text}`."""
         return self.query_prompt if role is Role.QUERY else self.document_prompt
+
+    def around(self, role: Role) -> tuple[str, str]:
+        """What goes before a text of this role, and what after it."""
+        before, _, after = self.prompt(role).partition(TEXT)
+        return before, after
+
+    def prompted(self, text: str, role: Role) -> str:
+        """The text as the model gets it."""
+        before, after = self.around(role)
+        return f"{before}{text}{after}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +120,7 @@ class Provider(ABC):
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text with its prompt, for cutting; three characters each where there is no tokenizer to ask."""
-        return ceil((len(self.card.document_prompt) + len(text)) / 3)
+        return ceil(len(self.card.prompted(text, Role.DOCUMENT)) / 3)
 
     @abstractmethod
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from bakeoff_providers.base import ModelCard, Price
+from bakeoff_providers.base import TEXT, ModelCard, Price
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
+
+Prompt = str | Mapping[str, str]  # a template, or {"name": one of the model's own}
 
 SEEN = "2026-11"
 FREE = Price(usd_per_million_tokens=0.0, seen=SEEN, source="runs on your own machine")
@@ -32,6 +35,22 @@ FAMILIES: tuple[tuple[str, tuple[str, str] | None], ...] = (
     ("bge-large-en", ("", "Represent this sentence for searching relevant passages: ")),
 )
 
+# What else these were trained with, under their authors' names (the models' cards on the hub).
+_NAMED: tuple[tuple[str, dict[str, str]], ...] = (
+    ("nomic-embed-text", {"clustering": "clustering: ", "classification": "classification: "}),
+    (
+        "embeddinggemma",
+        {
+            "question answering": "task: question answering | query: ",
+            "fact checking": "task: fact checking | query: ",
+            "code retrieval": "task: code retrieval | query: ",
+            "classification": "task: classification | query: ",
+            "clustering": "task: clustering | query: ",
+            "sentence similarity": "task: sentence similarity | query: ",
+        },
+    ),
+)
+
 
 def price(usd: float, source: str) -> Price:
     """A list price as it was seen when these cards were written."""
@@ -51,7 +70,41 @@ def known_card(model: str, cards: Sequence[ModelCard], otherwise: ModelCard) -> 
             if card.name == name:
                 return msgspec.structs.replace(card, name=model)
     document, query = family_prompts(model) or ("", "")
-    return msgspec.structs.replace(otherwise, name=model, document_prompt=document, query_prompt=query)
+    named = next((prompts for part, prompts in _NAMED if part in model.lower()), {})
+    return msgspec.structs.replace(
+        otherwise, name=model, document_prompt=document, query_prompt=query, prompts={**otherwise.prompts, **named}
+    )
+
+
+def check_prompt(prompt: object, option: str) -> None:
+    """A template has the text once at most; a table names one prompt."""
+    if isinstance(prompt, str):
+        if prompt.count(TEXT) > 1:
+            raise InputError(f"has {TEXT} more than once", place=option, remedy="the text can stand in one place only")
+    elif not (isinstance(prompt, Mapping) and set(prompt) == {"name"} and isinstance(prompt["name"], str)):
+        raise InputError("is no prompt", place=option, remedy=f'a text such as "query: {TEXT}", or {{ name = "…" }}')
+
+
+def named_prompt(name: str, known: Mapping[str, str], model: str, option: str) -> str:
+    """One of the model's own prompts, by its name."""
+    if name not in known:
+        remedy = nearest(name, list(known)) if known else "give the text itself"
+        raise InputError(f"{model} has no prompt called {name!r}", place=option, remedy=remedy)
+    return known[name]
+
+
+def _prompt_text(card: ModelCard, prompt: Prompt | None, option: str) -> str | None:
+    if prompt is None:
+        return None
+    check_prompt(prompt, option)
+    if isinstance(prompt, str):
+        return prompt
+    roles = (
+        {"document": card.document_prompt, "query": card.query_prompt}
+        if card.document_prompt or card.query_prompt
+        else {}
+    )
+    return named_prompt(prompt["name"], {**roles, **card.prompts}, card.name, option)
 
 
 def overridden(
@@ -59,8 +112,8 @@ def overridden(
     *,
     dimensions: int | None = None,
     context: int | None = None,
-    document_prompt: str | None = None,
-    query_prompt: str | None = None,
+    document_prompt: Prompt | None = None,
+    query_prompt: Prompt | None = None,
     batch_items: int | None = None,
     batch_tokens: int | None = None,
     requests_per_minute: int | None = None,
@@ -82,7 +135,11 @@ def overridden(
     if price is not None and not 0 <= price < float("inf"):
         raise InputError(f"price = {price!r} is not an amount of USD per million tokens")
     _check_dimensions(card, dimensions)
-    changes: dict[str, object] = {**counts, "document_prompt": document_prompt, "query_prompt": query_prompt}
+    changes: dict[str, object] = {
+        **counts,
+        "document_prompt": _prompt_text(card, document_prompt, "document_prompt"),
+        "query_prompt": _prompt_text(card, query_prompt, "query_prompt"),
+    }
     if price is not None:
         changes["price"] = Price(usd_per_million_tokens=float(price), seen="given", source="line-up")
     return msgspec.structs.replace(card, **{name: value for name, value in changes.items() if value is not None})

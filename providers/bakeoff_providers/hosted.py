@@ -11,7 +11,7 @@ import numpy as np
 
 from bakeoff_providers.answers import Expected, most_bytes
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
-from bakeoff_providers.cards import known_card, overridden
+from bakeoff_providers.cards import Prompt, known_card, overridden
 from bakeoff_providers.connection import TIMEOUT, Connection
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 
@@ -33,8 +33,8 @@ class Hosted(Connection, Provider):
         base_url: str | None = None,
         timeout: float = TIMEOUT,
         key_env: str | None = None,
-        document_prompt: str | None = None,
-        query_prompt: str | None = None,
+        document_prompt: Prompt | None = None,
+        query_prompt: Prompt | None = None,
         document_task: str | None = None,
         query_task: str | None = None,
         truncate: bool | None = None,
@@ -97,8 +97,7 @@ class Hosted(Connection, Provider):
         """One request, whatever comes of it: trying again is the harness's affair."""
         if not texts:
             return EmbeddingBatch(np.zeros((0, self.card.dimensions or 0), dtype=np.float32), tokens=0)
-        prompt = self.card.prompt(role)
-        inputs = [prompt + text[: self._max_chars] for text in texts]
+        inputs = [self.card.prompted(text[: self._max_chars], role) for text in texts]
         cut = sum(len(text) > self._max_chars for text in texts) if self._max_chars else 0
         sdk = self._connected()
         expected = Expected(most_bytes(len(inputs), self.card.dimensions), self.shape)

@@ -8,23 +8,15 @@ import msgspec
 
 from bakeoff_providers.answers import Expected, httpx_options
 from bakeoff_providers.base import ModelCard, Role
-from bakeoff_providers.cards import FREE, family_prompts
+from bakeoff_providers.cards import FREE, known_card
 from bakeoff_providers.connection import NO_KEY, Connection
 from bakeoff_providers.errors import CallFailed, Unavailable
 from bakeoff_providers.hosted import Hosted, open_card
 
 
 def _card(name: str, dimensions: int | None, context: int, *, outputs: tuple[int, ...] = ()) -> ModelCard:
-    document, query = family_prompts(name) or ("", "")
-    return ModelCard(
-        name=name,
-        dimensions=dimensions,
-        output_dimensions=outputs,
-        context=context,
-        document_prompt=document,
-        query_prompt=query,
-        price=FREE,
-    )
+    card = ModelCard(name=name, dimensions=dimensions, output_dimensions=outputs, context=context, price=FREE)
+    return known_card(name, (), card)
 
 
 class OllamaServer(Connection):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
-from bakeoff_providers.cards import FREE, overridden
+from bakeoff_providers.cards import FREE, Prompt, overridden
 from bakeoff_providers.code import code_identity, load_from_file
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 
@@ -38,8 +38,8 @@ class Own(Provider):
         revision: str | None = None,
         dimensions: int | None = None,
         context: int | None = None,
-        document_prompt: str | None = None,
-        query_prompt: str | None = None,
+        document_prompt: Prompt | None = None,
+        query_prompt: Prompt | None = None,
         batch_items: int | None = None,
         price: float | None = None,
         **options: Any,
@@ -49,9 +49,12 @@ class Own(Provider):
         self._from_file, self._revision = target is None, revision
         self._code = load_from_file(file, function) if target is None else target
         made = _made(self._code, options, function) if self._from_file else target
-        self._embed = as_embed(made)
+        given = {Role.DOCUMENT: document_prompt, Role.QUERY: query_prompt}
+        self._embed = as_embed(made, {role for role, prompt in given.items() if prompt is not None})
         self._options = {name: str(value) for name, value in sorted(options.items())}
-        card = ModelCard(name=model or function or _name(target), price=FREE if self.local else None)
+        card = ModelCard(
+            name=model or function or _name(target), price=FREE if self.local else None, prompts=_own_prompts(made)
+        )
         self.card = overridden(
             card,
             dimensions=dimensions,
@@ -82,8 +85,7 @@ class Own(Provider):
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
         """One call, its answer turned into one float32 matrix."""
-        prompt = self.card.prompt(role)
-        answer = self._embed([prompt + text for text in texts], role)
+        answer = self._embed([self.card.prompted(text, role) for text in texts], role)
         return answer if isinstance(answer, EmbeddingBatch) else EmbeddingBatch(_matrix(answer, self.card.name))
 
 
@@ -99,11 +101,11 @@ def embeds(value: object) -> bool:
     return isinstance(value, Provider) or _methods(value) is not None
 
 
-def as_embed(value: Any) -> Embed:
-    """One way to ask for vectors, whatever the object calls it."""
+def as_embed(value: Any, prompted: Collection[Role] = ()) -> Embed:
+    """One way to ask for vectors, whatever the object calls it; `prompted` roles get no prompt of the object's own."""
     if isinstance(value, Provider):
         return value.embed
-    if methods := _methods(value):
+    if methods := _methods(value, prompted):
         return methods
     if not callable(value):
         raise InputError(f"{type(value).__name__} has no method that embeds", remedy="give a function embed(texts)")
@@ -121,7 +123,7 @@ def takes_role(function: Callable[..., Any]) -> bool:
     return len(parameters) > 1 and parameters[1].name in ("role", "input_type", "kind")
 
 
-def _methods(value: Any) -> Embed | None:
+def _methods(value: Any, prompted: Collection[Role] = ()) -> Embed | None:
     """By their methods, so that none of these libraries is imported."""
     if isinstance(value, type):
         return None
@@ -136,7 +138,10 @@ def _methods(value: Any) -> Embed | None:
             else [value.get_query_embedding(text) for text in texts]
         )
     if _has(value, "encode_document", "encode_query"):  # sentence-transformers 5
-        return lambda texts, role: (value.encode_document if role is Role.DOCUMENT else value.encode_query)(list(texts))
+        bare = {role: {"prompt": ""} if role in prompted and _own_prompts(value) else {} for role in Role}
+        return lambda texts, role: (value.encode_document if role is Role.DOCUMENT else value.encode_query)(
+            list(texts), **bare[role]
+        )
     if _has(value, "encode"):  # sentence-transformers before that, and many that follow it
         return lambda texts, _role: value.encode(list(texts))
     if _has(value, "embed"):
@@ -168,6 +173,12 @@ def _matrix(answer: Any, name: str) -> Vectors:
         return np.asarray(answer, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise EmbeddingFailed(f"{name} answered no rows of numbers ({error})") from None
+
+
+def _own_prompts(made: object) -> dict[str, str]:
+    """The named prompts that an object carries, as sentence-transformers' models do."""
+    prompts = getattr(made, "prompts", None)
+    return {str(name): str(text) for name, text in prompts.items()} if isinstance(prompts, dict) else {}
 
 
 def _name(target: object) -> str:

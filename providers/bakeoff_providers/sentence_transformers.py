@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -12,9 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, checked
-from bakeoff_providers.cards import FREE, known_card, overridden
-from bakeoff_providers.errors import EmbeddingFailed, Unavailable
+from bakeoff_providers.base import TEXT, EmbeddingBatch, ModelCard, Provider, Role, checked
+from bakeoff_providers.cards import FREE, Prompt, check_prompt, known_card, named_prompt, overridden
+from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
 from bakeoff_providers.registry import missing_modules
 from bakeoff_providers.secrets import scrubbed
 
@@ -36,8 +37,8 @@ class SentenceTransformers(Provider):
         device: str | None = None,
         dimensions: int | None = None,
         context: int | None = None,
-        document_prompt: str | None = None,
-        query_prompt: str | None = None,
+        document_prompt: Prompt | None = None,
+        query_prompt: Prompt | None = None,
         trust_remote_code: bool = False,
         batch_items: int | None = None,
         price: float | None = None,
@@ -47,19 +48,23 @@ class SentenceTransformers(Provider):
             known,
             dimensions=dimensions,
             context=context,
-            document_prompt=document_prompt,
-            query_prompt=query_prompt,
+            document_prompt=document_prompt if isinstance(document_prompt, str) else None,
+            query_prompt=query_prompt if isinstance(query_prompt, str) else None,
             batch_items=batch_items,
             price=price,
         )
         self._given = {Role.DOCUMENT: document_prompt, Role.QUERY: query_prompt}
+        self._check_prompts()
         self._revision, self._device, self._trusted = revision, device, trust_remote_code
         self._lock = Lock()
         self._model: Any = None
 
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
         """A folder is known by what is in it; a name on the hub by its revision, as far as one is given."""
-        identity = {**super().identity(role), "own_prompt": self._given[role] is None}
+        given = self._given[role]
+        identity = {**super().identity(role), "own_prompt": given is None}
+        if isinstance(given, Mapping):
+            identity |= {"prompt": "", "prompt_name": given["name"]}
         if self._revision is not None:
             identity["revision"] = self._revision
         if self.card.context is not None:
@@ -76,13 +81,13 @@ class SentenceTransformers(Provider):
         """Not normalised here: the harness does that where it is wanted."""
         model = self._loaded()
         prompt = self._prompt(model, role)
-        shown = _own_prompt(model, role) if prompt is None else prompt
+        before, _, after = (_own_prompt(model, role), "", "") if prompt is None else prompt.partition(TEXT)
         encode = model.encode_query if role is Role.QUERY else model.encode_document
-        named = {} if prompt is None else {"prompt": prompt}
+        named = {} if prompt is None else {"prompt": before}
         try:
             with self._lock:
                 vectors = encode(
-                    list(texts),
+                    [text + after for text in texts],
                     batch_size=self.card.batch_items,
                     convert_to_numpy=True,
                     show_progress_bar=False,
@@ -91,8 +96,9 @@ class SentenceTransformers(Provider):
         except Exception as error:
             said = scrubbed(str(error))
             raise EmbeddingFailed(f"{self.card.name}: {type(error).__name__}: {said}") from error
+        inputs = [before + text + after for text in texts]
         matrix = np.asarray(vectors, dtype=np.float32).reshape(len(texts), -1)
-        return checked(EmbeddingBatch(matrix, truncated=_too_long(model, shown, texts)), texts, self.card)
+        return checked(EmbeddingBatch(matrix, truncated=_too_long(model, inputs)), texts, self.card)
 
     def close(self) -> None:
         """Frees the weights."""
@@ -100,10 +106,20 @@ class SentenceTransformers(Provider):
 
     def _prompt(self, model: Any, role: Role) -> str | None:
         """None leaves the prompt to the model, which has one of its own or wants none."""
-        if (given := self._given[role]) is not None:
+        given, own = self._given[role], getattr(model, "prompts", None) or {}
+        if isinstance(given, Mapping):
+            return named_prompt(given["name"], own, self.card.name, f"{role}_prompt")
+        if given is not None:
             return given
-        own = getattr(model, "prompts", None) or {}
         return None if any(own.values()) else self.card.prompt(role) or None
+
+    def _check_prompts(self) -> None:
+        """A name that the model lacks is found here where its files are; else when it is loaded."""
+        for role, prompt in self._given.items():
+            if prompt is not None:
+                check_prompt(prompt, f"{role}_prompt")
+            if isinstance(prompt, Mapping) and (own := _saved_prompts(Path(self.card.name))) is not None:
+                named_prompt(prompt["name"], own, self.card.name, f"{role}_prompt")
 
     def _loaded(self) -> Any:
         with self._lock:
@@ -139,12 +155,25 @@ def _own_prompt(model: Any, role: Role) -> str:
     return next((str(own[name]) for name in names if own.get(name)), "")
 
 
-def _too_long(model: Any, prompt: str, texts: Sequence[str]) -> int:
+def _saved_prompts(folder: Path) -> dict[str, str] | None:
+    """The named prompts of a folder; None where it is none."""
+    if not folder.is_dir():
+        return None
+    file = folder / "config_sentence_transformers.json"
+    try:
+        return dict(json.loads(file.read_bytes()).get("prompts") or {})
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError, TypeError):
+        raise InputError("can't be read", file=file) from None
+
+
+def _too_long(model: Any, texts: Sequence[str]) -> int:
     """How many texts were cut. A text has no more tokens than bytes, so most need not be counted."""
     limit, tokenizer = getattr(model, "max_seq_length", None), getattr(model, "tokenizer", None)
     if not isinstance(limit, int) or not callable(tokenizer):
         return 0
-    long = [prompt + text for text in texts if len((prompt + text).encode()) > limit - 2]
+    long = [text for text in texts if len(text.encode()) > limit - 2]
     if not long:
         return 0
     encoded = tokenizer(long, truncation=False, padding=False, verbose=False)["input_ids"]

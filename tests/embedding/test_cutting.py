@@ -127,22 +127,28 @@ def test_each_chunking_is_a_row_and_equal_texts_are_paid_once(tmp_path: Path) ->
 def test_each_prompt_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text(
         "def embed(texts):\n    return [[1e-6 + text.startswith('ask: '), 1e-6 + len(text)] for text in texts]\n"
+        "class Model:\n    prompts = {'s2p': 'find: ', 'clusters': 'group: {text}.'}\n"
+        "    def embed(self, texts):\n        return embed(texts)\n"
     )
     file = write_lineup(
         tmp_path,
         native_files(),
         head='measures = ["mrr"]\nrounds = 1',
         contenders='[[contender]]\nprovider = "file:mine.py:embed"\nstore = "faiss"\n'
-        'prompt = ["none", "e5-base", { query = "ask: {text}", label = "asking" }]\n',
+        'prompt = ["none", "e5-base", { query = "ask: {text}", label = "asking" }, { query = "ask: {text} now" }]\n'
+        '[[contender]]\nprovider = "file:mine.py:Model"\nstore = "faiss"\n'
+        'prompt = [{ query = { name = "s2p" } }, { name = "clusters" }]\n',
     )
     lineup = Lineup.read(file)
     outcome = run(lineup)
     assert [row.contender.label for row in outcome.ran] == [
-        "embed@no-prompt+faiss", "embed@e5-base+faiss", "embed@asking+faiss",
+        "embed@no-prompt+faiss", "embed@e5-base+faiss", "embed@asking+faiss", "embed@prompt4+faiss",
+        "Model@s2p+faiss", "Model@clusters+faiss",
     ]  # fmt: skip
     cards = [row.search.embedding.card for row in outcome.ran if row.search and row.search.embedding]
     assert [(card.query_prompt, card.document_prompt) for card in cards] == [
-        ("", ""), ("query: ", "passage: "), ("ask: ", ""),
+        ("", ""), ("query: ", "passage: "), ("ask: ", ""), ("ask: {text} now", ""),
+        ("find: ", ""), ("group: {text}.", "group: {text}."),
     ]  # fmt: skip
     (tmp_path / "again.toml").write_text(lineup_text(lineup.to_dict()))
     assert Lineup.read(tmp_path / "again.toml").contenders == lineup.contenders
@@ -154,7 +160,9 @@ def test_each_prompt_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         ('chunking = { strategy = "sentence", overlap = 9, size = 5 }', "smaller than size"),
         ('chunking = { strategy = "sentence", unit = "tokens" }', "counts words"),
         ('chunking = { strategy = "words" }', "words"),
-        ('prompt = { query = "a {text} b" }', "goes on after {text}"),
+        ('prompt = { query = "a {text} {text}" }', "prompt.query: has {text} more than once"),
+        ('prompt = { query = "a", name = "b" }', "for queries and documents alike"),
+        ('prompt = { query = { nam = "b" } }', "unknown field `nam`"),
         ('prompt = "e6"', "no prompts called 'e6'"),
         ('prompt = "none"', "no option 'query_prompt'"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import ModelCard, Role
@@ -126,3 +128,29 @@ def test_open_models_bring_the_prompts_they_were_trained_with(model: str, prompt
     assert family_prompts(model) == prompts
     card = PROVIDERS.create("openai", model=model).card
     assert (card.document_prompt, card.query_prompt) == (prompts or ("", ""))
+
+
+def test_prompts_of_a_card_have_names() -> None:
+    clusters = PROVIDERS.create("ollama", query_prompt={"name": "clustering"}, document_prompt={"name": "query"})
+    assert clusters.card.prompt(Role.QUERY) == clusters.identity(Role.QUERY)["prompt"] == "clustering: "
+    assert clusters.card.prompt(Role.DOCUMENT) == "search_query: "
+    with pytest.raises(InputError, match="has no prompt called 'clusterin'") as caught:
+        PROVIDERS.create("ollama", query_prompt={"name": "clusterin"})
+    assert caught.value.remedy == "did you mean 'clustering'?"
+    with pytest.raises(InputError, match="has no prompt called 'query'") as caught:
+        PROVIDERS.create("voyage", query_prompt={"name": "query"})
+    assert caught.value.remedy == "give the text itself"
+    with pytest.raises(InputError, match="is no prompt"):
+        PROVIDERS.create("voyage", query_prompt=3)
+
+
+def test_names_in_a_folder_of_sentence_transformers_are_checked_before_it_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "config_sentence_transformers.json").write_text('{"prompts": {"query": "ask: ", "s2p": "find: "}}')
+    named = {name: PROVIDERS.create("sentence_transformers", model=str(tmp_path), query_prompt={"name": name})
+             for name in ("query", "s2p")}  # fmt: skip
+    assert named["query"].identity(Role.QUERY) != named["s2p"].identity(Role.QUERY)
+    with pytest.raises(InputError, match="no prompt called 's2s'"):
+        PROVIDERS.create("sentence_transformers", model=str(tmp_path), query_prompt={"name": "s2s"})
+    (tmp_path / "config_sentence_transformers.json").write_text("[")
+    with pytest.raises(InputError, match="can't be read"):
+        PROVIDERS.create("sentence_transformers", model=str(tmp_path), query_prompt={"name": "query"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -62,6 +62,44 @@ def test_prompts_go_before_the_texts() -> None:
     provider = Own(target=lambda texts: [[len(text)] for text in texts], query_prompt="q: ")
     assert provider.embed(["ab"], Role.QUERY).vectors.tolist() == [[5]]
     assert provider.embed(["ab"], Role.DOCUMENT).vectors.tolist() == [[2]]
+
+
+def test_a_prompt_may_go_on_after_the_text_and_a_text_may_look_like_one() -> None:
+    asked: list[str] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return [[1.0] for _ in texts]
+
+    provider = Own(target=embed, query_prompt="Question: {text} Answer:", document_prompt="passage: ")
+    provider.embed(["why {text}?"], Role.QUERY)
+    provider.embed(["because {text}"], Role.DOCUMENT)
+    assert asked == ["Question: why {text}? Answer:", "passage: because {text}"]
+    before = Own(target=embed, query_prompt="Question: {text}").identity(Role.QUERY)
+    assert provider.identity(Role.QUERY) != before
+    assert provider.count_tokens("") == 3  # "passage: " has nine characters
+    with pytest.raises(InputError, match="more than once"):
+        Own(target=embed, query_prompt="{text} {text}")
+
+
+class Named(SentenceTransformers):
+    """As sentence-transformers does: a prompt of its own for queries, unless another is given."""
+
+    prompts: ClassVar = {"query": "ask: ", "clustering": "cluster: "}
+
+    def encode_query(self, texts: list[str], prompt: str | None = None) -> Any:
+        return super().encode_query([(self.prompts["query"] if prompt is None else prompt) + text for text in texts])
+
+
+def test_prompts_of_an_object_are_known_by_name_and_never_doubled() -> None:
+    assert Own(target=Named()).embed(["ab"], Role.QUERY).vectors.tolist() == [[2, 7]]
+    named = Own(target=Named(), query_prompt={"name": "clustering"})
+    assert named.embed(["ab"], Role.QUERY).vectors.tolist() == [[2, 11]]
+    assert named.identity(Role.QUERY)["prompt"] == "cluster: "
+    assert Own(target=Named(), query_prompt="").embed(["ab"], Role.QUERY).vectors.tolist() == [[2, 2]]
+    with pytest.raises(InputError, match="no prompt called 'clusterin'") as caught:
+        Own(target=Named(), document_prompt={"name": "clusterin"})
+    assert "'clustering'" in caught.value.remedy
 
 
 def test_what_is_no_embedding_is_refused() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bakeoff_providers.base import Role
-from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.sentence_transformers import SentenceTransformers
 
 library: Any = pytest.importorskip("sentence_transformers")
@@ -75,6 +75,24 @@ def test_the_models_own_prompts_are_used(folder: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(
         provider.embed(["the cat"], Role.DOCUMENT).vectors, reference(folder, ["the cat"]), atol=1e-6
     )
+
+
+def test_named_prompts_and_texts_in_the_middle_of_one(folder: Path, tmp_path: Path) -> None:
+    prompts = {"query": "ask : ", "document": "", "s2p": "query : "}
+    library.SentenceTransformer(str(folder), device="cpu", prompts=prompts).save(str(tmp_path / "named"))
+    named = SentenceTransformers(model=str(tmp_path / "named"), query_prompt={"name": "s2p"})
+    np.testing.assert_allclose(
+        named.embed(["the cat"], Role.QUERY).vectors, reference(folder, ["query : the cat"]), atol=1e-6
+    )
+    middle = SentenceTransformers(model=str(tmp_path / "named"), query_prompt="query : {text} sat")
+    np.testing.assert_allclose(
+        middle.embed(["the cat"], Role.QUERY).vectors, reference(folder, ["query : the cat sat"]), atol=1e-6
+    )
+    own = SentenceTransformers(model=str(tmp_path / "named"))
+    keys = [str(provider.identity(Role.QUERY)) for provider in (named, middle, own)]
+    assert len(set(keys)) == 3
+    with pytest.raises(InputError, match="no prompt called 's2s'"):
+        SentenceTransformers(model=str(tmp_path / "named"), query_prompt={"name": "s2s"})
 
 
 def test_a_family_brings_its_prompts_where_the_model_has_none(folder: Path, tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ WRONG = [
     ('answers = "none.trec"', "no such file"),
     ('provider = "precomputed"\nstore = "faiss"\noptions = { path = "none.npy" }', "no such file"),
     ('provider = "file:mine.py:embde"\nstore = "faiss"', "did you mean 'embed'?"),
+    ('provider = "file:mine.py:Model"\nstore = "faiss"\nprompt = { name = "clusterin" }', "did you mean 'clustering'?"),
+    ('provider = "file:mine.py:embed"\nstore = "faiss"\nprompt = { query = { name = "q" } }', "no prompt called 'q'"),
     ('retriever = "file:mine.py:serach"', "did you mean 'search'?"),
     ('retriever = "file:broken.py:search"', "can't be imported: SyntaxError"),
     ('provider = "fake"\nstore = { name = "chroma", existing = "nowhere" }', "no such file or folder"),
@@ -39,7 +41,10 @@ WRONG = [
 
 @pytest.mark.parametrize(("contender", "said"), WRONG, ids=[said for _, said in WRONG])
 def test_what_a_row_has_wrong_is_found_without_running(tmp_path: Path, contender: str, said: str) -> None:
-    (tmp_path / "mine.py").write_text("def embed(texts): 1 / 0\ndef search(text, k): 1 / 0\n")
+    (tmp_path / "mine.py").write_text(
+        "def embed(texts): 1 / 0\ndef search(text, k): 1 / 0\n"
+        "class Model:\n    prompts = {'clustering': 'cluster: '}\n    def embed(self, texts): 1 / 0\n"
+    )
     (tmp_path / "broken.py").write_text("def search(:\n")
     good, bad = _checked(tmp_path, f'[[contender]]\nranker = "bm25"\nlabel = "words"\n[[contender]]\n{contender}\n')
     assert good == Checked("words")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bakeoff_providers.base import ModelCard
+from bakeoff_providers.base import TEXT, ModelCard
 
 WORKERS = 4  # requests to a hosted provider at the same time
 AT_RISK_TEXTS, AT_RISK_USD = 256, 0.01  # a kill loses no more than the larger of these
@@ -34,7 +34,8 @@ def batches(texts: Sequence[str], card: ModelCard, at_once: int = 0) -> Iterator
 
 def estimated_tokens(texts: Sequence[str], prompt: str = "") -> float:
     """A guess from lengths, marked as an estimate wherever it is shown."""
-    return sum(max(1.0, (len(prompt) + len(text)) / CHARACTERS_PER_TOKEN) for text in texts)
+    around = len(prompt.replace(TEXT, "", 1))
+    return sum(max(1.0, (around + len(text)) / CHARACTERS_PER_TOKEN) for text in texts)
 
 
 def price_of(tokens: float, card: ModelCard) -> float:

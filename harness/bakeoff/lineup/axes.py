@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bakeoff_providers.cards import FAMILIES, family_prompts
+from bakeoff_providers.base import TEXT
+from bakeoff_providers.cards import FAMILIES, check_prompt, family_prompts
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
 from bakeoff.embedding.cutting import Cutting
-from bakeoff.lineup.entries import ContenderEntry, Prompt
-
-TEXT = "{text}"
+from bakeoff.lineup.entries import ContenderEntry, Prompt, PromptName
 
 
 def named_cuttings(entry: ContenderEntry, name: str) -> Iterator[tuple[str, Cutting | None]]:
@@ -37,8 +36,7 @@ def named_prompts(entry: ContenderEntry, name: str) -> Iterator[tuple[str, dict[
 def _options(prompt: str | Prompt, number: int) -> tuple[str, dict[str, Any]]:
     """By name: `default` is the model's own, `none` is none, else those of a family of models such as `e5-base`."""
     if isinstance(prompt, Prompt):
-        pair = {"query_prompt": _prefix(prompt.query, "query"), "document_prompt": _prefix(prompt.document, "document")}
-        return prompt.label or f"prompt{number}", pair
+        return _of_table(prompt, number)
     if prompt == "default":
         return "default", {}
     if prompt == "none":
@@ -49,10 +47,20 @@ def _options(prompt: str | Prompt, number: int) -> tuple[str, dict[str, Any]]:
     return prompt, {"query_prompt": known[1], "document_prompt": known[0]}
 
 
-def _prefix(template: str, role: str) -> str:
-    head, found, tail = template.partition(TEXT)
-    if found and tail:
+def _of_table(prompt: Prompt, number: int) -> tuple[str, dict[str, Any]]:
+    if prompt.name and (prompt.query or prompt.document):
         raise InputError(
-            f"the {role} prompt goes on after {TEXT}", place="prompt", remedy=f'end it with the text: "query: {TEXT}"'
+            "name is for queries and documents alike", place="prompt", remedy='query = { name = "…" } for one of them'
         )
-    return head
+    query, document = (PromptName(prompt.name),) * 2 if prompt.name else (prompt.query, prompt.document)
+    names = [part.name for part in (query, document) if isinstance(part, PromptName)]
+    label = prompt.label or ("-".join(dict.fromkeys(names)) if names else f"prompt{number}")
+    return label, {"query_prompt": _option(query, "query"), "document_prompt": _option(document, "document")}
+
+
+def _option(prompt: str | PromptName, role: str) -> str | dict[str, str]:
+    """As providers take it. A text at the end of a template needs no mark: equal prompts share their vectors."""
+    if isinstance(prompt, PromptName):
+        return {"name": prompt.name}
+    check_prompt(prompt, f"prompt.{role}")
+    return prompt.removesuffix(TEXT)

@@ -34,11 +34,21 @@ class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {key: value for key, value in settings.items() if value}
 
 
-class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What goes before queries and documents; `{text}` may stand at the end for the text itself."""
+class PromptName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A prompt that comes with the model, by the name that it has there."""
 
-    query: str = ""
-    document: str = ""
+    name: str
+
+
+class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What goes around queries and documents, `{text}` being the text itself, or a prompt of the model by its name.
+
+    `name` alone is for both.
+    """
+
+    query: str | PromptName = ""
+    document: str | PromptName = ""
+    name: str = ""
     label: str = ""
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+import httpx
 import pytest
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.lineup.toml import lineup_text
@@ -21,6 +25,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.fake import Fake
 
 from tests.native_task import native_files, write_lineup
+from tests.search.store_setups import chroma_server
 
 # Pieces of the task's documents, the documents that they belong to; document 3 is not there, and one more is.
 ENTRIES = [
@@ -48,6 +53,16 @@ def _chroma(folder: Path, url: str) -> Made:
     client.create_collection("other")
     client.close()
     return {"existing": "chroma_db", "collection": "docs", "id": "metadata.page_id"}
+
+
+def _chroma_server(folder: Path, url: str) -> Made:
+    import chromadb
+
+    name = f"docs_{folder.name}"[:60]
+    client = chromadb.HttpClient(host="127.0.0.1", port=int(url.rpartition(":")[2]))
+    collection = client.create_collection(name, configuration={"hnsw": {"space": "cosine"}})
+    collection.add(ids=[f"{document}#{key}" for key, document, _ in ENTRIES], embeddings=_vectors())
+    return {"existing": url, "collection": name, "split": "#"}
 
 
 def _pgvector(folder: Path, url: str) -> Made:
@@ -120,9 +135,9 @@ def _faiss(folder: Path, url: str) -> Made:
     return {"existing": "docs.faiss", "id": "ids.txt", "split": "#"}
 
 
-MAKERS: dict[str, Callable[[Path, str], Made]] = {
-    "chroma": _chroma, "pgvector": _pgvector, "qdrant": _qdrant, "lancedb": _lancedb, "sqlite_vec": _sqlite_vec,
-    "faiss": _faiss,
+MAKERS: dict[str, tuple[Callable[[Path, str], Made], str]] = {  # by what they are called in tests, with their server
+    "chroma": (_chroma, ""), "chroma-server": (_chroma_server, "chroma"), "pgvector": (_pgvector, "postgres"),
+    "qdrant": (_qdrant, ""), "lancedb": (_lancedb, ""), "sqlite_vec": (_sqlite_vec, ""), "faiss": (_faiss, ""),
 }  # fmt: skip
 
 
@@ -133,10 +148,16 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store.discard()
 
 
+@pytest.fixture(scope="module")
+def chroma(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with chroma_server(tmp_path_factory.mktemp("chroma")) as url:
+        yield url
+
+
 @pytest.fixture(params=MAKERS)
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Made]:
-    url = request.getfixturevalue("postgres") if request.param == "pgvector" else ""
-    return request.param, MAKERS[request.param](tmp_path, url)
+    maker, server = MAKERS[request.param]
+    return request.param.partition("-")[0], maker(tmp_path, request.getfixturevalue(server) if server else "")
 
 
 def _content(folder: Path) -> dict[str, str]:
@@ -249,6 +270,64 @@ def test_postgres_is_asked_in_transactions_that_cannot_write(postgres: str, tmp_
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
         index._connection.execute("create table never (x int)")  # type: ignore[attr-defined]
     index.close()
+
+
+@contextmanager
+def _guard(behind: str, token: str) -> Iterator[tuple[str, list[str]]]:
+    """A proxy that lets only requests with the token pass, and notes what passed."""
+    passed: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def _pass(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            if self.headers.get("x-chroma-token") != token or self.headers["authorization"] != f"Bearer {token}":
+                return self._answer(401, b'{"error": "AuthError", "message": "no token"}')
+            passed.append(f"{self.command} {self.path}")
+            sent = httpx.request(
+                self.command, behind + self.path, content=body, headers={"content-type": "application/json"}
+            )
+            return self._answer(sent.status_code, sent.content)
+
+        def _answer(self, status: int, content: bytes) -> None:
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = _pass
+
+        def log_message(self, *args: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", passed
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_chroma_server_gets_its_token_from_the_environment_and_only_questions(
+    chroma: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = _chroma_server(tmp_path, chroma)
+    with _guard(chroma, "secret-0123456789") as (url, passed):
+        lineup = _lineup(tmp_path, "chroma", {**settings, "existing": url})
+        (lost,) = run(lineup).not_run
+        assert "no token" in lost.reason
+        assert passed == []
+        monkeypatch.setenv("CHROMA_API_KEY", "secret-0123456789")
+        assert run(lineup).not_run == []
+        assert passed
+        assert all(line.startswith("GET ") or line.endswith(("/query", "/get")) for line in passed)
+
+
+def test_a_password_in_an_address_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the address has a password in it"):
+        _lineup(tmp_path, "chroma", {"existing": "http://me:secret@127.0.0.1:8000"})
 
 
 def test_a_provider_that_learns_from_documents_is_refused(tmp_path: Path) -> None:

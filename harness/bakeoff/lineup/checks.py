@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.secrets import secret_in_url
@@ -49,11 +50,25 @@ def check_addresses(options: Mapping[str, Any], place: str) -> None:
         if isinstance(value, Mapping):
             check_addresses(value, where)
         elif isinstance(value, str) and (key in ADDRESSES or "://" in value.partition(" ")[0]):
-            secret = secret_in_url(value)
-            if secret or "password=" in value.lower():
-                raise InputError(
-                    f"the address has {secret or 'a password'} in it",
-                    place=where,
-                    remedy="results hold the line-up: put a key into the variable that key_env names, "
-                    "and an address with a password into the provider's or store's environment variable",
-                )
+            if secret := secret_in_url(value):
+                raise _refused(secret, where)
+            check_no_password(value, where)
+
+
+def check_no_password(address: str, place: str) -> None:
+    """An index that exists may name a user, but no password."""
+    try:
+        password = urlsplit(address).password
+    except ValueError:
+        password = None
+    if password or "password=" in address.lower():
+        raise _refused("a password", place)
+
+
+def _refused(secret: str, place: str) -> InputError:
+    return InputError(
+        f"the address has {secret} in it",
+        place=place,
+        remedy="results hold the line-up: put a key into the variable that key_env names, "
+        "and an address with a password into the provider's or store's environment variable",
+    )

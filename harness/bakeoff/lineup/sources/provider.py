@@ -13,6 +13,7 @@ from bakeoff_providers.code import file_reference
 from bakeoff_providers.errors import InputError
 
 from bakeoff.lineup.axes import named_cuttings, named_prompts
+from bakeoff.lineup.checks import check_no_password
 from bakeoff.lineup.contender import Contender, safe_label
 from bakeoff.lineup.entries import ContenderEntry, StoreEntry
 from bakeoff.lineup.sources.base import Source
@@ -82,6 +83,7 @@ def _check_existing(store: StoreEntry, entry: ContenderEntry) -> None:
             place="store",
             remedy='existing = "./chroma_db"',
         )
+    check_no_password(store.existing, "store.existing")
     if store.options or entry.dimensions or entry.precision != "float32":
         raise InputError(
             "an index that exists takes no options, dimensions or precision", place="store", remedy="remove them"

@@ -7,17 +7,18 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 import numpy as np
 from bakeoff_providers.base import Vectors
 
 from bakeoff.search.existing.base import BLOCK, ExistingIndex, field_of, is_url, known, path_of
 from bakeoff.search.hits import Hits
+from bakeoff.search.stores.chroma import URL, server_client
+from bakeoff.search.stores.servers import server_url
 
 
 class ExistingChroma(ExistingIndex):
-    """`existing` is its folder or URL; the collection says itself by which distance it compares.
+    """`existing` is its folder or URL (token: CHROMA_API_KEY); the collection says by which distance it compares.
 
     Chroma rewrites its index files when a folder is merely queried, so a copy of the folder is opened.
     """
@@ -28,16 +29,13 @@ class ExistingChroma(ExistingIndex):
     def __init__(self, *, existing: str, **where: Any) -> None:
         super().__init__(existing=existing, **where)
         self._copy: Path | None = None
-        import chromadb
-        from chromadb.config import Settings
-
-        settings = Settings(anonymized_telemetry=False, migrations="validate")
         if is_url(existing):
-            parts = urlsplit(existing)
-            secure = parts.scheme == "https"
-            port = parts.port or (443 if secure else 8000)
-            self._client = chromadb.HttpClient(host=parts.hostname or "", port=port, ssl=secure, settings=settings)
+            self._client = server_client(server_url(existing, URL))
         else:
+            import chromadb
+            from chromadb.config import Settings
+
+            settings = Settings(anonymized_telemetry=False, migrations="validate")
             self._copy = Path(tempfile.mkdtemp(prefix="bakeoff-chroma-"))
             shutil.copytree(path_of(existing), self._copy, dirs_exist_ok=True)
             self._client = chromadb.PersistentClient(str(self._copy), settings=settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,19 +11,41 @@ from urllib.parse import urlsplit
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.secrets import scrubbed
 
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
 from bakeoff.search.stores.servers import collection_name, listeners, server_url
 
-URL = "CHROMA_URL"
+URL, TOKEN = "CHROMA_URL", "CHROMA_API_KEY"
+
+
+def server_client(url: str) -> Any:
+    """A client of the server at this URL; its token, tenant and database are in the environment."""
+    import chromadb
+    from chromadb.config import DEFAULT_DATABASE, DEFAULT_TENANT, Settings
+
+    parts, token = urlsplit(url), os.environ.get(TOKEN, "")
+    try:
+        return chromadb.HttpClient(
+            host=parts.hostname or "",
+            port=parts.port or (443 if parts.scheme == "https" else 8000),
+            ssl=parts.scheme == "https",
+            headers={"Authorization": f"Bearer {token}", "X-Chroma-Token": token} if token else None,
+            settings=Settings(anonymized_telemetry=False),
+            tenant=os.environ.get("CHROMA_TENANT") or DEFAULT_TENANT,
+            database=os.environ.get("CHROMA_DATABASE") or DEFAULT_DATABASE,
+        )
+    except ValueError as error:
+        raise Unavailable(f"chroma: {scrubbed(str(error))}") from None
 
 
 class Chroma(Store):
     """An HNSW index, so not exact; with its default list sizes it loses nothing on a few thousand documents.
 
-    `mode` is "persistent", "ephemeral" or "server"; the server's address is `url` or CHROMA_URL.
+    `mode` is "persistent", "ephemeral" or "server"; the server's address is `url` or CHROMA_URL, its
+    token CHROMA_API_KEY.
     """
 
     name = "chroma"
@@ -76,18 +99,9 @@ class Chroma(Store):
             case "ephemeral":  # clients in memory share their collections, so the name is drawn
                 return chromadb.EphemeralClient(settings=settings)
             case "server":
-                parts = urlsplit(self._url)
-                if not parts.hostname:
+                if not urlsplit(self._url).hostname:
                     raise Unavailable(f"chroma: {URL} is not set, and the line-up names no url")
-                try:
-                    return chromadb.HttpClient(
-                        host=parts.hostname,
-                        port=parts.port or (443 if parts.scheme == "https" else 8000),
-                        ssl=parts.scheme == "https",
-                        settings=settings,
-                    )
-                except ValueError as error:
-                    raise Unavailable(f"chroma: {error}") from None
+                return server_client(self._url)
         raise InputError(f"chroma has no mode {self.mode!r}", remedy='use "persistent", "ephemeral" or "server"')
 
     @property

@@ -7,16 +7,16 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import zipfile
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import msgspec
 import pytest
 from bakeoff_providers import weights
 from bakeoff_providers.errors import InputError, Unavailable
+
+from tests.hub_server import hub_server
 
 FILES = {"model.safetensors": b"\x01\x02" * 700_000, "tokenizer.json": b"{}"}
 TOY = weights.ModelWeights(
@@ -177,41 +177,10 @@ def test_the_published_weights_are_in_place(name: str, monkeypatch: pytest.Monke
     assert weights.is_right("minilm", name), weights.remedy("minilm")
 
 
-class Hub(BaseHTTPRequestHandler):
-    """The hub's side of one download: the file, its tag and the commit it is of."""
-
-    disable_nagle_algorithm = True
-
-    def do_HEAD(self) -> None:
-        self._answer(body=False)
-
-    def do_GET(self) -> None:
-        self._answer(body=True)
-
-    def _answer(self, body: bool) -> None:
-        content = FILES.get(self.path.rpartition("/")[2])
-        if content is None or not self.path.startswith("/someone/toy/resolve/"):
-            self.send_error(404)
-            return
-        self.send_response(200)
-        self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
-        self.send_header("X-Repo-Commit", "0" * 40)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if body:
-            self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Silence."""
-
-
 @pytest.fixture
 def hub() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with hub_server("someone/toy", FILES) as (endpoint, _):
+        yield endpoint
 
 
 def pull_from_hub(endpoint: str, tmp_path: Path, repository: str = "someone/toy", offline: str = "0") -> str:

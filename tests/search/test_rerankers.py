@@ -14,8 +14,9 @@ from bakeoff.results.summary import summarise
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Outcome, Settings, run
 from bakeoff.search.rerankers import RERANKERS
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import InputError, Unavailable
 
+from tests.hub_server import hub_server
 from tests.native_task import TEXTS, native_files, write_lineup
 from tests.wire import PROXIES, Fault, WireServer
 
@@ -164,6 +165,36 @@ def test_a_cross_encoder_from_a_folder_runs_here(tmp_path: Path) -> None:
     assert len(next(row for row in outcome.ran if row.contender.rerank).rankings["q1"]) == 3
     (lost,) = run(_lineup(tmp_path, f'{BASE}rerank = {{ provider = "cross_encoder", model = "nowhere" }}\n')).not_run
     assert "has no model.onnx and tokenizer.json" in lost.reason
+
+
+def test_a_cross_encoder_by_its_name_on_the_hub_is_fetched_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import constants
+
+    _write_cross_encoder(tmp_path / "counter")
+    files = {f"onnx/{name}": (tmp_path / "counter" / name).read_bytes() for name in ("model.onnx",)}
+    files |= {"tokenizer.json": (tmp_path / "counter" / "tokenizer.json").read_bytes(), "pytorch_model.bin": b"large"}
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    lineup = _lineup(tmp_path, f'{BASE}rerank = {{ provider = "cross_encoder", model = "someone/counter" }}\n')
+    with hub_server("someone/counter", files) as (endpoint, asked):
+        monkeypatch.setenv("HF_ENDPOINT", endpoint)
+        (lost,) = run(lineup, Settings(offline=True)).not_run
+        assert "someone/counter is not in the hub's cache" in lost.reason
+        assert asked == []
+        assert "tfidf+faiss+counter" in [row.contender.label for row in run(lineup).ran]
+        fetched = {path.rpartition("/resolve/main/")[2] for path in asked}
+        assert fetched == {"onnx/model.onnx", "tokenizer.json", "onnx/model.onnx_data"}
+    again = RERANKERS.create("cross_encoder", model="someone/counter")  # the server is gone, the cache is here
+    again.load(offline=True)
+    assert (again.model, again.rank("a query", ["one two"]).scores) == ("someone/counter", [4.0])
+    with hub_server("someone/empty", {"tokenizer.json": b"{}"}) as (endpoint, asked):
+        monkeypatch.setenv("HF_ENDPOINT", endpoint)
+        for name, said in (("someone/empty", "has no ONNX graph on the hub"), ("someone/none", "did not give")):
+            with pytest.raises(Unavailable, match=said):
+                RERANKERS.create("cross_encoder", model=name).load()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.hub import is_hub_name
 
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.lineup.contender import Contender, Rerank
@@ -37,6 +38,7 @@ class Reranked(Preparer):
             raise Unavailable(f"needs {rerank.of}, which can't be asked here")
         with adapter_work():
             reranker = reranker_of(rerank, embeddings.folder)
+            reranker.load(offline=embeddings.settings.offline)
             identity = None if reranker.local else reranker.identity()
         cache = embeddings.settings.cache
         searcher = RerankedSearcher(
@@ -54,11 +56,12 @@ class Reranked(Preparer):
 
 
 def reranker_of(rerank: Rerank, folder: Path) -> Reranker:
-    """The reranker with its options; files are looked for beside the line-up."""
+    """The reranker with its options; files are beside the line-up, and a name that is no file there stays a name."""
     options: dict[str, Any] = {**rerank.options, **({"model": rerank.model} if rerank.model else {})}
     paths = RERANKERS.get(rerank.provider).paths
-    files = {key: str(folder / Path(options[key]).expanduser()) for key in paths if options.get(key)}
-    return RERANKERS.create(rerank.provider, **{**options, **files})
+    files = {key: folder / Path(options[key]).expanduser() for key in paths if options.get(key)}
+    there = {key: str(path) for key, path in files.items() if path.exists() or not is_hub_name(str(options[key]))}
+    return RERANKERS.create(rerank.provider, **{**options, **there})
 
 
 def _rerank(contender: Contender) -> Rerank:

@@ -49,6 +49,9 @@ class Reranker(ABC):
         code = code_identity(type(self))
         return None if code is None else {"reranker": self.name, "model": self.model, **code}
 
+    def load(self, *, offline: bool = False) -> None:  # noqa: B027 - most have nothing to fetch
+        """Fetches and loads what the first call would; Unavailable where that can't be had."""
+
     @abstractmethod
     def rank(self, query: str, documents: Sequence[str]) -> Reranked:
         """One call for all candidates."""

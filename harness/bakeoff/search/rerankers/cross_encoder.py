@@ -1,7 +1,8 @@
-"""A cross-encoder as an ONNX graph in a folder: query and document go through the model together, here and for free."""
+"""A cross-encoder as an ONNX graph, from a folder or the hub: query and document go through the model together."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
@@ -9,15 +10,20 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.hub import first_file, is_hub_name
 
 from bakeoff.search.rerankers.base import Reranked, Reranker
 
-GRAPHS = ("model.onnx", "onnx/model.onnx")
+GRAPHS = ("onnx/model.onnx", "model.onnx")
+TOKENIZER = "tokenizer.json"
 
 
 class CrossEncoder(Reranker):
-    """`model` is a folder with `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`, as `optimum` exports them."""
+    """`model` is a folder with `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`, as `optimum` exports them.
+
+    A name on the hub is fetched when it is first used: these files alone, into the hub's own cache.
+    """
 
     name: ClassVar[str] = "cross_encoder"
     default_model: ClassVar[str] = ""
@@ -27,27 +33,63 @@ class CrossEncoder(Reranker):
     distributions: ClassVar[tuple[str, ...]] = ("onnxruntime",)
     paths: ClassVar[tuple[str, ...]] = ("model",)
 
-    def __init__(self, *, model: str | None = None, context: int = 512, batch: int = 32) -> None:
+    def __init__(
+        self, *, model: str | None = None, revision: str | None = None, context: int = 512, batch: int = 32
+    ) -> None:
         if not model:
-            raise InputError("cross_encoder wants a folder", place="model", remedy='model = "./ms-marco-MiniLM-L6"')
+            raise InputError(
+                "cross_encoder wants a folder or a name on the hub",
+                place="model",
+                remedy='model = "cross-encoder/ms-marco-MiniLM-L6-v2"',
+            )
         if context < 8 or batch < 1:
             raise InputError("context must be at least 8 and batch at least 1", place="options")
-        self._folder, self._context, self._batch = Path(model).expanduser(), context, batch
-        graphs = [self._folder / name for name in GRAPHS if (self._folder / name).is_file()]
-        if not graphs or not (self._folder / "tokenizer.json").is_file():
+        self._name, self._revision, self._context, self._batch = model, revision, context, batch
+        self._files: tuple[Path, Path] | None = None  # the graph and the tokenizer
+        folder = Path(model).expanduser()
+        if is_hub_name(model) and not folder.exists():
+            return
+        graphs = [folder / name for name in GRAPHS if (folder / name).is_file()]
+        if not graphs or not (folder / TOKENIZER).is_file():
             raise InputError(
-                "has no model.onnx and tokenizer.json", file=self._folder, remedy="export it: optimum-cli export onnx"
+                "has no model.onnx and tokenizer.json", file=folder, remedy="export it: optimum-cli export onnx"
             )
-        self._graph = graphs[0]
+        if revision is not None:
+            raise InputError("a folder has no revision", place="options", remedy="remove it")
+        self._files = graphs[0], folder / TOKENIZER
 
     @property
     def model(self) -> str:
-        """The folder's name."""
-        return self._folder.name
+        """The folder's name, or the one on the hub."""
+        return self._name if self._files is None or is_hub_name(self._name) else Path(self._name).name
+
+    def load(self, *, offline: bool = False) -> None:
+        """The files, and the weights in memory."""
+        if self._files is None:
+            self._files = self._fetched(offline)
+        _ = self._tokenizer, self._session
+
+    def _fetched(self, offline: bool) -> tuple[Path, Path]:
+        graph, tokenizer = (
+            first_file(self._name, names, revision=self._revision, offline=offline) for names in (GRAPHS, (TOKENIZER,))
+        )
+        if graph is None or tokenizer is None:
+            raise Unavailable(
+                f"{self._name} has no {'ONNX graph' if graph is None else TOKENIZER} on the hub; "
+                "export it into a folder: optimum-cli export onnx"
+            )
+        with contextlib.suppress(Unavailable):  # large graphs have their weights beside them
+            first_file(self._name, [_beside(graph)], revision=self._revision, offline=offline)
+        return graph, tokenizer
+
+    def _paths(self) -> tuple[Path, Path]:
+        if self._files is None:
+            self._files = self._fetched(offline=False)
+        return self._files
 
     def identity(self) -> dict[str, str | int | float | bool | None] | None:
         """The graph's content: what is in a folder may change."""
-        with self._graph.open("rb") as stream:
+        with self._paths()[0].open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()[:32]
         return {"reranker": self.name, "model": self.model, "graph": digest, "context": self._context}
 
@@ -76,7 +118,7 @@ class CrossEncoder(Reranker):
     def _tokenizer(self) -> Any:
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
+        tokenizer = Tokenizer.from_file(str(self._paths()[1]))
         tokenizer.enable_truncation(self._context)
         tokenizer.enable_padding()
         return tokenizer
@@ -85,4 +127,10 @@ class CrossEncoder(Reranker):
     def _session(self) -> Any:
         import onnxruntime
 
-        return onnxruntime.InferenceSession(str(self._graph), providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(str(self._paths()[0]), providers=["CPUExecutionProvider"])
+
+
+def _beside(graph: Path) -> str:
+    """The name of a graph's weights in the repository, by the convention of the exporters."""
+    parts = [graph.parent.name, f"{graph.name}_data"] if graph.parent.name == "onnx" else [f"{graph.name}_data"]
+    return "/".join(parts)

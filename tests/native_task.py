@@ -38,14 +38,12 @@ def native_files(
     category: Callable[[str], str] = lambda query: "x",
     where: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """The content of the three files, by their names; what the queries repeat of the grades agrees with them."""
+    """The content of the three files, by their names."""
     entries = [
         {
             "query_id": query,
             "query_text": text,
             "category": category(query),
-            "expected_results": [int(page) for page, grade in grades.get(query, {}).items() if grade >= 2],
-            "relevance_annotations": {page: grade for page, grade in grades.get(query, {}).items() if grade},
             "where": (where or {}).get(query, {}),
         }
         for query, text in queries.items()

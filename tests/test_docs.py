@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bakeoff import load, save
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
 from bakeoff.tasks.load import load_task
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-_NAMED_FILE = re.compile(r"^`([\w.]+)`:\n\n```\w*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+_NAMED_FILE = re.compile(r"^`([\w./]+)`:\n\n```\w*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", flags=re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 
@@ -24,6 +25,7 @@ def _write_named_files(text: str, folder: Path) -> list[str]:
     """The files that a page shows, each after its name and a colon."""
     files = _NAMED_FILE.findall(text)
     for name, content in files:
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
     return [name for name, _ in files]
 
@@ -31,12 +33,28 @@ def _write_named_files(text: str, folder: Path) -> list[str]:
 def test_the_example_of_an_own_task_works(tmp_path: Path) -> None:
     text = (DOCS / "tasks.md").read_text(encoding="utf-8")
     names = _write_named_files(text, tmp_path)
-    assert names == ["documents.csv", "queries.jsonl", "judgments.csv", "shop.toml"]
+    own = [f"lamps/{name}" for name in ("articles.json", "queries.json", "ground_truth.json", "task.toml")]
+    assert names == ["documents.csv", "queries.jsonl", "judgments.csv", "shop.toml", *own]
     lineup = Lineup.read(tmp_path / "shop.toml")
     assert f"fingerprint {load_task(lineup.task, tmp_path).fingerprint()}\n" in text
     outcome = run(lineup)
     assert outcome.task.judgments == {"q1": {"17": 3, "18": 1, "19": 0}, "q2": {"19": 3, "17": 1}}
     assert outcome.scores["bm25"]["p@1"] == [1.0, 1.0]  # "write letters" is in none: all follow by id, 17 first
+
+
+def test_the_example_of_a_native_task_works_without_category_and_with_one_place_for_grades(tmp_path: Path) -> None:
+    _write_named_files((DOCS / "tasks.md").read_text(encoding="utf-8"), tmp_path)
+    task = load_task("lamps", tmp_path)
+    assert task.judgments == {"q1": {"17": 3, "oak-19": 0}, "q2": {"17": 1, "oak-19": 3}}
+    assert [(query.category, dict(query.where)) for query in task.queries] == [("", {}), ("", {"colour": "oak"})]
+    assert task.documents[1].metadata["colour"] == "oak"
+    lineup = tmp_path / "lamps.toml"
+    lineup.write_text('task = "lamps"\nmeasures = ["p@1", "ndcg@10"]\n[[contender]]\nranker = "bm25"\n')
+    outcome = run(Lineup.read(lineup))
+    assert outcome.scores["bm25"]["p@1"] == [1.0, 1.0]
+    summary = load(save(outcome, tmp_path)).summary
+    assert summary.task.categories == []
+    assert all(row.categories == {} for row in summary.rows)  # no table by category
 
 
 def test_the_rows_of_ones_own_run(tmp_path: Path) -> None:

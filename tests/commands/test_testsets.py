@@ -152,7 +152,7 @@ def test_people_the_pool_next_and_the_audit(home: Path, wire: WireServer) -> Non
     assert "of 8: the first 1 of bm25, tfidf+faiss, fake+faiss" in said
     assert not (home / "task" / "annotations").exists()
     said = say(home, "grade", "next", "task", "--n", "3")
-    assert len(re.findall(r"^(?:money|delivery)_001 +\d+ +a [123] ", said, re.MULTILINE)) == 3
+    assert len(re.findall(r"^(?:money|delivery)_001 .+ a [123] ", said, re.MULTILINE)) == 3
     say(home, "grade", "task", "--judge", "llm", OLLAMA_HOST=wire.url)
     page = home / "task" / "annotations" / "ollama-llama3.1.json"
     copy: Any = json.loads(page.read_text())

@@ -14,9 +14,10 @@ import pytest
 from bakeoff.chat import CHATS
 from bakeoff.chat.answers import Answers
 from bakeoff.chat.ask import Asker
-from bakeoff.core.paths import task_file
+from bakeoff.core.paths import root, task_file
 from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.lineup.entries import Category
+from bakeoff.tasks.formats.native import read_articles
 from bakeoff.testsets.chat_maker import ChatMaker
 from bakeoff.testsets.drafts import Draft, GenerationRequest
 from bakeoff.testsets.grade import Judge
@@ -69,8 +70,8 @@ def folder(tmp_path: Path) -> TaskFolder:
 
 
 def test_a_judge_answers_with_a_grade_for_each_pair_and_is_asked_once(folder: TaskFolder, asker: Asker) -> None:
-    query = folder.queries.queries[0].query_id
-    pairs = [(query, str(article.page_id)) for article in folder.articles[:2]]
+    query = folder.query_ids[0]
+    pairs = [(query, document.id) for document in folder.task.documents[:2]]
     judge = Judge(folder, asker)
     judged = judge.grade(pairs)
     assert not judged.failed
@@ -88,15 +89,16 @@ def test_a_judge_answers_with_a_grade_for_each_pair_and_is_asked_once(folder: Ta
 def test_queries_are_written_about_the_documents_that_were_shown(folder: TaskFolder, asker: Asker) -> None:
     request = GenerationRequest({"history": Category(about="questions about the past")}, n=1)
     maker = ChatMaker(asker=asker)
+    articles = read_articles(root() / "corpora" / "wikipedia" / "evaluate_articles.json").articles
     drafts: list[Draft] = []
     failures: list[str] = []
     try:
-        drafts.append(next(maker.drafts(folder.articles, "history", request)))
+        drafts.append(next(maker.drafts(articles, "history", request)))
     except CallFailed as error:
         failures.append(str(error))
     if drafts:
         assert drafts[0].text
-        assert set(drafts[0].sources) <= {article.page_id for article in folder.articles}
+        assert set(drafts[0].sources) <= {article.page_id for article in articles}
     else:  # the small model's own fault: it was asked again with the reason, and then named
         assert "unusable answer" in failures[0]
         assert asker.usage.unusable == asker.usage.requests > 1

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from bakeoff.core.files import read_json
 from bakeoff.core.paths import root, task_file
-from bakeoff.tasks.formats.native import GroundTruth, read_task
+from bakeoff.tasks.formats.native import read_task
+from bakeoff.tasks.ground_truth import GroundTruth
 from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
 from sklearn.metrics import cohen_kappa_score
@@ -52,7 +53,8 @@ def _broken(change: Callable[[Files], object]) -> Files:
         (lambda f: f["articles"]["articles"][0].pop("title"), "articles", r"\$\.articles\[0\].*missing.*`title`"),
         (lambda f: f["articles"]["articles"][1].update(colour="red"), "articles", r"\$\.articles\[1\].*`colour`"),
         (lambda f: f["articles"]["articles"][1].update(page_id=1), "articles", r"\$\.articles\[1\].*duplicate"),
-        (lambda f: f["articles"]["articles"][1].update(page_id="x"), "articles", r"page_id.*Expected `int`"),
+        (lambda f: f["articles"]["articles"][1].update(page_id=1.5), "articles", r"page_id.*Expected `int \| str`"),
+        (lambda f: f["articles"]["articles"][1].update(page_id="1"), "articles", r"\$\.articles\[1\].*duplicate"),
         (lambda f: f["articles"]["articles"][0].update(summary="  "), "articles", r"\[0\].*summary is empty"),
         (lambda f: f["articles"].update(articles=[]), "articles", r"the corpus is empty"),
         (lambda f: f["truth"]["grades"]["q1"].update({"2": 7}), "truth", r"\$\.grades\.q1\.2.*7 is out of range"),
@@ -60,16 +62,16 @@ def _broken(change: Callable[[Files], object]) -> Files:
         (lambda f: f["truth"]["grades"].update({"q9": {}}), "truth", r"unknown query 'q9'"),
         (lambda f: f["queries"]["queries"][0].update(expected_results=[1, 2]), "queries", r"off by \['2'\]"),
         (
-            lambda f: f["queries"]["queries"][0]["relevance_annotations"].update({"9": 1}),
+            lambda f: f["queries"]["queries"][0].update(relevance_annotations={"9": 1}),
             "queries",
             r"relevance_annotations\.9.*not in the corpus",
         ),
         (
-            lambda f: f["queries"]["queries"][0]["relevance_annotations"].update({"2": 2}),
+            lambda f: f["queries"]["queries"][0].update(relevance_annotations={"2": 2}),
             "queries",
             r"differs from the ground truth \(1\)",
         ),
-        (lambda f: f["queries"]["queries"].append(f["queries"]["queries"][0]), None, r"'q1' appears twice"),
+        (lambda f: f["queries"]["queries"].append(f["queries"]["queries"][0]), "queries", r"'q1' is a duplicate"),
         (lambda f: f["queries"]["queries"][0].update(query_text=" "), "queries", r"query_text is empty"),
     ],
 )

@@ -24,7 +24,7 @@ def test_the_widest_apart_are_asked_first_and_each_decision_is_kept_at_once(path
     assert [(pair.query, pair.document) for pair in work.open()] == [("q1", "2"), ("q1", "3"), ("q2", "2")]
     work.decide("q1", "2", 1, "barely")
     kept = json.loads((path.parent / "annotations" / "adjudication.json").read_text())
-    assert kept == [{"query_id": "q1", "page_id": 2, "grades": {"ada": 0, "bob": 2}, "grade": 1, "why": "barely"}]
+    assert kept == [{"query_id": "q1", "page_id": "2", "grades": {"ada": 0, "bob": 2}, "grade": 1, "why": "barely"}]
     again = Adjudication(open_task(tmp_path))
     assert [(pair.query, pair.document) for pair in again.open()] == [("q1", "3"), ("q2", "2")]
 

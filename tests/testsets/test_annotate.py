@@ -214,9 +214,9 @@ def test_the_page_offers_the_grades_of_the_task(tmp_path: Path) -> None:
     assert refused.value.remedy == "use 0 or 1"
 
 
-@pytest.mark.parametrize("scale", [{"7": "seven"}, {"a": "b"}, [], "0-3"])
+@pytest.mark.parametrize("scale", [{"10": "ten"}, {"a": "b"}, [], "0-3"])
 def test_a_scale_that_is_none_is_refused(tmp_path: Path, scale: object) -> None:
     ungraded_task(tmp_path)
     with_scale(tmp_path, scale)
-    with pytest.raises(InputError, match="must name grades from 0 to 3"):
+    with pytest.raises(InputError, match="must name grades from 0 to 9"):
         _ = open_task(tmp_path).scale

@@ -208,7 +208,7 @@ class TestComposer:
             assert words in prompt
 
     def test_it_asks_on_until_enough_pass_and_then_gives_up(self, wire: WireServer, tmp_path: Path) -> None:
-        wire.answer = lambda model, prompt: '{"queries": [{"text": "the copper mine", "documents": [1]}]}'
+        wire.answer = lambda model, prompt: '{"queries": [{"text": "the copper mine", "documents": [1, 2]}]}'
         generated = generate(ARTICLES, self.composer(wire, tmp_path), request(2))
         assert generated.queries == []
         assert generated.short == {"x": 0}

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from bakeoff.chat.ask import Unusable, make_asker
 from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.tasks.ground_truth import GRADES
 from bakeoff.tasks.load import load_task
 from bakeoff.testsets.grade import Judge, grade_all, read_grade
 from bakeoff_providers.errors import BakeoffError, InputError
@@ -155,4 +156,4 @@ def test_a_persons_file_is_never_written_over(tmp_path: Path, wire: WireServer) 
 @pytest.mark.parametrize("text", ['{"grade": 7}', '{"grade": -1}', '{"grade": 2.5}', '{"grade": "2"}', "{}", "two"])
 def test_what_is_no_grade(text: str) -> None:
     with pytest.raises(Unusable):
-        read_grade(text)
+        read_grade(GRADES, text)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from bakeoff.core.files import read_json
 from bakeoff.core.paths import task_file
-from bakeoff.tasks.formats.native import GroundTruth
+from bakeoff.tasks.ground_truth import GroundTruth
 from bakeoff.tasks.load import load_task
 from bakeoff.testsets.task_folder import AdjudicatedPair, Annotation, TaskFolder, decisive, majority, settle
 from bakeoff_providers.errors import InputError
@@ -69,9 +69,7 @@ def test_a_new_task_loads_and_a_written_truth_reaches_all_files(tmp_path: Path) 
     open_task(tmp_path).write_truth()
     task = load_task(str(path), Path())
     assert task.judgments == {"q1": {"1": 3, "2": 0}, "q2": {"2": 1}}
-    queries = json.loads((path.parent / "queries.json").read_text())["queries"]
-    assert queries[0]["expected_results"] == [1]
-    assert queries[0]["relevance_annotations"] == {"1": 3}
+    assert "3" not in (path.parent / "queries.json").read_text()  # grades live in one place
 
 
 def test_grades_from_elsewhere_stay(tmp_path: Path) -> None:
@@ -82,16 +80,19 @@ def test_grades_from_elsewhere_stay(tmp_path: Path) -> None:
     assert load_task(str(path), Path()).judgments == {"q1": {"1": 3}, "q2": {"3": 2}}
 
 
-def test_a_write_that_was_cut_between_two_files_is_repaired_by_the_next(tmp_path: Path) -> None:
+def test_an_older_task_that_repeats_its_grades_is_read_and_then_keeps_them_in_one_place(tmp_path: Path) -> None:
     path = ungraded_task(tmp_path)
-    annotate(tmp_path, "ada", {"q1": {"1": 3}})
-    before = (path.parent / "queries.json").read_bytes()
-    open_task(tmp_path).write_truth()
-    (path.parent / "queries.json").write_bytes(before)  # as a kill between the two writes leaves it
-    with pytest.raises(InputError, match="expected_results"):
-        load_task(str(path), Path())
-    open_task(tmp_path).write_truth()
+    queries, truth = path.parent / "queries.json", path.parent / "ground_truth.json"
+    older = json.loads(queries.read_text())
+    older["queries"][0] |= {"expected_results": [1], "relevance_annotations": {"1": 3}}
+    queries.write_text(json.dumps(older))
+    truth.write_text(json.dumps({"grades": {"q1": {"1": 3}}}))
     assert load_task(str(path), Path()).judgments == {"q1": {"1": 3}}
+    annotate(tmp_path, "ada", {"q1": {"1": 2}})
+    open_task(tmp_path).write_truth()
+    assert load_task(str(path), Path()).judgments == {"q1": {"1": 2}}
+    assert "relevance_annotations" not in queries.read_text()
+    assert "expected_results" not in queries.read_text()
 
 
 @pytest.mark.parametrize(
@@ -121,9 +122,3 @@ def test_a_name_never_leaves_the_folder(tmp_path: Path, who: str) -> None:
         return
     assert path.parent == folder.annotations
     assert path.name not in ("pool.json", "adjudication.json")
-
-
-def test_only_native_tasks_are_graded_here(tmp_path: Path) -> None:
-    (tmp_path / "task.toml").write_text('format = "beir"\n')
-    with pytest.raises(InputError, match="format 'beir'"):
-        TaskFolder.open(str(tmp_path))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from bakeoff_providers.errors import InputError
@@ -43,7 +43,7 @@ def agreement(
             file=folder.annotations,
             remedy=f"bakeoff annotate {task} --who …, or bakeoff grade {task} --judge llm",
         )
-    agreed = compare(given)
+    agreed = compare(given, 1 + max(folder.scale))
     typer.echo(
         f"{len(agreed.annotators)} annotators, {agreed.pairs} pairs, {len(agreed.worst)} with more than one grade"
     )
@@ -58,11 +58,10 @@ def agreement(
     for two in agreed.two:
         console().print(_confusion(two))
     if worst and agreed.worst:
-        titles = {str(article.page_id): article.title for article in folder.articles}
         listed = grid("query", "document", "title", "grades")
         for pair in agreed.worst[:worst]:
             grades = ", ".join(f"{name} {grade}" for name, grade in pair.grades.items())
-            listed.add_row(pair.query, pair.document, titles[pair.document], grades)
+            listed.add_row(pair.query, pair.document, folder.document(pair.document).title, grades)
         console().print(listed)
         if len(agreed.worst) > worst:
             typer.echo(f"… and {len(agreed.worst) - worst} more; bakeoff adjudicate {task} settles them")
@@ -85,7 +84,6 @@ def audit(
     """Audit a judge model against people: κ on what both graded, and whether its errors could change the winner."""
     from bakeoff_providers.registry import nearest
 
-    from bakeoff.core.files import read_toml
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars, console
@@ -101,9 +99,10 @@ def audit(
     human = settle(people, []).grades
     human |= {pair: grade for pair, grade in settle({}, folder.adjudicated()).grades.items() if pair in human}
     by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
-    rel = int(read_toml(folder.path, dict[str, Any]).get("rel", 1))
     rankings = rankings_for(folder, result, lineup, offline)
-    audited = examine(judge, annotators[judge].pairs(), human, rankings, by, rel, samples=samples, progress=Bars())
+    audited = examine(
+        judge, annotators[judge].pairs(), human, rankings, by, folder.task.rel, samples=samples, progress=Bars()
+    )
     two = audited.agreement
     typer.echo(
         f"{judge} against {', '.join(people)}: {two.pairs} pairs, {two.equal:.1%} equal, κ {_shown(two.plain)}, "

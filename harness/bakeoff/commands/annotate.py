@@ -56,27 +56,28 @@ class _Asking:
     """Shows a pair at the terminal and takes a grade with a reason."""
 
     def __init__(self, folder: TaskFolder) -> None:
-        self._queries = {entry.query_id: entry.query_text for entry in folder.queries.queries}
-        self._documents = {str(article.page_id): article for article in folder.articles}
+        self._folder = folder
+        self._grades = [str(grade) for grade in sorted(folder.scale)]
         self._ended = False
 
     def __call__(self, pair: Disagreement) -> tuple[int, str] | None:
         if self._ended:
             return None
-        article = self._documents[pair.document]
-        typer.echo(f"\n{pair.query}: {self._queries[pair.query]}\n{article.title} ({pair.document})\n{article.summary}")
+        query, document = self._folder.query(pair.query), self._folder.document(pair.document)
+        typer.echo(f"\n{pair.query}: {query.text}\n{document.title} ({pair.document})\n{document.text}")
+        choice = ", ".join([*self._grades, "s", "q"])
         typer.echo("given: " + ", ".join(f"{name} {grade}" for name, grade in pair.grades.items()))
         while True:
             try:
-                answer = typer.prompt("grade", prompt_suffix=" (0-3, s, q): ").strip().lower()
+                answer = typer.prompt("grade", prompt_suffix=f" ({choice}): ").strip().lower()
             except typer.Abort:
                 answer = "q"
             if answer in ("s", "q"):
                 self._ended = answer == "q"
                 return None
-            if answer in ("0", "1", "2", "3"):
+            if answer in self._grades:
                 return int(answer), typer.prompt("why", default="", show_default=False)
-            typer.echo("0, 1, 2, 3, s or q")
+            typer.echo(f"one of {choice}")
 
 
 def serve_page(folder: TaskFolder, who: str | None, pairs: list[QueryDocument], port: int, open_page: bool) -> None:

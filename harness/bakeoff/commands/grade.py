@@ -103,13 +103,12 @@ def corrected_(
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import console
     from bakeoff.report.corrected import corrected_table
-    from bakeoff.tasks.load import load_task
     from bakeoff.testsets.corrected import correct, grades_by
     from bakeoff.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
-    rel = load_task(str(folder.path.resolve()), Path()).rel
+    rel = folder.task.rel
     people, model = grades_by(folder, "person"), grades_by(folder, "model")
     if not model:
         raise InputError("no model graded this task", file=folder.annotations, remedy="bakeoff grade TASK --judge llm")
@@ -139,24 +138,22 @@ def next_(
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars, console, grid
-    from bakeoff.tasks.load import load_task
     from bakeoff.testsets.label_next import next_pairs
     from bakeoff.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
-    loaded = load_task(str(folder.path.resolve()), Path())
-    candidates = next_pairs(loaded, rankings_for(folder, result, lineup, offline), by, n, progress=Bars())
+    rankings = rankings_for(folder, result, lineup, offline)
+    candidates = next_pairs(folder.task, rankings, by, n, scale=folder.scale, progress=Bars())
     if not candidates:
         typer.echo("Every pair that a contender ranked high enough to matter is graded.")
         return
-    titles = {str(article.page_id): article.title for article in folder.articles}
     table = grid("query", "document", "title", "ranked", f"what a grade would do to the order by {by}")
     table.keys = 2
     for candidate in candidates:
         best = sorted(candidate.ranks.items(), key=lambda item: item[1])
         ranked = ", ".join(f"{label} {rank}" for label, rank in best[:3]) + (", …" if len(best) > 3 else "")
-        table.add_row(*candidate.pair, titles[candidate.pair[1]], ranked, _effect(candidate))
+        table.add_row(*candidate.pair, folder.document(candidate.pair[1]).title, ranked, _effect(candidate))
     console().print(table)
 
 
@@ -168,14 +165,14 @@ def rankings_for(folder: TaskFolder, result: Path | None, lineup: Path | None, o
     from bakeoff.testsets.pool import rankings_of_result, rankings_of_run
 
     if result is not None:
-        return rankings_of_result(result, [entry.query_id for entry in folder.queries.queries])
+        return rankings_of_result(result, folder.query_ids)
     settings = Settings(
         cache=vectors_folder(),
         offline=offline,
         progress=Bars(),
         notice=warn,
     )
-    return rankings_of_run(Lineup.read(lineup_path(lineup)), folder.path, settings)
+    return rankings_of_run(Lineup.read(lineup_path(lineup)), folder.task, settings)
 
 
 def _pairs(
@@ -193,7 +190,7 @@ def _pairs(
         typer.echo(f"{len(pairs)} pairs of {folder.size}: the existing pool (--lineup makes a new one)")
         return pairs
     rankings = rankings_for(folder, None, lineup, offline)
-    pool = pooled(rankings, [entry.query_id for entry in folder.queries.queries], depth)
+    pool = pooled(rankings, folder.query_ids, depth)
     if not dry_run:
         write_pool(folder, pool, {"contenders": sorted(rankings), "depth": depth})
         pairs = folder.pool()

@@ -144,7 +144,8 @@ def _agreement_sentence(agreement: Mapping[str, float], measure: Measure) -> lis
         return []
     least = min(agreement, key=lambda key: agreement[key])
     if agreement[least] > 1 - 1e-9:
-        return [f"The contenders' order by {measure.label} is the same by every other measure and in every category."]
+        every = " and in every category" if any(key.startswith("category ") for key in agreement) else ""
+        return [f"The contenders' order by {measure.label} is the same by every other measure{every}."]
     what = f"within the {least}" if least.startswith("category ") else f"by {Measure.parse(least).label}"
     return [
         f"The contenders' order by {measure.label} agrees least with their order {what} "

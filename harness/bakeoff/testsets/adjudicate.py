@@ -18,7 +18,7 @@ class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of a file of decisions."""
 
     query_id: str
-    page_id: int
+    page_id: int | str
     grade: int
     why: str = ""
 
@@ -53,7 +53,7 @@ class Adjudication:
         given = {name: grades[pair] for name, grades in self._given.items() if pair in grades}
         if not given:
             raise InputError(f"nobody has graded {query}, {document}", remedy="grade it first: `bakeoff annotate`")
-        self._decided[pair] = AdjudicatedPair(query_id=query, page_id=int(document), grades=given, grade=grade, why=why)
+        self._decided[pair] = AdjudicatedPair(query_id=query, page_id=document, grades=given, grade=grade, why=why)
         self.folder.write_adjudicated(self._decided.values())
 
     def decide_from(self, path: Path) -> int:

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from bakeoff.core.local_server import IDLE, LocalServer
 from bakeoff.report.templating import environment, style
-from bakeoff.testsets.grade import DEFINITIONS
+from bakeoff.testsets.grade import definition
 from bakeoff.testsets.grading_session import GivenGrade, GradingSession
 from bakeoff.testsets.guidelines import to_html
 
@@ -73,8 +73,7 @@ class Server:
 
 def _step(grade: int, name: str) -> dict[str, Any]:
     """A grade as its button shows it; our definition only where the task uses our name."""
-    ours, _, words = DEFINITIONS[grade].partition(": ")
-    return {"grade": grade, "name": name, "words": words if name == ours else ""}
+    return {"grade": grade, "name": name, "words": definition(grade, name).removeprefix(name).removeprefix(": ")}
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -14,13 +14,11 @@ from bakeoff.core.progress import Progress, silent
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join_arrays
 from bakeoff.statistics.constants import SEED
-from bakeoff.tasks.formats.native import GRADES
 from bakeoff.testsets.agreement import TwoWay, agreement
 from bakeoff.testsets.pool import Rankings
 from bakeoff.testsets.task_folder import QueryDocument
 
 SAMPLES = 1000
-SCALE = len(GRADES)
 
 
 class Audit(msgspec.Struct, frozen=True):
@@ -62,7 +60,8 @@ def audit(
     if not both:
         raise InputError(f"no pair was graded both by {judge} and by people", remedy="let people grade some of them")
     queries = sorted({query for query, _ in judged})
-    compared = agreement({judge: {p: judged[p] for p in both}, "people": {p: people[p] for p in both}}, SCALE)
+    scale = 1 + max(*judged.values(), *(people[pair] for pair in both))
+    compared = agreement({judge: {p: judged[p] for p in both}, "people": {p: people[p] for p in both}}, scale)
     table = _ScoreTable(rankings, queries, list(judged))
     given = np.array([judged[pair] for pair in judged])
     means = table.means(given, measure, rel)
@@ -100,7 +99,7 @@ def _as_people(
     One count more for agreeing, so that a grade that people never saw is not taken for infallible or for noise.
     """
     drawn = given.copy()
-    for grade in range(SCALE):
+    for grade in np.unique(given):
         answers = np.append(seen[seen[:, 0] == grade, 1], grade)
         places = np.flatnonzero((given == grade) & (known < 0))
         drawn[places] = answers[rng.integers(0, len(answers), len(places))]

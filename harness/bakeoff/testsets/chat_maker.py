@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import msgspec
 
@@ -54,9 +55,9 @@ class ChatMaker:
         """One prompt at a time, so that no more are paid for than are needed."""
         for number, question in enumerate(self.questions(articles, category, request)):
             shown = _shown(articles, category, request.seed, number)
-            known = {article.page_id for article in shown}
-            for query in self._asker.ask(question, lambda text, known=known: _read(text, known)).queries:  # type: ignore[misc]
-                yield Draft(" ".join(query.text.split()), category, tuple(dict.fromkeys(query.documents)))
+            for query in self._asker.ask(question, partial(_read, len(shown))).queries:
+                pages = dict.fromkeys(shown[place - 1].page_id for place in query.documents)
+                yield Draft(" ".join(query.text.split()), category, tuple(pages))
 
     def questions(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Question]:
         """The prompts for one category, in the order in which they would be asked."""
@@ -73,24 +74,23 @@ def _shown(articles: Sequence[Article], category: str, seed: int, number: int) -
     return [ordered[place] for place in places]
 
 
-def _read(text: str, known: set[int]) -> _Answer:
+def _read(shown: int, text: str) -> _Answer:
     answer = read_object(text, _Answer)
     if not answer.queries:
         raise Unusable("it holds no query")
     for query in answer.queries:
         if not query.text.strip():
             raise Unusable("a query in it is empty")
-        if not query.documents or not set(query.documents) <= known:
-            raise Unusable(
-                f"query {query.text!r} names documents that were not shown; their numbers are {sorted(known)}"
-            )
+        if not query.documents or not all(1 <= number <= shown for number in query.documents):
+            raise Unusable(f"query {query.text!r} names documents that were not shown; their numbers are 1 to {shown}")
     return answer
 
 
 def _prompt(shown: Sequence[Article], category: str, request: GenerationRequest) -> str:
     about = request.categories[category].about
     documents = "\n\n".join(
-        f"Document {article.page_id}: {article.title}\n{article.summary[:LONGEST]}" for article in shown
+        f"Document {number}: {article.title}\n{article.summary[:LONGEST]}"
+        for number, article in enumerate(shown, start=1)
     )
     lines = [
         "You write search queries to test a search engine. Below are documents that it should find.",

@@ -73,7 +73,7 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
             file=source,
             remedy="check --column text=…, or the source itself",
         )
-    _refuse_shared_ids([(name, article.page_id) for name, article in kept.values()], source)
+    _refuse_shared_ids([(name, str(article.page_id)) for name, article in kept.values()], source)
     metadata = {
         "source": source.name,
         "imported": (date or datetime.date.today()).isoformat(),
@@ -217,8 +217,8 @@ def numbered(names: Sequence[str]) -> dict[str, int]:
     return {name: number for number, name in taken.items()}
 
 
-def _refuse_shared_ids(named: Sequence[tuple[str, int]], source: Path) -> None:
-    seen: dict[int, str] = {}
+def _refuse_shared_ids(named: Sequence[tuple[str, str]], source: Path) -> None:
+    seen: dict[str, str] = {}
     for name, number in named:
         if number in seen:
             raise InputError(

@@ -17,7 +17,7 @@ class Draft:
 
     text: str
     category: str
-    sources: tuple[int, ...]
+    sources: tuple[int | str, ...]  # their page_id
 
 
 @dataclass(frozen=True, slots=True)

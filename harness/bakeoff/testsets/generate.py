@@ -112,7 +112,7 @@ def query_file(
     entries = list(existing.queries) if existing else []
     metadata: dict[str, Any] = dict(existing.metadata) if existing else {}
     used = {entry.query_id for entry in entries}
-    sources: dict[str, list[int]] = dict(metadata.get("sources", {}))
+    sources: dict[str, list[int | str]] = dict(metadata.get("sources", {}))
     for draft in generated.queries:
         name = _free_id(draft.category, used)
         used.add(name)
@@ -122,8 +122,6 @@ def query_file(
                 query_id=name,
                 query_text=draft.text,
                 category=draft.category,
-                expected_results=[],
-                relevance_annotations={},
             )
         )
     metadata |= {

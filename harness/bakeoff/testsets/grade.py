@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import msgspec
 from bakeoff_providers.errors import BakeoffError, CallFailed, InputError
@@ -11,7 +13,8 @@ from bakeoff_providers.errors import BakeoffError, CallFailed, InputError
 from bakeoff.chat.ask import Asker, Question, Unusable, read_object
 from bakeoff.core.files import write_json
 from bakeoff.core.progress import Progress, silent
-from bakeoff.tasks.formats.native import GRADES, Article, QueryEntry
+from bakeoff.core.task import Document, Query
+from bakeoff.tasks.ground_truth import GRADES
 from bakeoff.testsets.task_folder import Annotation, QueryDocument, TaskFolder
 
 LONGEST = 6000  # characters of a document that a judge sees
@@ -22,11 +25,6 @@ DEFINITIONS = {
     2: "related: the document states what was asked for, but is about something else, or fits the request in part",
     1: "tangential: the topic is touched or only implied; a reader learns almost nothing about what was asked",
     0: "none: nothing of it; sharing a word or a place with the query is not enough",
-}
-SCHEMA = {
-    "type": "object",
-    "properties": {"reason": {"type": "string"}, "grade": {"type": "integer", "minimum": 0, "maximum": 3}},
-    "required": ["reason", "grade"],
 }
 
 
@@ -61,10 +59,11 @@ class Judge:
 
     def questions(self, pairs: Sequence[QueryDocument]) -> dict[QueryDocument, Question]:
         """A prompt for each pair."""
-        queries = {entry.query_id: entry for entry in self.folder.queries.queries}
-        documents = {str(article.page_id): article for article in self.folder.articles}
+        folder, scale = self.folder, self.folder.scale
         return {
-            (query, document): Question(prompt(queries[query], documents[document]), SCHEMA, self.repeat)
+            (query, document): Question(
+                prompt(folder.query(query), folder.document(document), scale), schema(scale), self.repeat
+            )
             for query, document in pairs
         }
 
@@ -81,7 +80,7 @@ class Judge:
         new = 0
         try:
             with self.progress(f"{self.who}: pairs", len(open_)) as advance:
-                for pair, answer in self.asker.ask_all(self.questions(open_), read_grade):
+                for pair, answer in self.asker.ask_all(self.questions(open_), partial(read_grade, self.folder.scale)):
                     if isinstance(answer, CallFailed):
                         judged.failed[pair] = str(answer)
                     else:
@@ -107,22 +106,44 @@ class Judge:
         return annotation
 
 
-def read_grade(text: str) -> _Answer:
-    """One grade from 0 to 3; anything else is asked for again."""
+def read_grade(scale: Mapping[int, str], text: str) -> _Answer:
+    """One grade of the scale; anything else is asked for again."""
     answer = read_object(text, _Answer)
-    if answer.grade not in GRADES:
-        raise Unusable(f"grade {answer.grade} is not 0, 1, 2 or 3")
+    if answer.grade not in scale:
+        raise Unusable(f"grade {answer.grade} is not {_choice(scale)}")
     return answer
 
 
-def prompt(query: QueryEntry, article: Article) -> str:
+def schema(scale: Mapping[int, str]) -> dict[str, Any]:
+    """The shape of an answer."""
+    grade = {"type": "integer", "minimum": min(scale), "maximum": max(scale)}
+    return {
+        "type": "object",
+        "properties": {"reason": {"type": "string"}, "grade": grade},
+        "required": ["reason", "grade"],
+    }
+
+
+def definition(grade: int, name: str) -> str:
+    """What a grade means: our definition where the task uses our name for it, otherwise its name alone."""
+    ours = DEFINITIONS.get(grade, "")
+    return ours if name == ours.partition(": ")[0] else name
+
+
+def _choice(scale: Mapping[int, str]) -> str:
+    *most, last = (str(grade) for grade in sorted(scale))
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def prompt(query: Query, document: Document, scale: Mapping[int, str] = GRADES) -> str:
     """All that a judge gets: the query, the document and the scale. Not who found it, nor what others gave."""
-    scale = "\n".join(f"{grade} = {words}" for grade, words in DEFINITIONS.items())
+    grades = "\n".join(f"{grade} = {definition(grade, scale[grade])}" for grade in sorted(scale, reverse=True))
     return (
         "You grade how well a document answers a search query. Grade what the document says or plainly implies.\n"
-        f"The grades:\n{scale}\nBetween two grades, take the lower.\n\n"
-        f"Query: {query.query_text}\n\nDocument: {article.title}\n{article.summary[:LONGEST]}\n\n"
-        'Answer with one JSON object: {"reason": "one short sentence", "grade": 0, 1, 2 or 3}.'
+        f"The grades:\n{grades}\nBetween two grades, take the lower.\n\n"
+        f"Query: {query.text}\n\nDocument: {document.title}\n{document.text[:LONGEST]}\n\n"
+        'Answer with one JSON object: {"reason": "one short sentence", "grade": '
+        f"{_choice(scale)}}}."
     )
 
 

@@ -31,8 +31,6 @@ class GradingSession:
         self.folder, self.path = folder, folder.file_of(who)
         self.who = self.path.stem
         self.pairs = sorted(pairs, key=lambda pair: (folder.place(pair)[0], order_key(self.who, *pair)))
-        self._queries = {entry.query_id: entry for entry in folder.queries.queries}
-        self._documents = {str(article.page_id): article for article in folder.articles}
         self.annotation = folder.read(self.path) if self.path.exists() else Annotation()
         if self.annotation.kind == "model":
             raise InputError("holds a model's grades", file=self.path, remedy="choose another --who")
@@ -64,10 +62,10 @@ class GradingSession:
             if not 0 <= at < len(self.pairs):
                 raise InputError(f"there is no pair {at}")
             pair = self.pairs[at]
-            query, document = self._queries[pair[0]], self._documents[pair[1]]
+            query, document = self.folder.query(pair[0]), self.folder.document(pair[1])
             return state | {
-                "query": {"id": pair[0], "text": query.query_text, "category": query.category},
-                "document": {"id": pair[1], "title": document.title, "text": document.summary},
+                "query": {"id": pair[0], "text": query.text, "category": query.category},
+                "document": {"id": pair[1], "title": document.title, "text": document.text},
                 "grade": self.grade_of(pair),
                 "note": self.annotation.notes.get(pair[0], {}).get(pair[1], ""),
                 "next": self.next_open(at),

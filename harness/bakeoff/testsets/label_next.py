@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import inf
@@ -17,7 +17,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.evaluation.unjudged import turn
 from bakeoff.statistics.constants import NOISE
-from bakeoff.tasks.formats.native import GRADES
+from bakeoff.tasks.ground_truth import GRADES
 from bakeoff.testsets.pool import Rankings
 from bakeoff.testsets.task_folder import QueryDocument
 
@@ -41,7 +41,14 @@ class Candidate:
 
 
 def next_pairs(
-    task: Task, rankings: Rankings, measure: Measure, n: int, *, depth: int | None = None, progress: Progress = silent
+    task: Task,
+    rankings: Rankings,
+    measure: Measure,
+    n: int,
+    *,
+    depth: int | None = None,
+    scale: Collection[int] = GRADES,
+    progress: Progress = silent,
 ) -> list[Candidate]:
     """The n pairs whose grade would most change the order: first those that could turn the winner, then by effect."""
     labels, queries = list(rankings), [query.id for query in task.queries]
@@ -53,10 +60,10 @@ def next_pairs(
             answers = {label: rankings[label][query] for label in labels if query in rankings[label]}
             places = _unjudged(answers, task.judgments.get(query, {}), depth or measure.k or 10)
             if places:
-                changed = _with_each_grade(answers, task, query, list(places), measure)
+                changed = _with_each_grade(answers, task, query, list(places), measure, scale)
                 for document, ranks in places.items():
                     options = []
-                    for grade in filter(None, GRADES):
+                    for grade in filter(None, scale):
                         after = changed[document, grade]
                         shift = [after.get(label, 0.0) - scores[row, column] for row, label in enumerate(labels)]
                         moved = means + np.array(shift) / len(queries)
@@ -101,11 +108,16 @@ def _unjudged(answers: Mapping[str, Ranking], judged: Mapping[str, int], depth: 
 
 
 def _with_each_grade(
-    answers: Mapping[str, Ranking], task: Task, query: str, documents: Sequence[str], measure: Measure
+    answers: Mapping[str, Ranking],
+    task: Task,
+    query: str,
+    documents: Sequence[str],
+    measure: Measure,
+    scale: Collection[int],
 ) -> dict[tuple[str, int], dict[str, float]]:
     """Everyone's score on this query for each possible grade: each case is a row of one evaluation."""
     judged = task.judgments.get(query, {})
-    cases = [(document, grade, label) for document in documents for grade in filter(None, GRADES) for label in answers]
+    cases = [(document, grade, label) for document in documents for grade in filter(None, scale) for label in answers]
     names = [f"{document}\0{grade}\0{label}" for document, grade, label in cases]
     runs = {name: answers[label] for name, (_, _, label) in zip(names, cases, strict=True)}
     truths = {name: {**judged, document: grade} for name, (document, grade, _) in zip(names, cases, strict=True)}

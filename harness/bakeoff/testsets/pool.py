@@ -12,6 +12,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.files import write_json
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.sampling import order_key
+from bakeoff.core.task import Task
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.schema import read_detailed
 from bakeoff.running.runner import Settings, run
@@ -23,10 +24,10 @@ DEPTH = 10
 Rankings = Mapping[str, Mapping[str, Ranking]]  # contender → query → what it answered
 
 
-def rankings_of_run(lineup: Lineup, task: Path, settings: Settings) -> Rankings:
+def rankings_of_run(lineup: Lineup, task: Task, settings: Settings) -> Rankings:
     """Lets the contenders of a line-up answer this task's queries once."""
     ungraded = replace(settings, graded=False)
-    outcome = run(replace(lineup, task=str(task.resolve()), rounds=1), ungraded)
+    outcome = run(replace(lineup, task=task, tasks=(), overrides={}, rounds=1), ungraded)
     if not outcome.ran:
         reasons = "; ".join(f"{lost.contender.label}: {lost.reason}" for lost in outcome.not_run)
         raise InputError(f"no contender can run ({reasons})", remedy="add one that needs no key, such as bm25")

@@ -1,4 +1,4 @@
-"""The files of a task that is being graded: documents, queries, every annotator's grades, and the ground truth."""
+"""A task that is being graded: its documents and queries, every annotator's grades, and the ground truth."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ import msgspec
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_json, read_toml, write_atomic, write_folder, write_json
-from bakeoff.core.paths import root
+from bakeoff.core.paths import default_lineup, root
+from bakeoff.core.task import Document, Query, Task, document_ids
 from bakeoff.tasks.description import task_description
-from bakeoff.tasks.formats.native import FORMAT, GRADES, Article, GroundTruth, QueryEntry, QueryFile, read_articles
+from bakeoff.tasks.formats.native import FORMAT, QueryFile, drop_repeated_grades
+from bakeoff.tasks.ground_truth import FILE, GRADES, HIGHEST, GroundTruth, one_of
+from bakeoff.tasks.kinds import load_kind
+from bakeoff.tasks.kinds.graded import Graded
 
 T = TypeVar("T")
 QueryDocument = tuple[str, str]  # query id, document id
 ADJUDICATION, POOL = "adjudication.json", "pool.json"
+YES_OR_NO = {1: "relevant", 0: "not relevant"}
 
 
 class Annotation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -46,7 +51,7 @@ class AdjudicatedPair(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One entry of `annotations/adjudication.json`: who gave what, what it came to, and why."""
 
     query_id: str
-    page_id: int
+    page_id: int | str
     grades: dict[str, int]
     grade: int
     why: str = ""
@@ -61,50 +66,59 @@ class Pool(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 @dataclass(slots=True)
 class TaskFolder:
-    """The files of a native task, read one by one: a damaged ground truth can be written again."""
+    """A task of any format that can be read, with what people and models say about its pairs.
+
+    Annotations are written beside the file that describes the task, and so are settled grades, into its ground truth:
+    documents, queries and judgments that came from elsewhere are never written to.
+    """
 
     path: Path
-    articles_path: Path
-    queries_path: Path
-    truth_path: Path
-    articles: list[Article]
-    queries: QueryFile
+    kind: Graded
+    task: Task
     truth: GroundTruth
     _query_places: dict[str, int] = field(init=False)
     _document_places: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._query_places = {entry.query_id: place for place, entry in enumerate(self.queries.queries)}
-        self._document_places = {str(page.page_id): place for place, page in enumerate(self.articles)}
+        self._query_places = {query.id: place for place, query in enumerate(self.task.queries)}
+        self._document_places = {name: place for place, name in enumerate(document_ids(self.task.documents))}
 
     @classmethod
     def open(cls, source: str) -> TaskFolder:
-        """A task by name, by its task.toml or by the folder that holds one."""
-        path = task_description(source, Path())
-        description = read_toml(path, dict[str, Any])
-        if description.get("format") != FORMAT:
+        """A task by name, by its task.toml, the folder that holds one, or the line-up that describes it."""
+        path, described = _described(task_description(source, Path()))
+        kind = load_kind(str(path) if described is None else described, path.parent if described else Path())
+        if not isinstance(kind, Graded):
             raise InputError(
-                f"is a task of format {description.get('format')!r}", file=path, place="format",
-                remedy="only native tasks are graded here: import the documents with `bakeoff corpus import`",
+                f"is a task of kind {kind.name!r}, which has no pairs to grade", file=path, place="kind",
+                remedy="a task of kind 'graded' has",
             )  # fmt: skip
-        places = {
-            name: path.parent / str(description.get(name, "")) for name in ("articles", "queries", "ground_truth")
-        }
-        truth = places["ground_truth"]
-        return cls(
-            path=path,
-            articles_path=places["articles"],
-            queries_path=places["queries"],
-            truth_path=truth,
-            articles=read_articles(places["articles"]).articles,
-            queries=read_json(places["queries"], QueryFile),
-            truth=read_json(truth, GroundTruth) if truth.exists() else GroundTruth(grades={}),
-        )
+        truth = kind.ground_truth
+        return cls(path, kind, kind.task(), read_json(truth, GroundTruth) if truth.exists() else GroundTruth(grades={}))
+
+    @property
+    def truth_path(self) -> Path:
+        """Where settled grades are written."""
+        return self.kind.ground_truth
+
+    def query(self, name: str) -> Query:
+        """A query by its id."""
+        return self.task.queries[self._query_places[name]]
+
+    def document(self, name: str) -> Document:
+        """A document by its id."""
+        return self.task.documents[self._document_places[name]]
+
+    @property
+    def query_ids(self) -> list[str]:
+        """All queries in the task's order."""
+        return list(self._query_places)
 
     def check_own(self) -> None:
         """Refuses to write into a task that comes with Bakeoff: results are comparable only if it stays as it is."""
-        shipped = (root() / "queries").resolve()
-        if shipped in self.path.resolve().parents:
+        here = self.path.resolve()
+        shipped = [(root() / folder).resolve() for folder in ("queries", "lineups")]
+        if here == default_lineup().resolve() or set(shipped) & set(here.parents):
             name = self.path.parent.name
             raise InputError(
                 "is a built-in task, which is never written to", file=self.path,
@@ -118,20 +132,19 @@ class TaskFolder:
 
     @property
     def scale(self) -> dict[int, str]:
-        """The grades that annotators may give, with their names: the ground truth's own scale, or all of ours."""
-        own = self.truth.metadata.get("scale")
-        if own is None:
-            return dict(GRADES)
-        try:
-            scale = msgspec.convert(own, dict[int, str], strict=False)
-        except msgspec.ValidationError:
-            scale = {}
-        if not scale or not set(scale) <= set(GRADES):
-            raise InputError(
-                "must name grades from 0 to 3", file=self.truth_path, place="$.metadata.scale",
-                remedy='for example {"0": "none", "1": "relevant"}',
-            )  # fmt: skip
-        return scale
+        """The grades that annotators may give, with their names.
+
+        The ground truth's own scale, or the labels of the task's table, or the one that its judgments are on.
+        """
+        if own := self.truth.scale(self.truth_path):
+            return own
+        labels = self.kind.options.get("grades") or {}
+        if labels and all(0 <= grade <= HIGHEST for grade in labels.values()):
+            return {grade: str(label) for label, grade in labels.items()}
+        highest = max((grade for row in self.task.judgments.values() for grade in row.values()), default=max(GRADES))
+        if highest <= 1:
+            return dict(YES_OR_NO)
+        return dict(GRADES) if highest <= max(GRADES) else {grade: f"grade {grade}" for grade in range(highest + 1)}
 
     @property
     def guidelines(self) -> str:
@@ -176,9 +189,7 @@ class TaskFolder:
         if not self.has(query, document):
             raise InputError(f"the task has no pair {query}, {document}", file=file, place=place)
         if grade not in self.scale or isinstance(grade, bool):
-            *most, last = (str(allowed) for allowed in sorted(self.scale))
-            remedy = f"use {', '.join(most)} or {last}" if most else f"use {last}"
-            raise InputError(f"grade {grade} is out of range", file=file, place=place, remedy=remedy)
+            raise InputError(f"grade {grade} is out of range", file=file, place=place, remedy=one_of(self.scale))
 
     def annotators(self) -> dict[str, Annotation]:
         """Everyone's grades by name."""
@@ -228,11 +239,9 @@ class TaskFolder:
             "scale": names,
             "graded_by_model": len(truth.by_model),
         }
+        if self.kind.format == FORMAT:
+            drop_repeated_grades(self.kind.base / self.kind.options["queries"])
         write_json(self.truth_path, self.truth)
-        self.queries.queries = [
-            with_grades(entry, self.truth.grades.get(entry.query_id, {})) for entry in self.queries.queries
-        ]
-        write_json(self.queries_path, self.queries)
         return truth
 
     def in_order(self, rows: Mapping[str, Mapping[str, T]]) -> dict[str, dict[str, T]]:
@@ -244,15 +253,34 @@ class TaskFolder:
         }
 
 
+def _described(path: Path) -> tuple[Path, dict[str, Any] | None]:
+    """The file that describes the task, and the description where that file is a line-up."""
+    content = read_toml(path, dict[str, Any])
+    if "tasks" in content:
+        raise InputError("has several tasks", file=path, place="tasks", remedy="name the task.toml of one of them")
+    inner = content.get("task")
+    if "format" in content or "kind" in content or inner is None:
+        return path, None
+    if isinstance(inner, str):
+        return _described(task_description(inner, path.parent))
+    return path, inner
+
+
 def copy_task(source: str, target: Path) -> Path:
     """A native task with its documents, grades and annotations, in a folder that is nobody else's."""
     folder = TaskFolder.open(source)
+    if folder.kind.format != FORMAT:
+        raise InputError(
+            f"is a task of format {folder.kind.format!r}", file=folder.path, place="format",
+            remedy="its files are yours already: grade it where it is",
+        )  # fmt: skip
+    articles = folder.kind.base / folder.kind.options["articles"]
     if target.exists():
         raise InputError("exists already", file=target, remedy="choose another folder")
 
     def fill(draft: Path) -> None:
         shutil.copytree(folder.path.parent, draft, dirs_exist_ok=True)
-        shutil.copy(folder.articles_path, draft / "articles.json")
+        shutil.copy(articles, draft / "articles.json")
         text = (draft / folder.path.name).read_text(encoding="utf-8")
         text = re.sub(r"^articles = .*$", 'articles = "articles.json"', text, count=1, flags=re.MULTILINE)
         (draft / folder.path.name).write_text(text, encoding="utf-8")
@@ -297,21 +325,11 @@ def decisive(grades: Sequence[int]) -> bool:
     return 2 * max(Counter(grades).values()) > len(grades)
 
 
-def with_grades(entry: QueryEntry, grades: Mapping[str, int]) -> QueryEntry:
-    """The query with the grades that its file repeats for readers, best documents first."""
-    shown = sorted(((page, grade) for page, grade in grades.items() if grade), key=lambda item: -item[1])
-    return msgspec.structs.replace(
-        entry,
-        expected_results=[int(page) for page, grade in grades.items() if grade >= 2],
-        relevance_annotations=dict(shown),
-    )
-
-
 def write_task(folder: Path, articles: Path, queries: QueryFile) -> Path:
     """A new task's files: ungraded, but complete, so that every command takes it."""
     relative = Path(os.path.relpath(articles.resolve(), folder.resolve())).as_posix()
     write_json(folder / "queries.json", queries)
-    write_json(folder / "ground_truth.json", GroundTruth(grades={}))
+    write_json(folder / FILE, GroundTruth(grades={}))
     path = folder / "task.toml"
     write_atomic(
         path,

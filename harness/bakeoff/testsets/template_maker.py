@@ -83,7 +83,7 @@ class TemplateMaker:
 
     def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
         """One draft per filling; its sources are all documents that the filling is true of."""
-        proposals: dict[str, list[int]] = {}
+        proposals: dict[str, list[int | str]] = {}
         for template in self._templates(category, request):
             wanted = _gaps(template)
             for article in articles:

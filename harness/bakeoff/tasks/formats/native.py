@@ -8,17 +8,18 @@ from typing import Any
 import msgspec
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.files import read_json
+from bakeoff.core.files import read_json, write_json
 from bakeoff.core.task import Chunking, Document, Query, Task
+from bakeoff.tasks import ground_truth as truth_file
+from bakeoff.tasks.ground_truth import GroundTruth, read_truth
 
 FORMAT = "native"  # its name in a task.toml
-GRADES = {3: "direct match", 2: "related", 1: "tangential", 0: "none"}
 
 
 class Article(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One article of a pool or of a drawn sample. Places may be unknown; a summary may not be missing in a task."""
+    """One document. Places may be unknown; a summary may not be missing in a task. `metadata` is the user's own."""
 
-    page_id: int
+    page_id: int | str
     title: str
     summary: str
     city: str | None = None
@@ -26,6 +27,7 @@ class Article(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     state: str | None = None
     categories: list[str] = []
     embedding_metadata: Chunking = Chunking()
+    metadata: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ArticleFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -35,15 +37,19 @@ class ArticleFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     articles: list[Article]
 
 
-class QueryEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One query, with the documents a reader should expect and their grades from 1 up."""
+class QueryEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One query. Grades belong into the ground truth; `expected_results` and `relevance_annotations`, which older
+    files have, repeat some of them.
+    """
 
     query_id: str
     query_text: str
-    category: str
-    expected_results: list[int]
-    relevance_annotations: dict[str, int]
+    category: str = ""
+    language: str = ""
     where: dict[str, str | int | bool | list[str | int | bool]] = {}
+    metadata: dict[str, Any] = {}
+    expected_results: list[int | str] | None = None
+    relevance_annotations: dict[str, int] | None = None
 
 
 class QueryFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -53,27 +59,20 @@ class QueryFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     queries: list[QueryEntry]
 
 
-class GroundTruth(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """`ground_truth.json`: the grade of every pair, query → page_id → grade."""
-
-    metadata: dict[str, Any] = {}
-    grades: dict[str, dict[str, int]]
-
-
 def read_articles(path: Path) -> ArticleFile:
     """An article file with no duplicate page and no empty summary."""
     content = read_json(path, ArticleFile)
-    seen: dict[int, int] = {}
+    seen: dict[str, int] = {}
     for place, article in enumerate(content.articles):
         where = f"$.articles[{place}]"
-        if article.page_id in seen:
+        if (key := str(article.page_id)) in seen:
             raise InputError(
-                f"page_id {article.page_id} is a duplicate of $.articles[{seen[article.page_id]}]",
+                f"page_id {key} is a duplicate of $.articles[{seen[key]}]",
                 file=path,
                 place=where,
                 remedy="remove one of them",
             )
-        seen[article.page_id] = place
+        seen[key] = place
         if not article.summary.strip():
             raise InputError("summary is empty", file=path, place=where, remedy="write one, or drop the article")
     if not content.articles:
@@ -92,26 +91,28 @@ def document(article: Article) -> Document:
             "county": article.county,
             "state": article.state,
             "categories": article.categories,
+            **(article.metadata or {}),
         },
         chunking=article.embedding_metadata,
     )
 
 
-def load(name: str, base: Path, articles: str, queries: str, ground_truth: str, rel: int = 1) -> Task:
-    """The graded task in three files, checked against each other."""
-    return read_task(name, base / articles, base / queries, base / ground_truth, rel)
+def load(name: str, base: Path, articles: str, queries: str, ground_truth: str = "", rel: int = 1) -> Task:
+    """The graded task in its files, checked against each other; a task that nobody graded yet may lack the last."""
+    truth = base / (ground_truth or truth_file.FILE)
+    return read_task(name, base / articles, base / queries, truth if truth.exists() else None, rel)
 
 
-def read_task(name: str, articles: Path, queries: Path, ground_truth: Path, rel: int = 1) -> Task:
+def read_task(name: str, articles: Path, queries: Path, ground_truth: Path | None, rel: int = 1) -> Task:
     """Each file first by itself, then against the others."""
     pages = read_articles(articles).articles
     known = {str(page.page_id) for page in pages}
-    asked = read_json(queries, QueryFile).queries
-    graded = read_json(ground_truth, GroundTruth)
-    truth = graded.grades
-    _check_truth(truth, {entry.query_id for entry in asked}, known, ground_truth)
+    asked = read_queries(queries).queries
+    graded = GroundTruth(grades={})
+    if ground_truth is not None:
+        graded = read_truth(ground_truth, {entry.query_id for entry in asked}, known)
     for place, entry in enumerate(asked):
-        _check_entry(entry, truth.get(entry.query_id, {}), known, queries, f"$.queries[{place}]")
+        _check_repeated(entry, graded, known, queries, f"$.queries[{place}]")
     return Task(
         name=name,
         documents=[document(page) for page in pages],
@@ -119,49 +120,58 @@ def read_task(name: str, articles: Path, queries: Path, ground_truth: Path, rel:
             Query(id=entry.query_id, text=entry.query_text, category=entry.category, where=entry.where)
             for entry in asked
         ],
-        judgments=truth,
+        judgments=graded.grades,
         rel=rel,
-        graded_by_model=_whole(graded.metadata.get("graded_by_model")),
+        graded_by_model=graded.graded_by_model,
     )
 
 
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) else 0
-
-
-def _check_truth(truth: dict[str, dict[str, int]], queries: set[str], documents: set[str], file: Path) -> None:
-    for query, grades in truth.items():
-        if query not in queries:
+def read_queries(path: Path) -> QueryFile:
+    """A query file in which every query has an id of its own and a text."""
+    content = read_json(path, QueryFile)
+    seen: dict[str, int] = {}
+    for place, entry in enumerate(content.queries):
+        where = f"$.queries[{place}]"
+        if entry.query_id in seen:
             raise InputError(
-                f"unknown query {query!r}", file=file, place="$.grades", remedy="add it, or drop its grades"
-            )
-        for document, grade in grades.items():
-            where = f"$.grades.{query}.{document}"
-            if document not in documents:
-                raise InputError("this article is not in the corpus", file=file, place=where, remedy="drop this grade")
-            if grade not in GRADES:
-                raise InputError(f"grade {grade} is out of range", file=file, place=where, remedy="use 0, 1, 2 or 3")
+                f"query_id {entry.query_id!r} is a duplicate of $.queries[{seen[entry.query_id]}]", file=path,
+                place=where, remedy="give each query its own",
+            )  # fmt: skip
+        seen[entry.query_id] = place
+        if not entry.query_text.strip():
+            raise InputError("query_text is empty", file=path, place=where, remedy="write one, or drop the query")
+    return content
 
 
-def _check_entry(entry: QueryEntry, grades: dict[str, int], documents: set[str], file: Path, where: str) -> None:
-    """The queries repeat part of the truth for their readers; a repetition that differs is worse than none."""
-    if not entry.query_text.strip():
-        raise InputError("query_text is empty", file=file, place=where)
-    for document, grade in entry.relevance_annotations.items():
+def drop_repeated_grades(path: Path) -> None:
+    """Rewrites the queries of an older task without the grades that they repeat, so that these live in one place."""
+    content = read_json(path, QueryFile)
+    if any(entry.expected_results is not None or entry.relevance_annotations is not None for entry in content.queries):
+        content.queries = [
+            msgspec.structs.replace(entry, expected_results=None, relevance_annotations=None)
+            for entry in content.queries
+        ]
+        write_json(path, content)
+
+
+def _check_repeated(entry: QueryEntry, truth: GroundTruth, documents: set[str], file: Path, where: str) -> None:
+    """Grades that a query repeats must be those of the ground truth: a repetition that differs is worse than none."""
+    grades = truth.grades.get(entry.query_id, {})
+    for document, grade in (entry.relevance_annotations or {}).items():
         place = f"{where}.relevance_annotations.{document}"
         if document not in documents:
-            raise InputError("this article is not in the corpus", file=file, place=place, remedy="drop the annotation")
-        if grade not in GRADES:
-            raise InputError(f"grade {grade} is out of range", file=file, place=place, remedy="use 0, 1, 2 or 3")
+            raise InputError("this document is not in the corpus", file=file, place=place, remedy="drop the annotation")
         if grades.get(document) != grade:
             raise InputError(
-                f"grade {grade} differs from the ground truth ({grades.get(document)})", file=file, place=place
-            )
+                f"grade {grade} differs from the ground truth ({grades.get(document)})", file=file, place=place,
+                remedy="grades live in the ground truth: remove relevance_annotations",
+            )  # fmt: skip
+    if entry.expected_results is None:
+        return
     expected = {str(page) for page in entry.expected_results}
     direct = {document for document, grade in grades.items() if grade >= 2}
     if expected != direct:
         raise InputError(
-            f"expected_results must be the documents graded 2 or 3; off by {sorted(expected ^ direct)}",
-            file=file,
-            place=f"{where}.expected_results",
-        )
+            f"expected_results must be the documents graded 2 or 3; off by {sorted(expected ^ direct)}", file=file,
+            place=f"{where}.expected_results", remedy="grades live in the ground truth: remove expected_results",
+        )  # fmt: skip

@@ -14,11 +14,16 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.corpus import changed
 from bakeoff.core.task import Chunking, Task
 from bakeoff.tasks.formats import FORMATS, check_types, converted
+from bakeoff.tasks.ground_truth import FILE, laid_over
 from bakeoff.tasks.kinds.base import TaskKind
 
 
 class Graded(TaskKind):
-    """Grades from files; whatever options there are belong to the format."""
+    """Grades from files; whatever options there are belong to the format.
+
+    `ground_truth` is the file of the grades that were given here. It is laid over the judgments of a format that does
+    not read it itself.
+    """
 
     name = "graded"
     free_health_check = True
@@ -31,22 +36,30 @@ class Graded(TaskKind):
         targets: Mapping[str, float],
         format: str = "",
         chunking: Mapping[str, Any] | None = None,
+        ground_truth: str = "",
         **options: Any,
     ) -> None:
         super().__init__(name, base, targets)
         if not isinstance(format, str) or not format:
             raise InputError("a task needs a format", place="format", remedy=f"one of: {FORMATS.names()}")
+        takes_truth = "ground_truth" in inspect.signature(FORMATS.get(format)).parameters
+        if takes_truth and ground_truth:
+            options["ground_truth"] = ground_truth
         check_types(format, options)
         try:
             inspect.signature(FORMATS.get(format)).bind(name=name, base=base, **options)
         except TypeError as error:
             raise InputError(f"format {format!r}: {error}", remedy="see docs/tasks.md") from None
         self.format, self.options = format, options
+        self.ground_truth = base / (ground_truth or FILE)
+        self._lay_over = not takes_truth
         self.chunking = None if chunking is None else converted("chunking", chunking, Chunking)
 
     def task(self) -> Task:
         """The task as its format reads it, cut as the task file says if it says so."""
         task = FORMATS.create(self.format, name=self.task_name, base=self.base, **self.options)
+        if self._lay_over and self.ground_truth.exists():
+            task = laid_over(task, self.ground_truth)
         if self.chunking is not None:
             cut = changed(task.documents, partial(msgspec.structs.replace, chunking=self.chunking))
             task = msgspec.structs.replace(task, documents=cut)

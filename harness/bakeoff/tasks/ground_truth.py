@@ -1,0 +1,79 @@
+"""`ground_truth.json`: the grades that were given here, for a task of any format. Grades live in this one file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.files import read_json
+from bakeoff.core.task import Task, document_ids
+
+FILE = "ground_truth.json"  # beside the task's description, unless that names another
+GRADES = {3: "direct match", 2: "related", 1: "tangential", 0: "none"}
+HIGHEST = 9  # a grade is one key on the grading page
+
+
+class GroundTruth(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The grade of every pair, query → document → grade; `metadata.scale` names the grades that may be given."""
+
+    metadata: dict[str, Any] = {}
+    grades: dict[str, dict[str, int]]
+
+    @property
+    def graded_by_model(self) -> int:
+        """How many of the grades no person gave."""
+        number = self.metadata.get("graded_by_model")
+        return number if isinstance(number, int) else 0
+
+    def scale(self, file: Path) -> dict[int, str] | None:
+        """The names of the grades, where the file has any."""
+        if (own := self.metadata.get("scale")) is None:
+            return None
+        try:
+            scale = msgspec.convert(own, dict[int, str], strict=False)
+        except msgspec.ValidationError:
+            scale = {}
+        if not scale or not all(0 <= grade <= HIGHEST for grade in scale):
+            raise InputError(
+                f"must name grades from 0 to {HIGHEST}", file=file, place="$.metadata.scale",
+                remedy='for example {"0": "none", "1": "relevant"}',
+            )  # fmt: skip
+        return scale
+
+
+def read_truth(path: Path, queries: Collection[str], documents: Collection[str]) -> GroundTruth:
+    """The file, every grade of which is on the scale and of a pair that the task has."""
+    truth = read_json(path, GroundTruth)
+    scale = truth.scale(path) or GRADES
+    for query, grades in truth.grades.items():
+        if query not in queries:
+            raise InputError(
+                f"unknown query {query!r}", file=path, place="$.grades",
+                remedy='add it, or drop its grades; a file of another task? Name your own: ground_truth = "…"',
+            )  # fmt: skip
+        for document, grade in grades.items():
+            where = f"$.grades.{query}.{document}"
+            if document not in documents:
+                raise InputError("this document is not in the corpus", file=path, place=where, remedy="drop this grade")
+            if grade not in scale:
+                raise InputError(f"grade {grade} is out of range", file=path, place=where, remedy=one_of(scale))
+    return truth
+
+
+def laid_over(task: Task, path: Path) -> Task:
+    """The task with the grades of this file; they count where the task's own format has a grade of the same pair."""
+    truth = read_truth(path, {query.id for query in task.queries}, set(document_ids(task.documents)))
+    merged = {query: {**grades, **truth.grades.get(query, {})} for query, grades in task.judgments.items()}
+    return msgspec.structs.replace(
+        task, judgments={**truth.grades, **merged}, graded_by_model=task.graded_by_model + truth.graded_by_model
+    )
+
+
+def one_of(scale: Collection[int]) -> str:
+    """The grades to choose from, as a remedy says it."""
+    *most, last = (str(grade) for grade in sorted(scale))
+    return f"use {', '.join(most)} or {last}" if most else f"use {last}"

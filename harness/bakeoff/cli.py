@@ -35,6 +35,7 @@ from bakeoff.commands import (
     testsets,
     traffic,
     validate,
+    vectors,
 )
 from bakeoff.commands.renamed import current_names
 
@@ -80,6 +81,7 @@ app.command()(traffic.interleave)
 app.command()(traffic.ab)
 app.command()(cache.doctor)
 app.add_typer(cache.cache, name="cache")
+app.add_typer(vectors.vectors, name="vectors")
 app.add_typer(listing.models, name="models")
 
 

@@ -79,7 +79,7 @@ class Embedder:
 
     def embed(self, texts: Sequence[str], role: Role) -> Vectors:
         """Unit vectors in the order of the texts; only what the cache lacks is asked of the provider."""
-        space = self._space(role)
+        space = self.space(role)
         wanted = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         missing = self.missing(list(wanted), role)
         with self._progress(role, len(missing)) as advance:
@@ -98,7 +98,7 @@ class Embedder:
 
     def embed_corpus(self, blocks: Iterable[Sequence[str]], total: int, scratch: Path) -> VectorRows:
         """The documents, a block of texts at a time, into the cache or, where there is none, into `scratch`."""
-        space, role = self._space(Role.DOCUMENT), Role.DOCUMENT
+        space, role = self.space(Role.DOCUMENT), Role.DOCUMENT
         if space is None:
             space = VectorCache(scratch).space({"dimensions": None})
         blockwise: list[_Stored] = []
@@ -125,7 +125,7 @@ class Embedder:
 
         A local provider is asked anew each time: its calls are free, and its speed is what is being measured.
         """
-        space = self._space(role)
+        space = self.space(role)
         if self.provider.local or space is None:
             batch, attempted = self._call([text], role)
             if not self.provider.local:
@@ -146,7 +146,7 @@ class Embedder:
 
     def missing(self, texts: Iterable[str], role: Role) -> list[str]:
         """What a run would have to ask for: the dry run counts these."""
-        space, wanted = self._space(role), list(dict.fromkeys(texts))
+        space, wanted = self.space(role), list(dict.fromkeys(texts))
         if space is None:
             return wanted
         return _absent(wanted, space)
@@ -157,7 +157,8 @@ class Embedder:
             space.close()
         self.provider.close()
 
-    def _space(self, role: Role) -> Space | None:
+    def space(self, role: Role) -> Space | None:
+        """Where the cache keeps its vectors; None where nothing is kept."""
         if self.cache is None:
             return None
         if role not in self._spaces:

@@ -95,6 +95,14 @@ class Space:
         numbers, rows = places >> _ROW_BITS, places & ((1 << _ROW_BITS) - 1)
         return sum(float(self._tokens[shard][rows[numbers == shard]].sum()) for shard in np.unique(numbers))
 
+    def tokens_of(self, places: Places) -> Tokens:
+        """What was paid for each of these."""
+        numbers, rows = places >> _ROW_BITS, places & ((1 << _ROW_BITS) - 1)
+        tokens = np.empty(len(places), dtype="<f4")
+        for shard in np.unique(numbers):
+            tokens[numbers == shard] = self._tokens[shard][rows[numbers == shard]]
+        return tokens
+
     def put(self, texts: Sequence[str], vectors: Vectors, tokens: int | None) -> None:
         """Appends one batch. Tokens are reported for a batch; each text is charged by its length."""
         lengths = np.array([max(len(text), 1) for text in texts], dtype=np.float64)
@@ -166,9 +174,7 @@ class Space:
         keys, places = self._index.all()
         for start in range(0, len(keys), _RECORD):
             part = places[start : start + _RECORD]
-            numbers, rows = part >> _ROW_BITS, part & ((1 << _ROW_BITS) - 1)
-            tokens = np.array([self._tokens[n][r] for n, r in zip(numbers, rows, strict=True)], dtype="<f4")
-            yield keys[start : start + _RECORD], tokens, self.take(part)
+            yield keys[start : start + _RECORD], self.tokens_of(part), self.take(part)
 
     def rewrite(self) -> None:
         """Puts everything that is known into one new shard, each vector once."""

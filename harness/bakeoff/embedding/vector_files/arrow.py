@@ -1,0 +1,142 @@
+"""Rows of vectors as Arrow tables: what Parquet and Lance files have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+from bakeoff_providers.base import Vectors
+
+from bakeoff.core.hashing import Identity
+from bakeoff.embedding.key_index import Keys, keys_of
+from bakeoff.embedding.shards import Tokens
+from bakeoff.embedding.vector_files.base import (
+    ID,
+    TEXT,
+    TEXT_HASH,
+    TOKENS,
+    VECTOR,
+    Block,
+    Contents,
+    VectorFile,
+    as_float32,
+    hex_of,
+    keys_from_hex,
+)
+
+IDENTITY = b"bakeoff.identity"
+
+
+def schema(identity: Identity, dimensions: int) -> Any:
+    """The columns of our own files; the identity is in the schema's metadata."""
+    import pyarrow as pa
+
+    columns = [
+        (ID, pa.string()),
+        (TEXT_HASH, pa.string()),
+        (TOKENS, pa.float32()),
+        (VECTOR, pa.list_(pa.float32(), dimensions)),
+    ]
+    return pa.schema(columns, metadata={IDENTITY: msgspec.json.encode(dict(identity))})
+
+
+def tables(blocks: Iterable[Block], shape: Any) -> Iterator[Any]:
+    """Blocks as record batches of that shape."""
+    import pyarrow as pa
+
+    for block in blocks:
+        flat = pa.array(np.ascontiguousarray(block.vectors, dtype=np.float32).ravel())
+        vectors = pa.FixedSizeListArray.from_arrays(flat, block.vectors.shape[1])
+        tokens = pa.array(np.asarray(block.tokens, dtype=np.float32))
+        yield pa.record_batch([pa.array(block.ids), pa.array(hex_of(block.keys)), tokens, vectors], schema=shape)
+
+
+class ArrowFile(VectorFile):
+    """A file whose rows come as Arrow record batches; a subclass says how it is opened."""
+
+    modules: ClassVar[tuple[str, ...]] = ("pyarrow",)
+
+    def _schema(self) -> Any:
+        raise NotImplementedError
+
+    def _batches(self, columns: list[str]) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def contents(self) -> Contents:
+        """Ids, and the hash or the text of each row where there is one."""
+        shape = self._schema()
+        names = set(shape.names)
+        for needed in (ID, VECTOR):
+            if self.columns[needed] not in names:
+                raise self.wrong(
+                    f"has no column {self.columns[needed]!r}",
+                    remedy=f"its columns: {', '.join(shape.names)}; name it with --column {needed}=…",
+                )
+        wanted = [self.columns[name] for name in (ID, TEXT, TEXT_HASH, TOKENS) if self.columns[name] in names]
+        ids: list[str] = []
+        hashes: list[str | None] = []
+        keys: list[Keys] = []
+        tokens: list[Tokens] = []
+        for batch in self._batches(wanted):
+            named = batch.column(self.columns[ID]).to_pylist()
+            if None in named:
+                raise self.wrong("has no id", len(ids) + named.index(None))
+            if self.columns[TEXT_HASH] in wanted:
+                hashes += batch.column(self.columns[TEXT_HASH]).to_pylist()
+            elif self.columns[TEXT] in wanted:
+                texts = batch.column(self.columns[TEXT]).to_pylist()
+                if None in texts:
+                    raise self.wrong("has no text", len(ids) + texts.index(None))
+                keys.append(keys_of(map(str, texts)))
+            if self.columns[TOKENS] in wanted:
+                column = batch.column(self.columns[TOKENS]).to_numpy(zero_copy_only=False)
+                tokens.append(np.nan_to_num(column.astype(np.float32)))
+            ids += map(str, named)
+        stored = (shape.metadata or {}).get(IDENTITY)
+        return Contents(
+            ids,
+            self._dimensions(),
+            keys_from_hex(self, hashes) if hashes else np.concatenate(keys) if keys else None,
+            np.concatenate(tokens) if tokens else None,
+            msgspec.json.decode(stored) if stored else None,
+        )
+
+    def vectors(self) -> Iterator[Vectors]:
+        """Lists of any width of float, all of one length."""
+        first, width = 0, self._dimensions()
+        for batch in self._batches([self.columns[VECTOR]]):
+            column = batch.column(0)
+            if column.null_count:
+                raise self.wrong("has no vector", first + column.is_null().to_pylist().index(True))
+            lengths = np.array([width] * len(column)) if _fixed(column.type) else column.value_lengths().to_numpy()
+            if len(odd := np.flatnonzero(lengths != width)):
+                row = int(odd[0])
+                raise self.wrong(f"has {int(lengths[row])} numbers, the first row has {width}", first + row)
+            flat = column.flatten()
+            if flat.null_count:
+                raise self.wrong("has a gap in its vector", first + flat.is_null().to_pylist().index(True) // width)
+            yield as_float32(self, flat.to_numpy(zero_copy_only=False).reshape(-1, width), first)
+            first += len(column)
+
+    def _dimensions(self) -> int:
+        import pyarrow as pa
+
+        kind = self._schema().field(self.columns[VECTOR]).type
+        if not (_fixed(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+            raise self.wrong(f"column {self.columns[VECTOR]!r} holds {kind}, not lists of numbers")
+        if not pa.types.is_floating(kind.value_type):
+            raise self.wrong(f"column {self.columns[VECTOR]!r} holds {kind.value_type}, not floating numbers")
+        if _fixed(kind):
+            return int(kind.list_size)
+        for batch in self._batches([self.columns[VECTOR]]):
+            if len(batch):
+                return len(batch.column(0)[0].as_py() or ())
+        return 0
+
+
+def _fixed(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_fixed_size_list(kind))

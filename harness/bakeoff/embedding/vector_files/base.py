@@ -1,0 +1,104 @@
+"""What a format of vector files supplies: rows of ids, text hashes, tokens and vectors, out and in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.hashing import KEY_BYTES, Identity
+from bakeoff.embedding.key_index import Keys, keys_from
+from bakeoff.embedding.shards import Tokens
+
+ID, TEXT, TEXT_HASH, TOKENS, VECTOR = "id", "text", "text_hash", "tokens", "vector"
+COLUMNS = (ID, TEXT, TEXT_HASH, TOKENS, VECTOR)
+
+
+class Block(NamedTuple):
+    """Consecutive rows on their way into a file."""
+
+    ids: list[str]
+    keys: Keys
+    tokens: Tokens
+    vectors: Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a file says of its rows besides the vectors; None where it says nothing."""
+
+    ids: list[str]
+    dimensions: int
+    keys: Keys | None = None
+    tokens: Tokens | None = None
+    identity: Identity | None = None
+
+
+class VectorFile(ABC):
+    """One file (or folder) of vectors. Libraries are imported inside the methods that need them."""
+
+    name: ClassVar[str]
+    extra: ClassVar[str | None] = None
+    modules: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, path: Path, columns: Mapping[str, str]) -> None:
+        self.path = path
+        if unknown := set(columns) - set(COLUMNS):
+            raise InputError(
+                f"there is no column {sorted(unknown)[0]!r}", place="--column", remedy=f"known: {', '.join(COLUMNS)}"
+            )
+        self.columns = {column: columns.get(column, column) for column in COLUMNS}
+
+    @abstractmethod
+    def contents(self) -> Contents:
+        """Everything but the vectors."""
+
+    @abstractmethod
+    def vectors(self) -> Iterator[Vectors]:
+        """All rows in the file's order, some thousands at a time, as float32."""
+
+    @abstractmethod
+    def write(self, identity: Identity, dimensions: int, blocks: Iterable[Block], rows: int) -> None:
+        """A new file, whole or not at all."""
+
+    def wrong(self, problem: str, row: int | None = None, remedy: str = "") -> InputError:
+        """An error at a row of this file, counted from 1."""
+        return InputError(problem, file=self.path, place="" if row is None else f"row {row + 1}", remedy=remedy)
+
+
+def hex_of(keys: Keys) -> list[str]:
+    """Hashes as text."""
+    raw = keys.astype("<u8").tobytes()
+    return [raw[at : at + KEY_BYTES].hex() for at in range(0, len(raw), KEY_BYTES)]
+
+
+def keys_from_hex(file: VectorFile, hashes: Iterable[str | None]) -> Keys:
+    """Hashes as they were written; what is none is named by its row."""
+    parts = []
+    for row, text in enumerate(hashes):
+        try:
+            part = bytes.fromhex(text or "")
+        except ValueError:
+            part = b""
+        if len(part) != KEY_BYTES:
+            raise file.wrong(f"text_hash {text!r} is not {2 * KEY_BYTES} hexadecimal digits", row)
+        parts.append(part)
+    return keys_from(b"".join(parts))
+
+
+def as_float32(file: VectorFile, vectors: np.ndarray, first: int) -> Vectors:
+    """Numbers as they are kept. Values beyond float32 would become infinite, and are named by their row."""
+    if vectors.dtype == np.float32:
+        return np.asarray(vectors)
+    with np.errstate(over="ignore"):
+        narrow = vectors.astype(np.float32)
+    lost = np.isfinite(vectors).all(axis=1) & ~np.isfinite(narrow).all(axis=1)
+    if lost.any():
+        raise file.wrong("a number is too large for float32", first + int(np.flatnonzero(lost)[0]))
+    return np.asarray(narrow)

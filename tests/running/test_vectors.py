@@ -1,0 +1,214 @@
+"""Vectors out of the cache and back in: bit for bit, under the right identity, and nothing of a wrong file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from bakeoff.core.hashing import text_key
+from bakeoff.embedding.vector_files import VECTOR_FILES, vector_file
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.running.runner import run
+from bakeoff.running.settings import Settings
+from bakeoff.running.vectors import Imported, export_vectors, import_vectors, one_embedding, texts_of
+from bakeoff_providers.base import Role
+from bakeoff_providers.errors import InputError
+
+from tests.wire import PROXIES, WireServer
+
+TEXTS = {"d1": "a red fox", "d2": "two red foxes", "d3": "the sea at night", "d4": "a red fox"}
+QUERIES = {"q1": "fox", "q2": "sea"}
+
+
+@pytest.fixture
+def lineup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lineup:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    return _lineup(tmp_path, "http://127.0.0.1:9/v1")
+
+
+def _lineup(folder: Path, address: str, texts: dict[str, str] | None = None) -> Lineup:
+    (folder / "task" / "qrels").mkdir(parents=True, exist_ok=True)
+    documents = [json.dumps({"_id": name, "text": text}) for name, text in (texts or TEXTS).items()]
+    (folder / "task" / "corpus.jsonl").write_text("\n".join(documents))
+    (folder / "task" / "queries.jsonl").write_text(
+        "\n".join(json.dumps({"_id": name, "text": text}) for name, text in QUERIES.items())
+    )
+    (folder / "task" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td3\t1\n")
+    path = folder / "lineup.toml"
+    path.write_text(
+        'task = { format = "beir", folder = "task" }\nrounds = 1\n[[contender]]\nprovider = "openai"\n'
+        f'model = "text-embedding-3-small"\noptions = {{ base_url = "{address}", dimensions = 8 }}\nstore = "faiss"\n'
+    )
+    return Lineup.read(path)
+
+
+def _import(lineup: Lineup, file: Path, cache: Path, role: Role = Role.DOCUMENT, **options: bool) -> Imported:
+    with texts_of(lineup, one_embedding(lineup, None), role, Settings(cache=cache, offline=True)) as texts:
+        return import_vectors(texts, vector_file(file), **options)
+
+
+def _own(folder: Path, ids: list[str], vectors: np.ndarray, **columns: list[str]) -> Path:
+    """A Parquet file as somebody else would write it."""
+    file = folder / "own.parquet"
+    pq.write_table(pa.table({"id": ids, "vector": list(vectors), **columns}), file)
+    return file
+
+
+def _random(rows: int, dimensions: int = 8) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((rows, dimensions)).astype(np.float32)
+
+
+@pytest.mark.parametrize("suffix", VECTOR_FILES.names())
+def test_out_and_in_again_keeps_every_bit_and_asks_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    with WireServer() as wire:
+        lineup = _lineup(tmp_path, wire.base("openai"))
+        first = run(lineup, Settings(cache=tmp_path / "first"))
+        assert first.not_run == []
+        asked = len(wire.embeddings())
+        assert asked
+        for role in Role:
+            file = tmp_path / f"{role}.{suffix}"
+            with texts_of(lineup, lineup.contenders[0], role, Settings(cache=tmp_path / "first")) as texts:
+                export_vectors(texts, vector_file(file))
+                before = texts.space.take(texts.space.find(texts.keys()))
+                paid = texts.space.tokens_of(texts.space.find(texts.keys()))
+            assert _import(lineup, file, tmp_path / "second", role).lacking == 0
+            with texts_of(lineup, lineup.contenders[0], role, Settings(cache=tmp_path / "second")) as texts:
+                after = texts.space.take(texts.space.find(texts.keys()))
+                assert after.tobytes() == before.tobytes()
+                assert texts.space.tokens_of(texts.space.find(texts.keys())).tobytes() == paid.tobytes()
+        again = run(lineup, Settings(cache=tmp_path / "second"))
+        assert len(wire.embeddings()) == asked
+    assert again.scores == first.scores
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_file_of_somebody_else_is_matched_by_id_in_any_order(lineup: Lineup, tmp_path: Path) -> None:
+    vectors = _random(4)
+    vectors[2] = vectors[1]
+    order = ["d3", "d1", "d4", "d2"]
+    file = _own(tmp_path, order, vectors, text=[TEXTS[name] for name in order])
+    assert _import(lineup, file, tmp_path / "cache") == Imported(
+        written=3, present=0, lacking=0
+    )  # d4 says what d1 does
+    with texts_of(lineup, lineup.contenders[0], Role.DOCUMENT, Settings(cache=tmp_path / "cache")) as texts:
+        stored = texts.space.take(texts.space.find(texts.keys()))
+    assert stored[:3].tobytes() == vectors[[1, 3, 0]].tobytes()
+    assert _import(lineup, file, tmp_path / "cache").written == 0
+
+
+def test_an_index_with_lists_gives_its_vectors_back(lineup: Lineup, tmp_path: Path) -> None:
+    import faiss
+
+    vectors = _random(4)
+    index = faiss.index_factory(8, "IVF2,Flat", faiss.METRIC_INNER_PRODUCT)
+    index.train(vectors)
+    index.add(vectors)
+    faiss.write_index(index, str(tmp_path / "own.faiss"))
+    (tmp_path / "own.ids.jsonl").write_text("\n".join(json.dumps({"id": n, "text": t}) for n, t in TEXTS.items()))
+    _import(lineup, tmp_path / "own.faiss", tmp_path / "cache")
+    with texts_of(lineup, lineup.contenders[0], Role.DOCUMENT, Settings(cache=tmp_path / "cache")) as texts:
+        assert texts.space.take(texts.space.find(texts.keys()))[:3].tobytes() == vectors[:3].tobytes()
+
+
+def _nan(vectors: np.ndarray) -> np.ndarray:
+    vectors[2, 3] = np.nan
+    return vectors
+
+
+HASHES = {name: text_key(text).hex() for name, text in TEXTS.items()}
+IDS = list(TEXTS)
+Wrong = Callable[[Path], Path]
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda f: _own(f, IDS, _random(4)), "neither texts nor their hashes"),
+        (lambda f: _own(f, IDS, _random(4, 5), text_hash=list(HASHES.values())), "have 5 dimensions, those of .* 8"),
+        (lambda f: _own(f, IDS, _nan(_random(4)), text_hash=list(HASHES.values())), "row 3: has NaN"),
+        (lambda f: _own(f, IDS, _random(4) * [[1], [0], [1], [1]], text=list(TEXTS.values())), "row 2: is a vector of"),
+        (lambda f: _own(f, IDS[:3], _random(3), text=list(TEXTS.values())[:3]), "no vector for 1 of 4 .* such as 'd4'"),
+        (lambda f: _own(f, [*IDS[:3], "d3"], _random(4), text=list(TEXTS.values())), "row 4: id 'd3' is that of row 3"),
+        (lambda f: _own(f, [*IDS, "d5"], _random(5), text=[*TEXTS.values(), "x"]), "row 5: id 'd5' is none of the 4"),
+        (lambda f: _own(f, IDS, _random(4), text=["a", "b", "c", "d"]), "row 1: the text of 'd1' .* and so are 3"),
+        (lambda f: _own(f, IDS, _random(4), text_hash=["xyz"] * 4), "row 1: text_hash 'xyz' is not 32"),
+        (
+            lambda f: _own(f, IDS, 1e300 * _random(4).astype(np.float64), text=list(TEXTS.values())),
+            "row 1: .*too large",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_kept(lineup: Lineup, tmp_path: Path, make: Wrong, problem: str) -> None:
+    cache = tmp_path / "cache"
+    with pytest.raises(InputError, match=problem) as error:
+        _import(lineup, make(tmp_path), cache)
+    assert error.value.file == tmp_path / "own.parquet"
+    assert not list(cache.rglob("*.f32"))
+
+
+def test_damaged_files_and_wrong_shapes_are_named(lineup: Lineup, tmp_path: Path) -> None:
+    for name, content in (("a.parquet", b"PAR1"), ("b.npy", b"\x93NUMPY"), ("c.faiss", b"IxFI"), ("d.txt", b"")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=name):
+            _import(lineup, tmp_path / name, tmp_path / "cache")
+    with pytest.raises(InputError, match="no such folder"):
+        _import(lineup, tmp_path / "e.lance", tmp_path / "cache")
+    (tmp_path / "e.lance").mkdir()
+    with pytest.raises(InputError, match="not readable as Lance"):
+        _import(lineup, tmp_path / "e.lance", tmp_path / "cache")
+    np.save(tmp_path / "f.npy", _random(4))
+    with pytest.raises(InputError, match="no such file") as error:
+        _import(lineup, tmp_path / "f.npy", tmp_path / "cache")
+    assert str(error.value.file).endswith("f.ids.jsonl")
+    (tmp_path / "f.ids.jsonl").write_text('"d1"\n"d2"\n')
+    with pytest.raises(InputError, match="2 ids for 4 vectors"):
+        _import(lineup, tmp_path / "f.npy", tmp_path / "cache")
+    (tmp_path / "f.ids.jsonl").write_text("\n".join(f'"{name}"' for name in IDS))
+    assert _import(lineup, tmp_path / "f.npy", tmp_path / "cache", trust_ids=True).written == 3
+
+
+def test_codes_are_not_vectors(lineup: Lineup, tmp_path: Path) -> None:
+    import faiss
+
+    index = faiss.index_factory(8, "SQ8", faiss.METRIC_INNER_PRODUCT)
+    index.train(_random(4))
+    index.add(_random(4))
+    faiss.write_index(index, str(tmp_path / "own.faiss"))
+    with pytest.raises(InputError, match="IndexScalarQuantizer holds codes"):
+        _import(lineup, tmp_path / "own.faiss", tmp_path / "cache")
+
+
+def test_vectors_of_another_model_or_corpus_are_refused(lineup: Lineup, tmp_path: Path) -> None:
+    file, cache = tmp_path / "v.npy", tmp_path / "cache"
+    _import(lineup, _own(tmp_path, IDS, _random(4), text=list(TEXTS.values())), cache)
+    with texts_of(lineup, lineup.contenders[0], Role.DOCUMENT, Settings(cache=cache)) as texts:
+        export_vectors(texts, vector_file(file))
+    with pytest.raises(InputError, match=r"were made with role = 'document', but .* has 'query'"):
+        _import(lineup, file, cache, Role.QUERY)
+    with pytest.raises(InputError, match="row 1: the vector of 'd1' is not like the one that is cached"):
+        _import(lineup, _own(tmp_path, IDS, -_random(4), text=list(TEXTS.values())), cache)
+    changed = _lineup(tmp_path, "http://127.0.0.1:9/v1", {**TEXTS, "d2": "another text", "d5": "a new one"})
+    with pytest.raises(InputError, match="no vector for 1 of 5"):
+        _import(changed, file, cache)
+    with (
+        pytest.raises(InputError, match=r"2 of 5 document vectors .* not in the cache, such as that of 'd2'"),
+        texts_of(changed, changed.contenders[0], Role.DOCUMENT, Settings(cache=cache)) as texts,
+    ):
+        export_vectors(texts, vector_file(tmp_path / "new.npy"))
+    assert not (tmp_path / "new.npy").exists()
+    shutil.rmtree(cache)
+    assert _import(changed, file, cache, partial=True) == Imported(written=2, present=0, lacking=2)  # d1 is d4, and d3

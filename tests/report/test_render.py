@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import html
+import io
 import shutil
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
+import numpy as np
 import pytest
+from bakeoff import load
 from bakeoff.core.files import write_json
+from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import render
 from bakeoff.report.charts import MISSING
 from bakeoff.report.clean import chart_values
+from bakeoff.report.terminal import terminal
+from bakeoff.results.columns import columns
+from bakeoff.results.save import save
 from bakeoff.results.schema import DETAILED, SUMMARY, read_detailed, read_summary
+from bakeoff.running.runner import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from rich.console import Console
 
+from tests.native_task import native_files, write_lineup
 from tests.report.parsed import ParsedPage
 from tests.reporting import wikipedia_result
 
@@ -98,3 +108,29 @@ def test_control_characters_in_data_become_pictures_and_a_page(folder: Path, tmp
     write_json(result / DETAILED, replace(detailed, contenders=contenders))
     assert render(result, pictures=True) == []
     assert (result / "charts" / "quality-latency.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_second_stage_has_a_column_of_its_own_where_there_is_one(tmp_path: Path, folder: Path) -> None:
+    lineup = write_lineup(
+        tmp_path,
+        native_files(),
+        head='measures = ["mrr"]\nrounds = 20',
+        contenders='[[contender]]\nranker = "bm25"\nrerank = { provider = "fake", depth = 2 }\n',
+    )
+    result = save(run(Lineup.read(lineup)), tmp_path / "results")
+    assert render(result, charts=False) == []
+    detailed = {row.label: row for row in read_detailed(result).contenders}
+    figure = f"{np.median(detailed['bm25+fake'].timing.rerank_ns) / 1e6:.2f}"
+    table = next(part for part in (result / "matrix.md").read_text().split("\n\n") if part.startswith("| Model"))
+    head, _, *lines = table.splitlines()
+    column = [cell.strip() for cell in head.split("|")].index("rerank p50 ms")
+    shown = {line.split("|")[1].strip(): line.split("|")[column].strip().split(" ")[0] for line in lines}
+    assert (shown["bm25+fake"], shown["bm25"]) == (figure, "–")
+    (record,) = [record for record in load(result).matrix() if record["contender"] == "bm25+fake"]
+    assert f"{record['rerank p50 ms']:.2f}" == figure
+    assert any("rerank" in cell for cell in ParsedPage((result / "evaluation_report.html").read_text()).rows[0])
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(terminal(read_summary(result), wide=True))
+    assert "rerank p50 ms" in console.export_text()
+    assert "rerank" not in (folder / "matrix.md").read_text()  # no row of that result has one
+    assert [column.key for column in columns(read_summary(folder))][-6:-3] == ["embed_p50", "search_p50", "total_p95"]

@@ -1,4 +1,4 @@
-"""The chart of latencies: every contender's own samples, embedding and search apart."""
+"""The chart of latencies: every contender's own samples, each stage apart."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from bakeoff.report.matrix import short_name
 from bakeoff.report.theme import var
 from bakeoff.results.schema import Detailed, Summary
 
+STAGES = (("Embedding a query", "embed_ns"), ("Searching", "search_ns"), ("Reranking", "rerank_ns"))
 DOTS = 60  # quantiles that stand for all samples of a distribution
 
 
 def latencies(summary: Summary, detailed: Detailed, palette: Mapping[str, str]) -> Chart:
-    """Embedding and search apart: all samples as quantiles, the middle half and the median."""
+    """Each stage apart: all samples as quantiles, the middle half and the median."""
     import altair as alt
 
     samples = {contender.label: contender.timing for contender in detailed.contenders}
     models = {row.label: short_name(row) for row in summary.rows}
     title = "Latency"
     panels = []
-    for what, pick in (("Embedding a query", "embed_ns"), ("Searching", "search_ns")):
+    for what, pick in STAGES:
         dots: list[dict[str, Any]] = []
         boxes: list[dict[str, Any]] = []
         for label, timing in samples.items():

@@ -68,6 +68,11 @@ SEARCH = Column(
     value=lambda row: row.latency.search.p50 if row.latency else None,
     samples=lambda row: row.latency.search.n if row.latency else 0,
 )  # fmt: skip
+RERANK = Column(
+    "rerank_p50", "rerank", Quantity.TIME, unit="p50 ms", field="rerank p50 ms",
+    value=lambda row: row.latency.rerank.p50 if row.latency and row.latency.rerank else None,
+    samples=lambda row: row.latency.rerank.n if row.latency and row.latency.rerank else 0,
+)  # fmt: skip
 TOTAL = Column(
     "total_p95", "total", Quantity.TIME, unit="p95 ms", field="total p95 ms", value=p95,
     samples=lambda row: row.latency.total.n if row.latency else 0,
@@ -122,4 +127,10 @@ def _measure_column(measure: str, decides: bool, cut: int | None) -> Column:
 def columns(summary: Summary) -> list[Column]:
     """In the order of the decision: who, how good, how fast, at what price, how large."""
     quality = [*measure_columns(summary), *judged_columns(summary)]
-    return [MODEL, STORE, *quality, EMBED, SEARCH, TOTAL, COST, PER_MILLION, INDEX]
+    return [MODEL, STORE, *quality, *stage_columns(summary), TOTAL, COST, PER_MILLION, INDEX]
+
+
+def stage_columns(summary: Summary) -> list[Column]:
+    """The time of each stage; that of reranking where some row has it."""
+    second = any(row.latency is not None and row.latency.rerank is not None for row in summary.rows)
+    return [EMBED, SEARCH, *([RERANK] if second else [])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bakeoff.results.columns import COST, EMBED, INDEX, PER_MILLION, SEARCH, TOTAL, Column, measure_columns
+from bakeoff.results.columns import COST, INDEX, PER_MILLION, TOTAL, Column, measure_columns, stage_columns
 from bakeoff.results.schema import Detailed, Row, Summary
 
 Table = list[dict[str, Any]]
@@ -19,7 +19,8 @@ def ordered_rows(summary: Summary) -> list[Row]:
 
 def matrix_table(summary: Summary) -> Table:
     """One record per row of the matrix, with unrounded figures."""
-    return [_matrix_record(row, measure_columns(summary)) for row in ordered_rows(summary)]
+    measures, stages = measure_columns(summary), stage_columns(summary)
+    return [_matrix_record(row, measures, stages) for row in ordered_rows(summary)]
 
 
 def scores_table(detailed: Detailed) -> Table:
@@ -31,7 +32,7 @@ def scores_table(detailed: Detailed) -> Table:
     ]
 
 
-def _matrix_record(row: Row, measures: list[Column]) -> dict[str, Any]:
+def _matrix_record(row: Row, measures: list[Column], stages: list[Column]) -> dict[str, Any]:
     record: dict[str, Any] = {
         "contender": row.label, "kind": row.kind, "provider": row.provider, "model": row.model, "store": row.store,
         "local": row.local, "not_run": row.not_run,
@@ -42,7 +43,7 @@ def _matrix_record(row: Row, measures: list[Column]) -> dict[str, Any]:
         record[f"{column.field} low"] = value.low if value else None
         record[f"{column.field} high"] = value.high if value else None
         record[f"{column.field} tied with best"] = row.ties.get(column.key)
-    record |= {column.field: column.value(row) for column in (EMBED, SEARCH, TOTAL)}
+    record |= {column.field: column.value(row) for column in (*stages, TOTAL)}
     record["samples"] = TOTAL.samples(row) if row.latency else None
     record["timing doubts"] = "; ".join(row.latency.doubts) if row.latency else None
     record |= {column.field: column.value(row) for column in (COST, PER_MILLION)}

@@ -141,6 +141,17 @@ class Fitted(Protocol):
         """Learns from the documents, before any of them is embedded."""
 
 
+@runtime_checkable
+class InFiles(Protocol):
+    """A provider whose vectors are in files already: they are read from there and copied nowhere."""
+
+    def rows_of(self, ids: Sequence[str], role: Role) -> npt.NDArray[np.int64]:
+        """The number of each id's row. Raises EmbeddingFailed for an id that has none."""
+
+    def rows(self, numbers: npt.NDArray[np.int64], role: Role) -> Vectors:
+        """The rows of these numbers, checked as every answer is."""
+
+
 def checked(batch: EmbeddingBatch, texts: Sequence[str], card: ModelCard) -> EmbeddingBatch:
     """The promise of every provider, enforced in one place: count, dimension, finite, not all zero."""
     vectors = batch.vectors

@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
 from bakeoff_providers.cards import FREE, overridden
@@ -71,16 +72,32 @@ class Precomputed(Provider):
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
         """The vectors of these ids (`by_id`: the harness gives ids, not texts)."""
-        rows, vectors = self._table(role)
-        unknown = [name for name in texts if name not in rows]
-        if unknown:
-            more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-            file = self._files[role][0].name
-            raise EmbeddingFailed(f"{self.card.name}: no vector for {role.value} {unknown[0]!r}{more} in {file}")
-        chosen = np.array(vectors[[rows[name] for name in texts]], dtype=np.float32)
+        return EmbeddingBatch(self.rows(self.rows_of(texts, role), role))
+
+    def rows_of(self, ids: Sequence[str], role: Role) -> NDArray[np.int64]:
+        """The number of each id's row."""
+        rows = self._table(role)[0]
+        try:
+            return np.array([rows[name] for name in ids], dtype=np.int64)
+        except KeyError:
+            unknown = [name for name in ids if name not in rows]
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        file = self._files[role][0].name
+        raise EmbeddingFailed(f"{self.card.name}: no vector for {role.value} {unknown[0]!r}{more} in {file}")
+
+    def rows(self, numbers: NDArray[np.int64], role: Role) -> Vectors:
+        """Consecutive rows are copied in one go; a row that can't be used is named by its id."""
+        names, vectors = self._table(role)
+        first = int(numbers[0]) if len(numbers) else 0
+        consecutive = np.array_equal(numbers, np.arange(first, first + len(numbers)))
+        chosen = np.array(vectors[first : first + len(numbers)] if consecutive else vectors[numbers], dtype=np.float32)
         if isinstance(vectors, np.memmap):
             _let_go(vectors)
-        return checked(EmbeddingBatch(chosen.reshape(len(texts), vectors.shape[1])), texts, self.card)
+        squares = np.einsum("ij,ij->i", chosen, chosen)
+        if not ((squares > 0) & (squares < np.inf)).all() or self.card.dimensions not in (None, chosen.shape[1]):
+            name_of = {row: name for name, row in names.items()}
+            checked(EmbeddingBatch(chosen), [name_of[number] for number in numbers.tolist()], self.card)
+        return chosen
 
     def ready(self) -> None:
         """Reads the files: wrong ones are found before anything else is embedded."""

@@ -8,7 +8,7 @@ from bakeoff.core import corpus
 from bakeoff.core.corpus import StoredDocuments, changed, collected
 from bakeoff.core.task import Chunking, Document, Query, Task, document_ids
 from bakeoff.embedding.chunking import chunks
-from bakeoff.embedding.pieces import PieceTexts, StoredPieces, in_blocks, pieces_of
+from bakeoff.embedding.pieces import AsDocumentsSay, PieceTexts, StoredPieces, in_blocks, pieces_of
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.tasks.formats import beir
 
@@ -30,13 +30,13 @@ def stored(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> S
     """In a file, read back a few at a time or all at once."""
     monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
     monkeypatch.setattr(corpus, "_READ", request.param)
-    documents = collected(iter(DOCUMENTS))
+    documents = collected([DOCUMENTS[start : start + 7] for start in range(0, len(DOCUMENTS), 7)])
     assert isinstance(documents, StoredDocuments)
     return documents
 
 
 def test_few_documents_are_a_list() -> None:
-    assert collected(iter(DOCUMENTS)) == DOCUMENTS
+    assert collected([DOCUMENTS[:20], DOCUMENTS[20:]]) == DOCUMENTS
 
 
 def test_stored_documents_are_the_same_documents(stored: StoredDocuments) -> None:
@@ -68,7 +68,7 @@ def test_a_task_has_the_same_fingerprint_and_warnings_wherever_its_documents_are
     twins = [msgspec.structs.replace(DOCUMENTS[5], id="twin"), msgspec.structs.replace(DOCUMENTS[5], id="third")]
     kept, in_file = (
         Task(name="t", documents=documents, queries=[Query(id="q", text="q")], judgments={"q": {"d3": 1}})
-        for documents in ([*DOCUMENTS, *twins], collected([*DOCUMENTS, *twins]))
+        for documents in ([*DOCUMENTS, *twins], collected([list(DOCUMENTS), twins[:]]))
     )
     assert isinstance(in_file.documents, StoredDocuments)
     assert in_file.fingerprint() == kept.fingerprint()
@@ -104,3 +104,26 @@ def test_a_format_reads_more_documents_than_memory_holds(tmp_path: Path, monkeyp
     assert isinstance(stored.documents, StoredDocuments)
     assert list(stored.documents) == kept.documents
     assert stored.fingerprint() == kept.fingerprint()
+
+
+def test_metadata_of_stored_documents_is_there_for_those_that_have_some(stored: StoredDocuments) -> None:
+    task = Task(name="t", documents=stored, queries=[Query(id="q", text="q")], judgments={})
+    assert task.metadata == {document.id: document.metadata for document in DOCUMENTS}
+    assert next(stored.blocks(3, 9))[0] == DOCUMENTS[3]
+
+
+def test_documents_that_stay_whole_make_the_same_pieces_without_being_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
+    whole = [msgspec.structs.replace(document, chunking=Chunking()) for document in DOCUMENTS]
+    documents = collected([whole[:30], whole[30:]])
+    assert isinstance(documents, StoredDocuments)
+    pieces = pieces_of(documents, AsDocumentsSay())
+    assert isinstance(pieces, StoredPieces)
+    assert pieces.ids is pieces.documents is documents.ids
+    expected = [
+        piece for document in DOCUMENTS for piece in chunks(msgspec.structs.replace(document, chunking=Chunking()))
+    ]
+    assert list(PieceTexts(pieces)) == [piece.text for piece in expected]
+    assert pieces[3:7] == expected[3:7]

@@ -10,7 +10,7 @@ import pytest
 from bakeoff.cli import app
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.embedding.chunking import chunks
-from bakeoff.embedding.embed import unit
+from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
 from bakeoff.production.migrate import Side, Way, procrustes, ways
 from bakeoff.production.migrate_plan import plan

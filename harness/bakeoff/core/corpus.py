@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import struct
 import tempfile
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, chain, islice
 from typing import IO, overload
 
 import msgspec
@@ -14,6 +17,7 @@ from bakeoff.core.task import Document
 
 IN_MEMORY = 64 << 20  # bytes of documents that are simply kept
 _READ = 1 << 20  # bytes that are read at once
+_ARRAY = struct.Struct(">BI")  # MessagePack's head of an array
 
 Change = Callable[[Document], Document]
 
@@ -21,10 +25,12 @@ Change = Callable[[Document], Document]
 class StoredDocuments(Sequence[Document]):
     """Documents in a temporary file without a name, which is gone when the process is, however it ends."""
 
-    def __init__(self, file: IO[bytes], ids: list[str], ends: array[int], change: Change | None = None) -> None:
-        self.ids = ids
+    def __init__(
+        self, file: IO[bytes], ids: list[str], ends: array[int], change: Change | None = None, *, plain: bool = False
+    ) -> None:
+        self.ids, self.plain = ids, plain  # plain: none has metadata
         self._file, self._ends, self._change = file, ends, change
-        self._decode = msgspec.msgpack.Decoder(Document).decode
+        self._decode = msgspec.msgpack.Decoder(list[Document]).decode
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -53,48 +59,50 @@ class StoredDocuments(Sequence[Document]):
         both = change if earlier is None else lambda document: change(earlier(document))
         return StoredDocuments(self._file, self.ids, self._ends, both)
 
-    def _between(self, start: int, stop: int) -> Iterator[Document]:
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[list[Document]]:
         """In parts of about a megabyte, by place in the file, so that several readers do not disturb each other."""
+        stop = len(self) if stop is None else stop
         while start < stop:
             begin = self._ends[start - 1] if start else 0
-            last = start + 1
-            while last < stop and self._ends[last] - begin <= _READ:
-                last += 1
-            data = memoryview(os.pread(self._file.fileno(), self._ends[last - 1] - begin, begin))
-            for number in range(start, last):
-                end = self._ends[number] - begin
-                document = self._decode(data[:end] if number == start else data[self._ends[number - 1] - begin : end])
-                yield document if self._change is None else self._change(document)
+            last = max(start + 1, bisect_right(self._ends, begin + _READ, start, stop))
+            data = os.pread(self._file.fileno(), self._ends[last - 1] - begin, begin)
+            documents = self._decode(_ARRAY.pack(0xDD, last - start) + data)  # one array of all that is in this part
+            yield documents if self._change is None else list(map(self._change, documents))
             start = last
 
+    def _between(self, start: int, stop: int) -> Iterator[Document]:
+        return chain.from_iterable(self.blocks(start, stop))
 
-def collected(documents: Iterable[Document]) -> Sequence[Document]:
+
+def collected(blocks: Iterable[list[Document]]) -> Sequence[Document]:
     """As a list while they fit into memory, in a file from there on."""
     kept: list[Document] = []
     size = 0
-    rest = iter(documents)
-    for document in rest:
-        kept.append(document)
-        size += len(document.text) + len(document.title) + 200
+    rest = iter(blocks)
+    for block in rest:
+        kept += block
+        size += sum(len(document.text) + len(document.title) + 200 for document in block)
         if size > IN_MEMORY:
             return _stored(kept, rest)
     return kept
 
 
-def _stored(first: list[Document], rest: Iterable[Document]) -> StoredDocuments:
+def _stored(first: list[Document], rest: Iterable[list[Document]]) -> StoredDocuments:
     file = tempfile.TemporaryFile(prefix="bakeoff-")  # noqa: SIM115 - it lives as long as the documents
     encode = msgspec.msgpack.Encoder().encode
     ids: list[str] = []
     ends = array("q")
-    end = 0
-    for source in (first, rest):
-        for document in source:
-            end += file.write(encode(document))
-            ids.append(document.id)
-            ends.append(end)
-        first.clear()
+    plain = True
+    for block in chain([first], rest):
+        encoded = list(map(encode, block))
+        start = ends[-1] if ends else 0
+        ends.extend(islice(accumulate(map(len, encoded), initial=start), 1, None))
+        file.write(b"".join(encoded))
+        ids += [document.id for document in block]
+        plain = plain and not any(document.metadata for document in block)
+        block.clear()
     file.flush()
-    return StoredDocuments(file, ids, ends)
+    return StoredDocuments(file, ids, ends, plain=plain)
 
 
 def changed(documents: Sequence[Document], change: Change) -> Sequence[Document]:

@@ -19,6 +19,8 @@ from bakeoff_providers.files import replacing
 
 T = TypeVar("T")
 
+_LINES_AT_ONCE = 1 << 20  # bytes
+
 
 def read_bytes(path: Path) -> bytes:
     """The file's content; a missing or unreadable file is the user's to fix."""
@@ -69,23 +71,43 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def read_json_lines(path: Path, shape: type[T]) -> Iterator[tuple[int, T]]:
     """Numbered values of JSON Lines, plain or gzipped; a line that does not fit is named by its number."""
+    for first, values in read_json_blocks(path, shape):
+        yield from enumerate(values, start=first)
+
+
+def read_json_blocks(path: Path, shape: type[T]) -> Iterator[tuple[int, list[T]]]:
+    """The same in blocks of consecutive lines: the number of the first, and the values."""
     decode = msgspec.json.Decoder(shape).decode
-    for number, line in read_lines(path):
+    with opened_unpacked(path) as stream:
+        number = 1
+        while lines := stream.readlines(_LINES_AT_ONCE):
+            values: list[T] | None = None
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+                values = list(map(decode, lines))
+            if values is not None:
+                yield number, values
+            else:  # a blank line does not decode either: look at each
+                for at, line in enumerate(lines, start=number):
+                    if not line.isspace():
+                        yield at, [_json_line(path, at, line.removesuffix(b"\n"), shape)]
+            number += len(lines)
+
+
+def _json_line(path: Path, number: int, line: bytes, shape: type[T]) -> T:
+    try:
         try:
-            try:
-                value = decode(line)
-            except msgspec.ValidationError:
+            return msgspec.json.decode(line, type=shape)
+        except msgspec.ValidationError:
+            raise
+        except msgspec.DecodeError:
+            if (lenient := _with_nan(line)) is None:
                 raise
-            except msgspec.DecodeError:
-                if (lenient := _with_nan(line)) is None:
-                    raise
-                value = msgspec.convert(lenient, shape)
-            yield number, value
-        except msgspec.ValidationError as error:
-            problem, _, place = str(error).partition(" - at ")
-            raise InputError(problem, file=path, place=f"line {number} {place.strip('`')}".strip()) from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"is not valid JSON: {error}", file=path, place=f"line {number}") from None
+            return msgspec.convert(lenient, shape)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at ")
+        raise InputError(problem, file=path, place=f"line {number} {place.strip('`')}".strip()) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"is not valid JSON: {error}", file=path, place=f"line {number}") from None
 
 
 def _with_nan(line: bytes) -> Any:

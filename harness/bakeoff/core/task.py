@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -16,7 +16,7 @@ SHOWN = 60  # characters of a text that a repr shows
 ChunkStrategy = Literal["whole", "fixed", "sentence", "semantic"]
 
 
-class Chunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Chunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """How a document is cut before it is embedded; sizes are counted in words, so that every model gets the same."""
 
     chunk_strategy: ChunkStrategy = "whole"
@@ -27,7 +27,7 @@ class Chunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("max_chunk_size must be at least 1")
 
 
-class Document(msgspec.Struct, frozen=True):
+class Document(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One thing that can be found. `fields` are further texts about it: a contender may be put over one of them."""
 
     id: str
@@ -164,10 +164,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     def metadata(self) -> dict[str, Mapping[str, Any]]:
         """Every document's fields, by its id; those without any share one empty mapping."""
         nothing: Mapping[str, Any] = {}
-        return {
-            name: document.metadata or nothing
-            for name, document in zip(document_ids(self.documents), self.documents, strict=True)
-        }
+        fields: dict[str, Mapping[str, Any]] = dict.fromkeys(document_ids(self.documents), nothing)
+        for block in () if getattr(self.documents, "plain", False) else document_blocks(self.documents):
+            fields.update({document.id: document.metadata for document in block if document.metadata})
+        return fields
 
     def without_relevant(self) -> list[str]:
         """Queries that no document answers: every contender scores 0 on them, and the user must know."""
@@ -186,11 +186,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         )
         digest, encode = hashlib.sha256(), msgspec.json.Encoder().encode
         fields = []
-        for number, d in enumerate(self.documents):  # one by one: they may be too many for memory
+        for number, block in enumerate(document_blocks(self.documents)):  # they may be too many for memory
             digest.update(b"," if number else b"[[")
-            digest.update(encode((d.id, d.title, d.text, d.chunking)))
-            if d.fields:
-                fields.append((d.id, sorted(d.fields.items())))
+            digest.update(encode([(d.id, d.title, d.text, d.chunking) for d in block])[1:-1])
+            fields += [(d.id, sorted(d.fields.items())) for d in block if d.fields]
         digest.update(b"]" + b"".join(b"," + encode(part) for part in (*content, *fields)) + b"]")
         return digest.hexdigest()[:16]
 
@@ -199,6 +198,12 @@ def document_ids(documents: Sequence[Document]) -> list[str]:
     """Their ids; documents that are in a file know them without being read."""
     known: list[str] | None = getattr(documents, "ids", None)
     return [document.id for document in documents] if known is None else known
+
+
+def document_blocks(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
+    """All of them, as many at a time as are read together; those in memory at once."""
+    stored = getattr(documents, "blocks", None)
+    yield from [documents] if stored is None else stored()
 
 
 def _document(item: str, content: str | Mapping[str, Any]) -> Document:
@@ -215,7 +220,10 @@ def _query(item: str, content: str | Mapping[str, Any]) -> Query:
 
 
 def _unique(ids: list[str], what: str, task: str) -> set[str]:
-    seen: set[str] = set()
+    seen = set(ids)
+    if len(seen) == len(ids) and "" not in seen:
+        return seen
+    seen.clear()
     for item in ids:
         if not item:
             raise InputError(f"task {task!r} has a {what} with an empty id")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 from bakeoff_providers.base import TEXT, ModelCard
 
 WORKERS = 4  # requests to a hosted provider at the same time
@@ -16,6 +17,9 @@ def batches(texts: Sequence[str], card: ModelCard, at_once: int = 0) -> Iterator
 
     Where `at_once` of them are paid for at the same time, all together stay within what a kill may lose.
     """
+    if card.batch_tokens is None and not at_once:
+        yield from (list(texts[start : start + card.batch_items]) for start in range(0, len(texts), card.batch_items))
+        return
     batch: list[str] = []
     tokens = 0.0
     for text in texts:
@@ -35,7 +39,8 @@ def batches(texts: Sequence[str], card: ModelCard, at_once: int = 0) -> Iterator
 def estimated_tokens(texts: Sequence[str], prompt: str = "") -> float:
     """A guess from lengths, marked as an estimate wherever it is shown."""
     around = len(prompt.replace(TEXT, "", 1))
-    return sum(max(1.0, (around + len(text)) / CHARACTERS_PER_TOKEN) for text in texts)
+    lengths = np.fromiter(map(len, texts), dtype=np.float64, count=len(texts)) + around
+    return float(np.maximum(1.0, lengths / CHARACTERS_PER_TOKEN).sum())
 
 
 def price_of(tokens: float, card: ModelCard) -> float:

@@ -7,22 +7,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 from bakeoff_providers import stopping
-from bakeoff_providers.base import EmbeddingBatch, Fitted, ModelCard, Provider, Role, Vectors, checked
-from bakeoff_providers.errors import EmbeddingFailed, Unavailable
+from bakeoff_providers.base import EmbeddingBatch, Fitted, InFiles, ModelCard, Provider, Role, Vectors, checked
+from bakeoff_providers.errors import Unavailable
 from numpy.typing import NDArray
 
 from bakeoff.core.progress import Advance, Progress, silent
 from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens, price_of
 from bakeoff.embedding.budget import Budget, reservation
 from bakeoff.embedding.cache import Space, VectorCache
-from bakeoff.embedding.key_index import Places, keys_of
+from bakeoff.embedding.key_index import Keys, Places, keys_of
 from bakeoff.embedding.retry import Attempted, RateLimit, RetryPolicy, call
-from bakeoff.embedding.vector_rows import VectorRows
+from bakeoff.embedding.unit import norms_of, unit
+from bakeoff.embedding.vector_rows import FileRows, VectorRows
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class Embedder:
     progress: Progress = silent
     usage: dict[Role, Usage] = field(default_factory=lambda: {role: Usage() for role in Role})
     warnings: list[str] = field(default_factory=list)
-    lengths: tuple[float, float] | None = None
+    lengths: tuple[float, float] | None = None  # of the documents' vectors that were read so far
     _rate_limit: RateLimit = field(default_factory=RateLimit)
     _spaces: dict[Role, Space | None] = field(default_factory=dict)
     _probed: list[Space] = field(default_factory=list)
@@ -92,17 +93,16 @@ class Embedder:
                 raw = space.take(stored.places)
         if len(wanted) < len(texts):
             raw = raw[[wanted[text] for text in texts]]
-        if role is Role.DOCUMENT:
-            self.lengths = _lengths(raw)
-        return unit(raw, self.provider.card.name)
+        return self._unit(raw) if role is Role.DOCUMENT else unit(raw, self.provider.card.name)
 
     def embed_corpus(self, blocks: Iterable[Sequence[str]], total: int, scratch: Path) -> VectorRows:
         """The documents, a block of texts at a time, into the cache or, where there is none, into `scratch`."""
         space, role = self.space(Role.DOCUMENT), Role.DOCUMENT
+        if space is None and isinstance(self.provider, InFiles):
+            return self._in_files(self.provider, blocks, total)
         if space is None:
             space = VectorCache(scratch).space({"dimensions": None})
         blockwise: list[_Stored] = []
-        lengths: list[tuple[float, float]] = []
         with self._progress(role, total) as advance:
             for block in blocks:
                 wanted = list(dict.fromkeys(block))
@@ -112,13 +112,31 @@ class Embedder:
                     repeated = [number[text] for text in block]
                     stored = _Stored(stored.places[repeated], stored.asked[repeated])
                 blockwise.append(stored)
-                lengths.append(_lengths(space.take(stored.places)))
                 advance(len(block) - int(np.count_nonzero(stored.asked)))
         self._count(blockwise, role, space)
-        self.lengths = min(low for low, _ in lengths), max(high for _, high in lengths)
-        name = self.provider.card.name
         places = np.concatenate([stored.places for stored in blockwise])
-        return VectorRows(space, places, (partial(unit, model=name),), space.dimensions or 0)
+        return VectorRows(space, places, (self._unit,), space.dimensions or 0)
+
+    def _in_files(self, provider: InFiles, blocks: Iterable[Sequence[str]], total: int) -> VectorRows:
+        """Vectors that are in files already: where each is, and no copy of any."""
+        self.provider.ready()
+        places = np.empty(total, dtype=np.int64)
+        with self._progress(Role.DOCUMENT, total) as advance:
+            start = 0
+            for block in blocks:
+                places[start : start + len(block)] = provider.rows_of(block, Role.DOCUMENT)
+                start += len(block)
+                advance(len(block))
+        self.usage[Role.DOCUMENT].texts += total
+        source = FileRows(provider)
+        return VectorRows(source, places, (self._unit,), source.dimensions)
+
+    def _unit(self, raw: Vectors) -> Vectors:
+        """Unit vectors of documents; their lengths are noted on the way, for what the row has to say about them."""
+        norms = norms_of(raw)
+        known = self.lengths or (np.inf, 0.0)
+        self.lengths = min(known[0], float(norms.min())), max(known[1], float(norms.max()))
+        return unit(raw, self.provider.card.name, norms)
 
     def embed_timed(self, text: str, role: Role) -> tuple[Vectors, int | None]:
         """One text by itself and the time of its call; no time when it came from the cache.
@@ -133,12 +151,12 @@ class Embedder:
                 self._account(batch, [text], role, attempted)
             return unit(batch.vectors, self.provider.card.name)[0], attempted.nanoseconds
         while text not in space:
-            with self._claimed([text], space) as (mine, _):
+            with self._claimed([text], keys_of([text]), space) as (mine, names, _):
                 if mine:
                     batch, attempted = self._call([text], role)
                     self.usage[role].texts += 1
                     self._account(batch, [text], role, attempted)
-                    space.put([text], batch.vectors, batch.tokens)
+                    space.put([text], batch.vectors, batch.tokens, names)
                     return unit(batch.vectors, self.provider.card.name)[0], attempted.nanoseconds
             space.claims.wait(keys_of([text]))
             space.refresh()
@@ -182,7 +200,7 @@ class Embedder:
                     self.provider.ready()
                 space.probe(max(len(missing), total - len(space)))
                 self._probed.append(space)
-            self._ask(missing, role, space, advance)
+            self._ask(missing, role, space, advance, keys[asked])
             places = space.find(keys)
         return _Stored(places, asked)
 
@@ -196,26 +214,32 @@ class Embedder:
         self.usage[role].cached += len(cached)
         self.usage[role].tokens += space.tokens(cached)
 
-    def _ask(self, texts: list[str], role: Role, space: Space | None, advance: Advance) -> list[Vectors]:
+    def _ask(
+        self, texts: list[str], role: Role, space: Space | None, advance: Advance, keys: Keys | None = None
+    ) -> list[Vectors]:
         """Batches in parallel for a hosted provider, one after the other for a local one; stored as they arrive."""
         answers: dict[int, Vectors] = {}
         waiting: list[str] = []
+        if keys is None and space is not None:
+            keys = keys_of(texts)
 
         def ask_batch(numbered: tuple[int, list[str]]) -> None:
-            number, batch = numbered
-            with self._claimed(batch, space) as (mine, theirs):
+            start, batch = numbered
+            names = None if keys is None else keys[start : start + len(batch)]
+            with self._claimed(batch, names, space) as (mine, my_names, theirs):
                 waiting.extend(theirs)
                 answer, attempted = self._call(mine, role) if mine else (None, None)
                 with self._lock:
                     if answer is not None and attempted is not None:
                         if space is not None:
-                            space.put(mine, answer.vectors, answer.tokens)
+                            space.put(mine, answer.vectors, answer.tokens, my_names)
                         else:
-                            answers[number] = answer.vectors
+                            answers[start] = answer.vectors
                         self._account(answer, mine, role, attempted)
                     advance(len(batch) - len(theirs))
 
-        plan = list(enumerate(batches(texts, self.provider.card, self._at_once)))
+        parts = list(batches(texts, self.provider.card, self._at_once))
+        plan = list(zip(accumulate(map(len, parts), initial=0), parts, strict=False))
         if self.provider.local:
             for numbered in plan:
                 ask_batch(numbered)
@@ -228,7 +252,7 @@ class Embedder:
             advance(len(waiting) - len(missing))
             if missing:
                 self._ask(missing, role, space, advance)
-        return [answers[number] for number in range(len(answers))]
+        return [answers[start] for start in sorted(answers)]
 
     @property
     def _at_once(self) -> int:
@@ -236,20 +260,20 @@ class Embedder:
         return 0 if self.provider.local else self.workers
 
     @contextmanager
-    def _claimed(self, batch: list[str], space: Space | None) -> Iterator[tuple[list[str], list[str]]]:
+    def _claimed(
+        self, batch: list[str], keys: Keys | None, space: Space | None
+    ) -> Iterator[tuple[list[str], Keys | None, list[str]]]:
         """Of a batch, what this process asks for and what another one is asking for; what has arrived is in neither."""
-        if space is None or self.provider.local:
-            yield batch, []
+        if space is None or keys is None or self.provider.local:
+            yield batch, keys, []
             return
-        keys = keys_of(batch)
         taken = np.array(space.claims.take(keys))
         try:
             with self._lock:
                 space.refresh()
                 here = space.find(keys) >= 0
-            rows = list(zip(batch, taken, here, strict=True))
-            mine = [text for text, ours, known in rows if ours and not known]
-            yield mine, [text for text, ours, known in rows if not ours and not known]
+            mine, theirs = (np.flatnonzero(ours & ~here) for ours in (taken, ~taken))
+            yield [batch[row] for row in mine], keys[mine], [batch[row] for row in theirs]
         finally:
             space.claims.release(keys[taken])
 
@@ -257,7 +281,8 @@ class Embedder:
         card = self.provider.card
         if self.offline and not self.provider.local:
             raise Unavailable(f"--offline, and {len(texts)} texts or more are not in the cache")
-        with reservation(self.budget, price_of(estimated_tokens(texts, card.prompt(role)), card)) as reserved:
+        price = price_of(estimated_tokens(texts, card.prompt(role)), card) if self.budget else 0.0
+        with reservation(self.budget, price) as reserved:
             answer, attempted = call(
                 lambda: checked(self.provider.embed(texts, role), texts, card), self.policy, self._rate_limit
             )
@@ -291,18 +316,5 @@ def _in_parallel(
             raise
 
 
-def unit(vectors: Vectors, model: str) -> Vectors:
-    """Length one, so that inner product is cosine in every store."""
-    norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-    if not norms.all():
-        raise EmbeddingFailed(f"{model} answered a zero vector")
-    return np.asarray(vectors / norms, dtype=np.float32)
-
-
 def _absent(texts: list[str], space: Space) -> list[str]:
     return [text for text, place in zip(texts, space.find(keys_of(texts)), strict=True) if place < 0]
-
-
-def _lengths(raw: Vectors) -> tuple[float, float]:
-    norms = np.linalg.norm(raw, axis=1)
-    return float(norms.min()), float(norms.max())

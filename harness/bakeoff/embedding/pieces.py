@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import overload
 
@@ -10,9 +11,26 @@ import numpy as np
 
 from bakeoff.core.corpus import StoredDocuments
 from bakeoff.core.task import Document
-from bakeoff.embedding.chunking import Chunk
+from bakeoff.embedding.chunking import Chunk, chunks
 
 Cut = Callable[[Document], Sequence[Chunk]]  # a document in pieces
+
+
+@dataclass(frozen=True, slots=True)
+class AsDocumentsSay:
+    """Cuts each document, or one of its fields, as the document's own metadata say."""
+
+    field: str = ""
+
+    def __call__(self, document: Document) -> Sequence[Chunk]:
+        """The pieces of one."""
+        return chunks(document, self.field)
+
+    def uncut(self, documents: Sequence[Document]) -> list[str] | None:
+        """The texts of documents that all stay whole, without an object for each piece; None where one is cut."""
+        if self.field or any(document.chunking.chunk_strategy != "whole" for document in documents):
+            return None
+        return [document.whole() for document in documents]
 
 
 class StoredPieces(Sequence[Chunk]):
@@ -22,12 +40,22 @@ class StoredPieces(Sequence[Chunk]):
         self._source, self._cut = documents, cut
         self.ids: list[str] = []
         self.documents: list[str] = []
-        counts = np.empty(len(documents), dtype=np.int32)
-        for number, (name, document) in enumerate(zip(documents.ids, documents, strict=True)):
-            pieces = cut(document)
-            counts[number] = len(pieces)
-            self.ids += [name if piece.id == name else piece.id for piece in pieces]
-            self.documents += [name] * len(pieces)
+        counts = np.ones(len(documents), dtype=np.int32)
+        number = 0
+        for block in documents.blocks():
+            names = documents.ids[number : number + len(block)]
+            if self._uncut(block) is not None:
+                self.ids += names
+                self.documents += names
+            else:
+                for place, (name, document) in enumerate(zip(names, block, strict=True), start=number):
+                    pieces = cut(document)
+                    counts[place] = len(pieces)
+                    self.ids += [name if piece.id == name else piece.id for piece in pieces]
+                    self.documents += [name] * len(pieces)
+            number += len(block)
+        if len(self.ids) == len(documents) and self.ids == documents.ids:
+            self.ids = self.documents = documents.ids
         self._ends = np.cumsum(counts, dtype=np.int64)
 
     def __len__(self) -> int:
@@ -51,6 +79,15 @@ class StoredPieces(Sequence[Chunk]):
     def __iter__(self) -> Iterator[Chunk]:
         for document in self._source:
             yield from self._cut(document)
+
+    def texts(self) -> Iterator[str]:
+        """The texts of all pieces, in their order."""
+        for block in self._source.blocks():
+            uncut = self._uncut(block)
+            yield from [piece.text for document in block for piece in self._cut(document)] if uncut is None else uncut
+
+    def _uncut(self, block: Sequence[Document]) -> list[str] | None:
+        return self._cut.uncut(block) if isinstance(self._cut, AsDocumentsSay) else None
 
     def _between(self, start: int, stop: int) -> Iterator[Chunk]:
         if start >= stop:
@@ -89,6 +126,8 @@ class PieceTexts(Sequence[str]):
         return self._pieces[place].text
 
     def __iter__(self) -> Iterator[str]:
+        if isinstance(self._pieces, StoredPieces):
+            return self._pieces.texts()
         return (piece.text for piece in self._pieces)
 
 

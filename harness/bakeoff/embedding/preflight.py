@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import xxhash
 from bakeoff_providers.base import Provider
 from bakeoff_providers.cards import family_prompts
 
-from bakeoff.core.task import Document, Task
+from bakeoff.core.task import Document, Task, document_blocks
 from bakeoff.embedding.batches import estimated_tokens
 
 _ROUNDING = 0.01  # float16 models answer lengths this far from 1; not worth a warning
@@ -17,7 +18,8 @@ _ROUNDING = 0.01  # float16 models answer lengths this far from 1; not worth a w
 
 def task_warnings(task: Task) -> list[str]:
     """Duplicate documents: a contender that finds one of them and not the other is scored unfairly."""
-    prints = np.fromiter((_print(document) for document in task.documents), dtype=np.uint64, count=len(task.documents))
+    each = chain.from_iterable(map(_prints, document_blocks(task.documents)))
+    prints = np.fromiter(each, dtype=np.uint64, count=len(task.documents))
     order = np.argsort(prints, kind="stable")
     suspects = order[np.flatnonzero(np.isin(prints[order], prints[order][1:][np.diff(prints[order]) == 0]))]
     first: dict[str, str] = {}
@@ -34,9 +36,10 @@ def task_warnings(task: Task) -> list[str]:
     return [f"{len(twins)} duplicate documents ({shown}): keep one of each, or grade both alike"]
 
 
-def _print(document: Document) -> int:
-    """Eight bytes that stand for a document: equal ones are then compared as a whole."""
-    return xxhash.xxh3_64_intdigest(f"{document.title}\n{document.text}".encode(errors="surrogatepass"))
+def _prints(documents: Sequence[Document]) -> list[int]:
+    """Eight bytes that stand for each document: equal ones are then compared as a whole."""
+    texts = [f"{document.title}\n{document.text}".encode(errors="surrogatepass") for document in documents]
+    return list(map(xxhash.xxh3_64_intdigest, texts))
 
 
 def provider_warnings(provider: Provider, texts: Sequence[str]) -> list[str]:

@@ -103,11 +103,11 @@ class Space:
             tokens[numbers == shard] = self._tokens[shard][rows[numbers == shard]]
         return tokens
 
-    def put(self, texts: Sequence[str], vectors: Vectors, tokens: int | None) -> None:
+    def put(self, texts: Sequence[str], vectors: Vectors, tokens: int | None, keys: Keys | None = None) -> None:
         """Appends one batch. Tokens are reported for a batch; each text is charged by its length."""
-        lengths = np.array([max(len(text), 1) for text in texts], dtype=np.float64)
+        lengths = np.maximum(np.fromiter(map(len, texts), dtype=np.float64, count=len(texts)), 1)
         shares = (lengths / lengths.sum() * (tokens or 0)).astype("<f4")
-        self.append(keys_of(texts), shares, vectors)
+        self.append(keys_of(texts) if keys is None else keys, shares, vectors)
 
     def append(self, keys: Keys, tokens: Tokens, vectors: Vectors) -> None:
         """Appends one batch whose keys are known; the first vector of a space fixes its dimension."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
-from bakeoff_providers.base import Vectors
+from bakeoff_providers.base import InFiles, Role, Vectors
 
 from bakeoff.embedding.key_index import Places
-from bakeoff.embedding.space import Space
 
 BLOCK = 16_384  # rows that are in memory at once
 KEPT_BYTES = 64 << 20  # a corpus of fewer bytes is read once and kept
@@ -19,11 +18,34 @@ KEPT_BYTES = 64 << 20  # a corpus of fewer bytes is read once and kept
 Change = Callable[[Vectors], Vectors]
 
 
+class RowSource(Protocol):
+    """Where rows are: a space of the cache, or a provider's own files."""
+
+    def take(self, places: Places) -> Vectors:
+        """The vectors at these places, as they came from the provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRows:
+    """The files of a provider that has all vectors already; they are read where they are."""
+
+    provider: InFiles
+
+    @property
+    def dimensions(self) -> int:
+        """How long its rows are."""
+        return int(self.provider.rows(np.zeros(1, dtype=np.int64), Role.DOCUMENT).shape[1])
+
+    def take(self, places: Places) -> Vectors:
+        """Checked on the way, as every provider's answers are."""
+        return self.provider.rows(places, Role.DOCUMENT)
+
+
 @dataclass(slots=True)
 class VectorRows:
     """Unit vectors, one row per piece of the corpus; rows are read when they are asked for."""
 
-    space: Space
+    space: RowSource
     places: Places
     changes: tuple[Change, ...]
     dimensions: int

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Task
-from bakeoff.embedding.embed import unit
+from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.production.canary import CHECK_CALLS, Recording, ask, ask_queries

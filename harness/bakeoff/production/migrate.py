@@ -18,7 +18,8 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.sampling import order_key
 from bakeoff.core.task import Task
 from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens
-from bakeoff.embedding.embed import Embedder, unit
+from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.lineup.contender import Contender

@@ -13,10 +13,9 @@ from bakeoff_providers.errors import Unavailable
 from bakeoff.core.task import Task
 from bakeoff.embedding.budget import Budget
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.chunking import chunks
 from bakeoff.embedding.cutting import Cutting, cut
 from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.pieces import Cut, PieceTexts, in_blocks, pieces_of
+from bakeoff.embedding.pieces import AsDocumentsSay, Cut, PieceTexts, in_blocks, pieces_of
 from bakeoff.embedding.preflight import provider_warnings
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
@@ -57,7 +56,7 @@ class Embeddings:
         """As the contender cuts, or else as the document says; tokens are those of the contender's model."""
         known, cutting = contender.provider and PROVIDERS.get(contender.provider).by_id, contender.chunking
         if cutting is None or known:
-            return lambda document: chunks(document, name)
+            return AsDocumentsSay(name)
         if cutting.unit != "tokens" or not contender.provider:
             return lambda document: cut(document, name, cutting)
         count = self.embedder(contender).provider.count_tokens

@@ -39,7 +39,7 @@ class Index:
         else:
             self.ids, self.owners = [chunk.id for chunk in self.chunks], [chunk.document for chunk in self.chunks]
         self.owner = dict(zip(self.ids, self.owners, strict=True))
-        self.most_pieces = max(Counter(self.owners).values())
+        self.most_pieces = 1 if self.ids is self.owners else max(Counter(self.owners).values())
 
     def rows_of(self, document: str) -> list[int]:
         """The numbers of a document's pieces, which follow one another. Found by hash: no object per document."""

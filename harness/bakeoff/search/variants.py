@@ -9,7 +9,7 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
 
-from bakeoff.embedding.embed import unit
+from bakeoff.embedding.unit import unit
 from bakeoff.embedding.vector_rows import VectorRows
 
 Precision = Literal["float32", "int8", "binary"]

@@ -15,8 +15,8 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.files import read_bytes, read_json
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import Chunking
+from bakeoff.tasks.formats.cells import Row
 from bakeoff.tasks.formats.native import Article, ArticleFile
-from bakeoff.tasks.formats.rows import Row
 from bakeoff.testsets import mediawiki, source_tables, text_files, wikipedia_database
 from bakeoff.testsets.text_similarity import normalised
 

@@ -13,7 +13,7 @@ import msgspec
 from bakeoff_providers.errors import InputError
 
 from bakeoff.tasks.formats import tables
-from bakeoff.tasks.formats.rows import Row
+from bakeoff.tasks.formats.cells import Row
 
 # What a field is commonly called; the first that a table has is taken unless --column names another.
 NAMES: Mapping[str, tuple[str, ...]] = {

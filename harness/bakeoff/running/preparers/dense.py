@@ -77,9 +77,9 @@ def _fill(store: Store, index: Index, vectors: VectorRows) -> int:
     """Adds all pieces, a block at a time; the nanoseconds that the store took, without reading the blocks."""
     if len(vectors) > BLOCK:
         store.expect(len(vectors), lambda count: vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)])
-    nanoseconds = 0
+    nanoseconds, has_fields = 0, any(index.metadata.values())
     for start, block in vectors.blocks():
         ids = index.ids[start : start + len(block)]
-        metadata = [index.fields(row) for row in range(start, start + len(block))]
+        metadata = [index.fields(row) for row in range(start, start + len(block))] if has_fields else None
         nanoseconds += timed(partial(store.add, ids, block, metadata))[1]
     return nanoseconds

@@ -98,7 +98,7 @@ class Store(ABC):
         self._check_dimensions(vectors.shape[1])
         if len(set(ids)) < len(ids):
             raise InputError(f"{self.name}: there are duplicate ids in one call")
-        fields = [filterable(document) for document in metadata] if metadata is not None else [{} for _ in ids]
+        fields = [filterable(document) for document in metadata] if metadata is not None else [{}] * len(ids)
         with self._failures_as_unavailable():
             self._add(ids, _unit(np.ascontiguousarray(vectors, dtype=np.float32), ids), fields)
 

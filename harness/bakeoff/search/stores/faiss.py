@@ -226,6 +226,10 @@ class Faiss(NumberedStore):
 
     def size_bytes(self) -> int:
         """The index as FAISS would write it to disk."""
+        flat = self._parts.outer
+        if isinstance(flat, self._faiss.IndexFlat):  # a head, and the vectors as they are
+            empty = self._faiss.IndexFlat(self.dimensions, self._faiss.METRIC_INNER_PRODUCT)
+            return int(self._faiss.serialize_index(empty).nbytes) + int(flat.ntotal) * int(flat.code_size)
         size = 0
 
         def count(written: bytes) -> None:

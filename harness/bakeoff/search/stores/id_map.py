@@ -53,7 +53,7 @@ class IdMap:
         """New numbers for these documents, and the old numbers of those that are replaced."""
         replaced = self.drop(ids)
         first = len(self._ids)
-        self._append(list(ids), [tokens(document) for document in metadata])
+        self._append(list(ids), [tokens(document) if document else [] for document in metadata])
         self._alive = np.concatenate((self._alive, np.ones(len(ids), dtype=bool)))
         self.labels.update(zip(ids, range(first, len(self._ids)), strict=True))
         return np.arange(first, len(self._ids), dtype=np.int64), replaced
@@ -95,11 +95,11 @@ class IdMap:
         return id_map
 
     def _append(self, ids: list[str], metadata: list[list[str]]) -> None:
-        for label, document in enumerate(metadata, start=len(self._ids)):
-            for token in document:
-                self._postings.setdefault(token, []).append(label)
         if any(metadata):
             self._packed.clear()
+            for label, document in enumerate(metadata, start=len(self._ids)):
+                for token in document:
+                    self._postings.setdefault(token, []).append(label)
         self._ids += ids
         self._tokens += metadata
         new = np.empty(len(ids), dtype=object)

@@ -11,7 +11,8 @@ from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.registry import missing_modules
 
 from bakeoff.core.task import Task
-from bakeoff.tasks.formats.rows import BEIR_COLUMNS, Leniency, Row, Rows, task_of
+from bakeoff.tasks.formats.cells import Row, Rows
+from bakeoff.tasks.formats.rows import BEIR_COLUMNS, Leniency, task_of
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,7 +90,7 @@ def _read(part: Part, base: Path, revision: str | None) -> Rows:
         raise InputError(str(error), place=source) from None
     except (OSError, RuntimeError) as error:
         raise Unavailable(f"{source}: {error}") from error
-    return Rows(source, _rows(table))
+    return Rows.of(source, _rows(table))
 
 
 def _rows(table: Any) -> Iterator[tuple[str, Row]]:

@@ -10,16 +10,9 @@ from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.registry import missing_modules, nearest
 
 from bakeoff.core.task import Task
-from bakeoff.tasks.formats.rows import (
-    Columns,
-    DocumentColumns,
-    JudgmentColumns,
-    Leniency,
-    QueryColumns,
-    Row,
-    Rows,
-    task_of,
-)
+from bakeoff.tasks.formats.cells import Row, Rows
+from bakeoff.tasks.formats.document_rows import DocumentColumns
+from bakeoff.tasks.formats.rows import Columns, JudgmentColumns, Leniency, QueryColumns, task_of
 
 COLUMNS = Columns(
     DocumentColumns(id="doc_id"), QueryColumns(id="query_id"), JudgmentColumns("query_id", "doc_id", "relevance")
@@ -52,9 +45,9 @@ def load(
     try:
         return task_of(
             name,
-            Rows(f"{dataset} docs", _rows(data_set.docs_iter(), "title", "text")),
-            Rows(f"{dataset} queries", _rows(data_set.queries_iter(), "", "text")),
-            Rows(f"{dataset} qrels", _rows(data_set.qrels_iter(), "", "")),
+            Rows.of(f"{dataset} docs", _rows(data_set.docs_iter(), "title", "text")),
+            Rows.of(f"{dataset} queries", _rows(data_set.queries_iter(), "", "text")),
+            Rows.of(f"{dataset} qrels", _rows(data_set.qrels_iter(), "", "")),
             COLUMNS.named(columns),
             rel=rel,
             lenient=Leniency(

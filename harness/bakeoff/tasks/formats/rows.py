@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,25 +12,9 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
 from bakeoff.core.corpus import collected
-from bakeoff.core.task import Document, Judgments, Query, Task, document_ids
-
-Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """A table as it comes: where it is from, and its rows by column, each with its place for the errors."""
-
-    source: Path | str
-    rows: Iterable[tuple[str, Row]]
-
-
-class DocumentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which columns make a document; several texts are joined in their order."""
-
-    id: str = "id"
-    title: str = "title"
-    text: str | list[str] = "text"
+from bakeoff.core.task import Judgments, Query, Task
+from bakeoff.tasks.formats.cells import Rows, column_of, id_of, text_of
+from bakeoff.tasks.formats.document_rows import DocumentColumns, UniqueIds, read_documents
 
 
 class QueryColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,9 +110,11 @@ def task_of(
 ) -> Task:
     """The three tables, each checked row by row and then against the others."""
     empty: set[str] = set()
-    kept_documents = collected(_documents(documents, columns.documents, lenient, empty))
+    ids = UniqueIds(documents, columns.documents.id)
+    read = read_documents(documents, columns.documents, ids, empty, drop_empty=lenient.drop_empty)
+    kept_documents = collected(read)
     asked = _queries(queries, columns.queries)
-    known = set(document_ids(kept_documents))
+    known = ids.seen - empty if empty else ids.seen
     truth = _judgments(judgments, columns.judgments, grades, known, empty, set(asked), lenient)
     kept = [query for query in asked.values() if truth.get(query.id) or not lenient.judged_only]
     if lenient.ignore_identical_ids:
@@ -136,44 +122,18 @@ def task_of(
     return Task(name=name, documents=kept_documents, queries=kept, judgments=truth, rel=rel)
 
 
-def _documents(table: Rows, columns: DocumentColumns, lenient: Leniency, empty: set[str]) -> Iterator[Document]:
-    """One by one; the ids of those that are left out go into `empty`."""
-    texts = [columns.text] if isinstance(columns.text, str) else columns.text
-    used = {columns.id, columns.title, *texts}
-    places: dict[str, str] = {}
-    has_titles = columns.title == DocumentColumns().title  # a column that the task names must exist, the usual one may
-    for place, row in table.rows:
-        key = _unique(row, columns.id, places, table, place)
-        has_titles |= columns.title in row
-        title = _text(row.get(columns.title), columns.title, table, place)
-        parts = [_text(_column(row, text, table, place), text, table, place) for text in texts]
-        text = " ".join(part for part in parts if part)
-        if not (title or text):
-            if not lenient.drop_empty:
-                raise InputError(
-                    f"document {key!r} has neither title nor text",
-                    file=table.source,
-                    place=place,
-                    remedy="fill or remove it; drop_empty = true leaves such documents and their judgments out",
-                )
-            empty.add(key)
-            continue
-        yield Document(id=key, title=title, text=text, metadata=_metadata(row, used))
-    if not has_titles:
-        raise InputError(f"no row has a column {columns.title!r}", file=table.source, place="columns.documents.title")
-
-
 def _queries(table: Rows, columns: QueryColumns) -> dict[str, Query]:
     queries: dict[str, Query] = {}
-    places: dict[str, str] = {}
+    ids = UniqueIds(table, columns.id)
     has_categories = columns.category == QueryColumns().category
     for place, row in table.rows:
-        key = _unique(row, columns.id, places, table, place)
-        text = _text(_column(row, columns.text, table, place), columns.text, table, place)
+        key = id_of(row, columns.id, table, place)
+        ids.add([key], [place].__getitem__)
+        text = text_of(column_of(row, columns.text, table, place), columns.text, table, place)
         if not text:
             raise InputError(f"query {key!r} has no text", file=table.source, place=place)
         has_categories |= columns.category in row
-        category = _text(row.get(columns.category), columns.category, table, place)
+        category = text_of(row.get(columns.category), columns.category, table, place)
         queries[key] = Query(id=key, text=text, category=category)
     if not has_categories:
         raise InputError(
@@ -193,9 +153,9 @@ def _judgments(
 ) -> Judgments:
     collector, known = JudgmentCollector(table.source, lenient.drop_negative), documents | empty
     for place, row in table.rows:
-        query = _id(row, columns.query, table, place)
-        document = _id(row, columns.document, table, place)
-        given = columns.grade if isinstance(columns.grade, int) else _column(row, columns.grade, table, place)
+        query = id_of(row, columns.query, table, place)
+        document = id_of(row, columns.document, table, place)
+        given = columns.grade if isinstance(columns.grade, int) else column_of(row, columns.grade, table, place)
         grade = _grade(given, grades, table, place)
         unknown = (
             f"query {query!r}" if query not in queries else f"document {document!r}" if document not in known else ""
@@ -210,44 +170,6 @@ def _judgments(
         if not unknown and document not in empty:
             collector.add(place, query, document, grade)
     return collector.grades
-
-
-def _column(row: Row, column: str, table: Rows, place: str) -> Any:
-    if column not in row:
-        raise InputError(
-            f"there is no column {column!r}",
-            file=table.source,
-            place=place,
-            remedy=f"{nearest(column, list(row))} Name columns under [columns]: see docs/tasks.md",
-        )
-    return row[column]
-
-
-def _id(row: Row, column: str, table: Rows, place: str) -> str:
-    value = _column(row, column, table, place)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if not isinstance(value, str):
-        raise InputError(f"{column} is {value!r}, not text or a whole number", file=table.source, place=place)
-    if not value.strip():
-        raise InputError(f"{column} is empty", file=table.source, place=place)
-    return value
-
-
-def _unique(row: Row, column: str, places: dict[str, str], table: Rows, place: str) -> str:
-    key = _id(row, column, table, place)
-    if key in places:
-        raise InputError(f"{column} {key!r} is a duplicate of the one at {places[key]}", file=table.source, place=place)
-    places[key] = place
-    return key
-
-
-def _text(value: Any, column: str, table: Rows, place: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise InputError(f"{column} is {value!r}, not text", file=table.source, place=place)
-    return value.strip()
 
 
 def _grade(value: Any, grades: Mapping[str, int] | None, table: Rows, place: str) -> int:
@@ -282,10 +204,3 @@ def whole(text: str) -> int | None:
     except ValueError:
         return None
     return int(number) if "_" not in text and number.is_integer() else None
-
-
-def _metadata(row: Row, used: set[str]) -> dict[str, Any]:
-    """The other columns; BEIR keeps them in one named metadata."""
-    others = {column: value for column, value in row.items() if column not in used and value is not None}
-    inner = others.pop("metadata", {})
-    return {**others, **inner} if isinstance(inner, Mapping) else {**others, "metadata": inner}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,13 @@ from typing import Any
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import missing_modules
 
-from bakeoff.core.files import opened_unpacked, read_json, read_json_lines, read_unpacked
+from bakeoff.core.files import opened_unpacked, read_json, read_json_blocks, read_unpacked
 from bakeoff.core.task import Task
-from bakeoff.tasks.formats.rows import Columns, Leniency, Row, Rows, task_of
+from bakeoff.tasks.formats.cells import Block, Numbered, Rows
+from bakeoff.tasks.formats.rows import Columns, Leniency, task_of
 from bakeoff.tasks.formats.trec import qrels_rows
 
 LONGEST_FIELD = 2**31 - 1  # Python's csv stops at 128 kB otherwise, and documents are longer
-
-Numbered = Iterator[tuple[str, Row]]
 
 
 def load(
@@ -59,13 +59,13 @@ def load(
 def read_table(path: Path) -> Rows:
     """A table by the ending of its name; `.gz` after it makes no difference."""
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    if suffix not in READERS:
+    if suffix not in READERS and suffix not in JSON_LINES:
         raise InputError(
             f"a table can't end in {suffix!r}" if suffix else "the name has no ending that says what it is",
             file=path,
-            remedy=f"known: {', '.join(READERS)}, and .gz after any of them",
+            remedy=f"known: {', '.join((*READERS, *JSON_LINES))}, and .gz after any of them",
         )
-    return Rows(path, READERS[suffix](path))
+    return _json_lines(path) if suffix in JSON_LINES else Rows.of(path, READERS[suffix](path))
 
 
 def _separated(path: Path) -> Numbered:
@@ -110,9 +110,16 @@ def _cells(reader: Any, path: Path) -> Numbered:
         ) from None
 
 
-def _json_lines(path: Path) -> Numbered:
-    for number, row in read_json_lines(path, dict[str, Any]):
-        yield f"line {number}", row
+def _json_lines(path: Path) -> Rows:
+    def blocks() -> Iterator[Block]:
+        for first, rows in read_json_blocks(path, dict[str, Any]):
+            yield Block(rows, partial(_line, first))
+
+    return Rows(path, blocks())
+
+
+def _line(first: int, number: int) -> str:
+    return f"line {first + number}"
 
 
 def _json(path: Path) -> Numbered:
@@ -139,11 +146,10 @@ def _parquet(path: Path) -> Numbered:
         raise InputError(f"is not valid parquet: {error}", file=path) from None
 
 
+JSON_LINES = (".jsonl", ".ndjson")
 READERS: dict[str, Callable[[Path], Numbered]] = {
     ".csv": _separated,
     ".tsv": _separated,
-    ".jsonl": _json_lines,
-    ".ndjson": _json_lines,
     ".json": _json,
     ".parquet": _parquet,
     ".qrels": qrels_rows,

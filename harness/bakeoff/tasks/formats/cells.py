@@ -1,0 +1,85 @@
+"""Tables as they come, and their cells: every format reads ids and texts by the same rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
+
+BLOCK = 4096  # rows that are checked together
+
+Row = Mapping[str, Any]
+Numbered = Iterator[tuple[str, Row]]
+
+
+class Block(NamedTuple):
+    """Consecutive rows, and where each of them is, for the errors."""
+
+    rows: Sequence[Row]
+    place: Callable[[int], str]
+
+    def pairs(self) -> Numbered:
+        """Each row with its place."""
+        return ((self.place(number), row) for number, row in enumerate(self.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table as it comes: where it is from, and its rows by column, a block at a time."""
+
+    source: Path | str
+    blocks: Iterable[Block]
+
+    @classmethod
+    def of(cls, source: Path | str, pairs: Iterable[tuple[str, Row]]) -> Rows:
+        """From rows that come one by one, each with its place."""
+        return cls(source, _blocks(pairs))
+
+    @property
+    def rows(self) -> Numbered:
+        """One by one, each with its place."""
+        return (pair for block in self.blocks for pair in block.pairs())
+
+
+def _blocks(pairs: Iterable[tuple[str, Row]]) -> Iterator[Block]:
+    rest = iter(pairs)
+    while part := list(islice(rest, BLOCK)):
+        yield Block([row for _, row in part], [place for place, _ in part].__getitem__)
+
+
+def column_of(row: Row, column: str, table: Rows, place: str) -> Any:
+    """The cell of a column that must be there."""
+    if column not in row:
+        raise InputError(
+            f"there is no column {column!r}",
+            file=table.source,
+            place=place,
+            remedy=f"{nearest(column, list(row))} Name columns under [columns]: see docs/tasks.md",
+        )
+    return row[column]
+
+
+def id_of(row: Row, column: str, table: Rows, place: str) -> str:
+    """An id: text, or a whole number."""
+    value = column_of(row, column, table, place)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise InputError(f"{column} is {value!r}, not text or a whole number", file=table.source, place=place)
+    if not value.strip():
+        raise InputError(f"{column} is empty", file=table.source, place=place)
+    return value
+
+
+def text_of(value: Any, column: str, table: Rows, place: str) -> str:
+    """A text without the space around it; an empty cell is an empty text."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InputError(f"{column} is {value!r}, not text", file=table.source, place=place)
+    return value.strip()

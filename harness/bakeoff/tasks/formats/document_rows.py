@@ -1,0 +1,134 @@
+"""Rows → documents, a block at a time: quickly where a block is in order, row by row where an error must be named."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import NoneType
+from typing import Any
+
+import msgspec
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.task import Document
+from bakeoff.tasks.formats.cells import Block, Row, Rows, column_of, id_of, text_of
+
+_TEXT, _TEXT_OR_NOTHING = {str}, {str, NoneType}
+
+
+class DocumentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which columns make a document; several texts are joined in their order."""
+
+    id: str = "id"
+    title: str = "title"
+    text: str | list[str] = "text"
+
+    @property
+    def texts(self) -> list[str]:
+        """The columns of its text."""
+        return [self.text] if isinstance(self.text, str) else self.text
+
+
+@dataclass(slots=True)
+class UniqueIds:
+    """The ids of a table while it is read. Places are kept by block and worked out when there is a duplicate."""
+
+    table: Rows
+    column: str
+    seen: set[str] = field(default_factory=set)
+    _order: list[str] = field(default_factory=list)
+    _starts: list[int] = field(default_factory=list)
+    _places: list[Callable[[int], str]] = field(default_factory=list)
+
+    def add(self, ids: Sequence[str], place: Callable[[int], str]) -> None:
+        """Takes the ids of consecutive rows; the first that was there before is an error."""
+        before = len(self.seen)
+        self._starts.append(len(self._order))
+        self._places.append(place)
+        self._order += ids
+        self.seen.update(ids)
+        if len(self.seen) < before + len(ids):
+            self._name_duplicate()
+
+    def _name_duplicate(self) -> None:
+        first: dict[str, int] = {}
+        for number, item in enumerate(self._order):
+            if item in first:
+                problem = f"{self.column} {item!r} is a duplicate of the one at {self._place(first[item])}"
+                raise InputError(problem, file=self.table.source, place=self._place(number))
+            first[item] = number
+
+    def _place(self, number: int) -> str:
+        block = bisect_right(self._starts, number) - 1
+        return self._places[block](number - self._starts[block])
+
+
+def read_documents(
+    table: Rows, columns: DocumentColumns, ids: UniqueIds, empty: set[str], *, drop_empty: bool
+) -> Iterator[list[Document]]:
+    """A list for each block; the ids of documents that are left out go into `empty`."""
+    has_titles = columns.title == DocumentColumns().title  # a column that the task names must exist, the usual one may
+    for block in table.blocks:
+        has_titles = has_titles or any(columns.title in row for row in block.rows)
+        documents = _quickly(block.rows, columns)
+        if documents is None:
+            documents = list(_one_by_one(block, table, columns, ids, empty, drop_empty=drop_empty))
+        else:
+            ids.add([document.id for document in documents], block.place)
+        yield documents
+    if not has_titles:
+        raise InputError(f"no row has a column {columns.title!r}", file=table.source, place="columns.documents.title")
+
+
+def _quickly(rows: Sequence[Row], columns: DocumentColumns) -> list[Document] | None:
+    """The documents of rows that are all in order; None as soon as one needs a closer look."""
+    used = {columns.id, columns.title, *columns.texts}
+    try:
+        ids = [row[columns.id] for row in rows]
+        parts = [[row[text] for row in rows] for text in columns.texts]
+    except KeyError:
+        return None
+    titles = [row.get(columns.title) for row in rows]
+    if set(map(type, ids)) != _TEXT or any(not set(map(type, part)) <= _TEXT_OR_NOTHING for part in (titles, *parts)):
+        return None
+    heads, *bodies = ([text.strip() if text else "" for text in part] for part in (titles, *parts))
+    texts = bodies[0] if len(bodies) == 1 else [" ".join(filter(None, row)) for row in zip(*bodies, strict=True)]
+    if not all(map(str.strip, ids)) or not all(map(str.__add__, heads, texts)):
+        return None
+    return [
+        Document(item, text, title)
+        if used.issuperset(row)
+        else Document(item, text, title, _metadata(row, used))
+        for item, text, title, row in zip(ids, texts, heads, rows, strict=True)
+    ]  # fmt: skip
+
+
+def _one_by_one(
+    block: Block, table: Rows, columns: DocumentColumns, ids: UniqueIds, empty: set[str], *, drop_empty: bool
+) -> Iterator[Document]:
+    used = {columns.id, columns.title, *columns.texts}
+    for place, row in block.pairs():
+        key = id_of(row, columns.id, table, place)
+        ids.add([key], [place].__getitem__)
+        title = text_of(row.get(columns.title), columns.title, table, place)
+        parts = [text_of(column_of(row, text, table, place), text, table, place) for text in columns.texts]
+        text = " ".join(part for part in parts if part)
+        if not (title or text):
+            if not drop_empty:
+                raise InputError(
+                    f"document {key!r} has neither title nor text",
+                    file=table.source,
+                    place=place,
+                    remedy="fill or remove it; drop_empty = true leaves such documents and their judgments out",
+                )
+            empty.add(key)
+            continue
+        yield Document(id=key, title=title, text=text, metadata=_metadata(row, used))
+
+
+def _metadata(row: Row, used: set[str]) -> dict[str, Any]:
+    """The other columns; BEIR keeps them in one named metadata."""
+    others = {column: value for column, value in row.items() if column not in used and value is not None}
+    inner = others.pop("metadata", {})
+    return {**others, **inner} if isinstance(inner, Mapping) else {**others, "metadata": inner}

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bakeoff.core import files
+from bakeoff.tasks.formats import beir
+from bakeoff_providers.errors import InputError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+GOOD = [{"_id": f"d{number}", "title": f" T{number}", "text": "word "} for number in range(20)]
+
+
+def _load(folder: Path, lines: list[str], **options: Any) -> Any:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "qrels").mkdir(exist_ok=True)
+    (folder / "corpus.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "word"}\n')
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td1\t1\n")
+    return beir.load("t", folder, **options)
+
+
+@pytest.fixture(params=[60, 1 << 20], autouse=True)
+def _blocks_of_two_lines_or_all(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_LINES_AT_ONCE", request.param)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"_id": "d3", "text": "again"}', r"line 18: _id 'd3' is a duplicate of the one at line 4"),
+        ('{"_id": "x", "title": "no text"}', r"line 18: there is no column 'text'"),
+        ('{"_id": "x", "text": 7}', r"line 18: text is 7, not text"),
+        ('{"_id": "x", "title": [], "text": "a"}', r"line 18: title is \[\], not text"),
+        ('{"_id": " ", "text": "a"}', r"line 18: _id is empty"),
+        ('{"_id": true, "text": "a"}', r"line 18: _id is True"),
+        ('{"_id": "x", "title": " ", "text": null}', r"line 18: document 'x' has neither title nor text"),
+        ('{"_id": "x", "text": "a"', r"line 18: is not valid JSON"),
+        ('{"_id": "x", "text": "a"} {"_id": "y", "text": "b"}', r"line 18: is not valid JSON"),
+        ("[1]", r"line 18.*Expected `object`"),
+    ],
+)
+def test_a_bad_line_among_good_ones_is_named(tmp_path: Path, line: str, said: str) -> None:
+    lines = [json.dumps(row) for row in GOOD]
+    with pytest.raises(InputError, match=said):
+        _load(tmp_path, [*lines[:17], line, *lines[17:]])
+
+
+def test_what_needs_a_closer_look_is_read_alike(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [dict(row) for row in GOOD]
+    rows[5] = {"_id": 55, "text": "a number is an id"}
+    rows[6] |= {"metadata": {"year": 2001}, "place": "x", "nothing": None}
+    rows[7] = {"_id": "d7", "title": None, "text": " only text "}
+    rows[8] |= {"title": "", "text": ""}
+    lines = [json.dumps(row) for row in rows]
+    documents = _load(tmp_path, [*lines[:3], "", "  ", *lines[3:]], drop_empty=True).documents
+    assert [document.id for document in documents] == [str(row["_id"]) for row in rows if row["_id"] != "d8"]
+    assert (documents[4].title, documents[4].text) == ("T4", "word")
+    assert documents[6].metadata == {"year": 2001, "place": "x"}
+    assert (documents[7].title, documents[7].text, documents[7].metadata) == ("", "only text", {})
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    rows=st.lists(st.dictionaries(st.sampled_from(["_id", "title", "text", "more"]), st.text(max_size=3) | st.none()))
+)
+def test_a_document_reads_alike_alone_and_in_a_block(tmp_path_factory: Any, rows: list[dict[str, Any]]) -> None:
+    """A row of another shape in front forces every block to be read row by row: nothing else may change."""
+    rows = [{**row, "_id": f"r{number}"} for number, row in enumerate(rows)]
+    folder = tmp_path_factory.mktemp("alike")
+
+    def outcome(first: dict[str, Any]) -> Any:
+        try:
+            task = _load(folder, [json.dumps(row) for row in (first, {"_id": "d1", "text": "x"}, *rows)])
+        except InputError as error:
+            return str(error)
+        return [(document.id, document.title, document.text, dict(document.metadata)) for document in task.documents][
+            1:
+        ]
+
+    assert outcome({"_id": "1", "text": "x"}) == outcome({"_id": 1, "text": "x"})

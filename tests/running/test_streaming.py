@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from bakeoff.core import corpus
 from bakeoff.core.corpus import StoredDocuments
@@ -16,6 +14,8 @@ from bakeoff.running import embeddings
 from bakeoff.running.preparers import dense
 from bakeoff.running.runner import Outcome, run
 from bakeoff.running.settings import Settings
+
+from tests.running.beir_task import beir_task
 
 LINEUP = """
 name = "streamed"
@@ -39,26 +39,11 @@ store = "faiss"
 """
 
 
-def _task(folder: Path) -> None:
-    random = np.random.default_rng(0)
-    words = [f"w{number}" for number in range(200)]
-    lines = [
-        json.dumps({"_id": f"d{n}", "title": f"t{n % 90}", "text": " ".join(random.choice(words, 5 + n % 20))})
-        for n in range(300)
-    ]
-    (folder / "qrels").mkdir(parents=True)
-    (folder / "corpus.jsonl").write_text("\n".join(lines))
-    asked = [json.dumps({"_id": f"q{n}", "text": " ".join(random.choice(words, 4))}) for n in range(12)]
-    (folder / "queries.jsonl").write_text("\n".join(asked))
-    grades = [f"q{n % 12}\td{int(document)}\t1" for n, document in enumerate(random.permutation(300)[:120])]
-    (folder / "qrels" / "test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *grades]))
-
-
 @pytest.mark.parametrize("cached", [True, False])
 def test_figures_do_not_depend_on_where_the_corpus_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cached: bool
 ) -> None:
-    _task(tmp_path / "task")
+    beir_task(tmp_path / "task")
     (tmp_path / "lineup.toml").write_text(LINEUP)
 
     def outcome(name: str) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -46,12 +47,13 @@ SETUPS = [
     Setup("chroma", server="chroma"),
     Setup("pgvector", {"index": "hnsw"}, server="postgres"),
     Setup("pgvector", {"index": "ivfflat", "lists": 16}, server="postgres"),
-    Setup("pgvector", {"index": "none"}, server="postgres"),
+    Setup("pgvector", {"index": "none", "type": "halfvec"}, server="postgres", loss=0.002),
     Setup("qdrant"),
     Setup("qdrant", {"url": ":memory:"}),
     Setup("lancedb"),
     Setup("lancedb", {"index": "none"}),
     Setup("sqlite_vec"),
+    Setup("sqlite_vec", {"type": "int8"}, loss=0.02),
     Setup("usearch"),
     Setup("usearch", {"dtype": "i8"}, loss=0.02),
     Setup("hnswlib"),
@@ -68,10 +70,19 @@ def opener(setup: Setup, servers: dict[str, str]) -> OpenStore:
 @contextmanager
 def running_servers(folder: Path) -> Iterator[dict[str, str]]:
     """A real Chroma server and a real PostgreSQL, for as long as the tests last."""
-    postgres = PgVector(dimensions=DIMENSIONS, folder=folder)
-    with chroma_server(folder / "chroma") as chroma:
-        yield {"chroma": chroma, "postgres": postgres.url}
-    postgres.discard()
+    with postgres_server() as postgres, chroma_server(folder / "chroma") as chroma:
+        yield {"chroma": chroma, "postgres": postgres}
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """A real PostgreSQL, in a folder of its own: its user may not enter pytest's."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        store = PgVector(dimensions=DIMENSIONS, folder=Path(folder))
+        try:
+            yield store.url
+        finally:
+            store.discard()
 
 
 @contextmanager

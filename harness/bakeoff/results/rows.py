@@ -80,7 +80,7 @@ class Rows:
             dimensions=dimensions,
             index_bytes=build.index_bytes if build else None,
             loss=row.search.loss if row.search else None,
-            vector_bytes=contender.variant.bytes_each(dimensions) if dimensions else None,
+            vector_bytes=build.vector_bytes if build else None,
             build_seconds=build.seconds if build else None,
             stable=row.stable,
             warnings=_warnings(row),

@@ -36,6 +36,7 @@ class Build:
     seconds: float
     index_bytes: int | None = None
     dimensions: int | None = None
+    vector_bytes: float | None = None  # of one vector, as the store keeps it
     notes: tuple[str, ...] = ()  # what a reader of the row must know
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -58,6 +58,10 @@ class FittedVariant:
         if self.variant.precision == "float32" and self.variant.dimensions in (None, vectors.dimensions):
             return vectors
         return vectors.changed(self.documents, self.variant.dimensions or vectors.dimensions)
+
+    def unrounded(self, vectors: VectorRows) -> VectorRows:
+        """All documents in their dimensions, for a store that rounds by itself."""
+        return replace(self, variant=Variant(self.variant.dimensions)).corpus(vectors)
 
     def documents(self, vectors: Vectors) -> Vectors:
         """As they would come back from a store of this precision."""

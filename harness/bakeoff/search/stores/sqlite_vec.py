@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Capabilities, SizeModel, Store
+from bakeoff.search.stores.codes import bit_codes, bit_similarity, int8_codes
+from bakeoff.search.variants import Precision
 
 MOST = 4096  # sqlite-vec answers no larger k; beyond, its distance function and a sort do
+TYPES = {"float": 4.0, "int8": 1.0, "bit": 1 / 8}  # a column's type → its bytes per component
+COLUMNS: dict[Precision, str] = {"int8": "int8", "binary": "bit"}
 
 
 class SqliteVec(Store):
-    """One file, every vector compared with. Filters become a set of rows before the search."""
+    """One file, every vector compared with. Filters become a set of rows before the search.
+
+    `type` is that of the column: "float", "int8" (the query becomes bytes too) or "bit" (Hamming distance).
+    """
 
     name = "sqlite_vec"
     extra = "sqlite-vec"
     modules = ("sqlite_vec", "apsw")
     distributions = ("sqlite-vec",)
-    capabilities = Capabilities(exact=True, filters=True, persistent=True, updates=True, in_process=True)
+    named_by_value = ("type",)
 
-    def __init__(self, *, dimensions: int, folder: Path) -> None:
+    def __init__(self, *, dimensions: int, folder: Path, type: str = "float") -> None:
         super().__init__(dimensions=dimensions, folder=folder)
+        if type not in TYPES:
+            raise InputError(f"sqlite_vec has no type {type!r}", remedy=nearest(type, list(TYPES)))
+        self.type = type
+        size = 8 * math.ceil(dimensions / 8) if type == "bit" else dimensions  # bits come in whole bytes
+        metric = "" if type == "bit" else " distance_metric=cosine"
         self._local = threading.local()
         self._open: list[Any] = []
         with self._connection as connection:
@@ -36,8 +51,32 @@ class SqliteVec(Store):
                 " without rowid;"
                 "create index if not exists tokens_by_number on tokens (number);"
                 "create virtual table if not exists vectors using vec0"
-                f"(embedding float[{int(dimensions)}] distance_metric=cosine)"
+                f"(embedding {type}[{int(size)}]{metric})"
             )
+
+    @classmethod
+    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """By the column's type."""
+        return {**options, "type": COLUMNS[precision]}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Bytes and bits are compared with everything, but are not the vectors that were given."""
+        exact = self.type == "float"
+        return Capabilities(exact=exact, filters=True, persistent=True, updates=True, in_process=True)
+
+    def _coded(self, vector: Vectors) -> bytes:
+        match self.type:
+            case "int8":
+                return int8_codes(vector).tobytes()
+            case "bit":
+                return bit_codes(vector).tobytes()
+        return vector.tobytes()
+
+    @property
+    def _value(self) -> str:
+        """How SQL reads a vector of this type from bytes."""
+        return "?" if self.type == "float" else f"vec_{self.type}(?)"
 
     @property
     def _connection(self) -> Any:
@@ -63,8 +102,8 @@ class SqliteVec(Store):
             numbers = range(first, first + len(ids))
             connection.executemany("insert into documents values (?, ?)", zip(numbers, ids, strict=True))
             connection.executemany(
-                "insert into vectors (rowid, embedding) values (?, ?)",
-                ((number, vector.tobytes()) for number, vector in zip(numbers, vectors, strict=True)),
+                f"insert into vectors (rowid, embedding) values (?, {self._value})",
+                ((number, self._coded(vector)) for number, vector in zip(numbers, vectors, strict=True)),
             )
             connection.executemany(
                 "insert into tokens values (?, ?)",
@@ -84,25 +123,31 @@ class SqliteVec(Store):
             connection.executemany(f"delete from {table} where {key} = ?", ((number,) for number in known))
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
-        """Distances are 1 − cosine."""
+        """Distances are 1 − cosine; between bits, how many differ."""
         passing, values = _passing(filters)
         if k <= MOST:
             limit = f" and rowid in ({passing})" if passing else ""
-            nearest = f"select rowid as number, distance from vectors where embedding match ? and k = {int(k)}{limit}"
+            nearest = (
+                "select rowid as number, distance from vectors"
+                f" where embedding match {self._value} and k = {int(k)}{limit}"
+            )
         else:
             limit = f" where rowid in ({passing})" if passing else ""
             nearest = (
-                f"select rowid as number, vec_distance_cosine(embedding, ?) as distance from vectors{limit}"
+                f"select rowid as number, vec_distance_{'hamming' if self.type == 'bit' else 'cosine'}(embedding,"
+                f" {self._value}) as distance from vectors{limit}"
                 f" order by distance limit {int(k)}"
             )
         rows = list(
             self._connection.execute(
                 f"with nearest as materialized ({nearest})"
-                " select id, 1.0 - distance from nearest join documents using (number)",
-                (vector.tobytes(), *values),
+                " select id, distance from nearest join documents using (number)",
+                (self._coded(vector), *values),
             )
         )
-        return Hits([row[0] for row in rows], [row[1] for row in rows])
+        if self.type == "bit":
+            return Hits([row[0] for row in rows], [bit_similarity(row[1], self.dimensions) for row in rows])
+        return Hits([row[0] for row in rows], [1.0 - row[1] for row in rows])
 
     def size_bytes(self) -> int:
         """The file, with the log written into it."""
@@ -111,7 +156,7 @@ class SqliteVec(Store):
 
     def size_model(self) -> SizeModel:
         """The vectors and nothing else."""
-        return SizeModel(4 * self.dimensions, 0, "n · 4d")
+        return SizeModel(TYPES[self.type] * self.dimensions, 0, f"n · {TYPES[self.type]:g}d")
 
     def close(self) -> None:
         """All threads' connections."""

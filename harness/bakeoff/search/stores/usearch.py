@@ -1,22 +1,31 @@
-"""USearch in this process: one HNSW graph, with vectors in 32, 16 or 8 bits."""
+"""USearch in this process: one HNSW graph, with vectors in 32, 16, 8 bits or one."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from bakeoff_providers.base import Vectors
+from numpy.typing import NDArray
 
 from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, graph_bytes
+from bakeoff.search.stores.codes import bit_codes, bit_similarity, int8_codes, signs
 from bakeoff.search.stores.id_map import Labels
 from bakeoff.search.stores.numbered import Neighbours, NumberedStore
+from bakeoff.search.variants import Precision
 
-BYTES = {"f32": 4, "f16": 2, "bf16": 2, "i8": 1}
+BYTES = {"f32": 4, "f16": 2, "bf16": 2, "i8": 1, "b1": 1 / 8}
+TYPES: dict[Precision, str] = {"int8": "i8", "binary": "b1"}
 
 
 class USearch(NumberedStore):
-    """Built by one thread, so that building it again gives the same graph."""
+    """Built by one thread, so that building it again gives the same graph.
+
+    It would make bytes of a unit vector as 127 times its values, which leaves most of the 256 unused: ours use all.
+    """
 
     name = "usearch"
     extra = "usearch"
@@ -43,8 +52,8 @@ class USearch(NumberedStore):
 
         self.connectivity, self.dtype, self.ef = connectivity, dtype, ef
         self._index = Index(
-            ndim=dimensions,
-            metric="cos",
+            ndim=8 * math.ceil(dimensions / 8) if dtype == "b1" else dimensions,  # bits come in whole bytes
+            metric="hamming" if dtype == "b1" else "cos",
             dtype=dtype,
             connectivity=connectivity,
             expansion_add=ef_construction,
@@ -54,11 +63,24 @@ class USearch(NumberedStore):
             self._index.load(str(self._index_file))
             self._apply_tuning()
 
+    @classmethod
+    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """By its type of numbers."""
+        return {**options, "dtype": TYPES[precision]}
+
+    def _coded(self, vectors: Vectors) -> NDArray[Any]:
+        match self.dtype:
+            case "i8":
+                return int8_codes(vectors)
+            case "b1":
+                return bit_codes(vectors)
+        return vectors
+
     def _apply_tuning(self) -> None:
         self._index.expansion_search = self.ef
 
     def _insert(self, labels: Labels, vectors: Vectors) -> None:
-        self._index.add(labels.astype(np.uint64), vectors, threads=1)
+        self._index.add(labels.astype(np.uint64), self._coded(vectors), threads=1)
 
     def _remove(self, labels: Labels) -> None:
         if len(labels):
@@ -67,13 +89,22 @@ class USearch(NumberedStore):
     def _nearest(self, vector: Vectors, k: int) -> Neighbours:
         """A graph with holes may find fewer than there are; then all are compared."""
         k = min(k, len(self._ids))
-        matches = self._index.search(vector, k, threads=1)
+        matches = self._index.search(self._coded(vector), k, threads=1)
         if len(matches.keys) < k:
             return self._scan(vector, k, np.flatnonzero(self._ids.mask(())))
-        return matches.keys.astype(np.int64), 1 - matches.distances
+        bits = self.dtype == "b1"
+        scores = bit_similarity(matches.distances, self.dimensions) if bits else 1 - matches.distances
+        return matches.keys.astype(np.int64), scores
 
     def _vectors(self, labels: Labels) -> Vectors:
-        return np.asarray(self._index.get(labels.astype(np.uint64), dtype="f32"), dtype=np.float32)
+        keys = labels.astype(np.uint64)
+        match self.dtype:
+            case "i8":
+                codes = np.asarray(self._index.get(keys, dtype="i8"), dtype=np.float32)
+                return np.asarray(codes / np.linalg.norm(codes, axis=1, keepdims=True), dtype=np.float32)
+            case "b1":
+                return signs(np.asarray(self._index.get(keys, dtype="b1"), dtype=np.uint8), self.dimensions)
+        return np.asarray(self._index.get(keys, dtype="f32"), dtype=np.float32)
 
     def _save(self, file: Path) -> None:
         self._index.save(str(file))

@@ -1,0 +1,33 @@
+"""Vectors in fewer bits, for engines that take bytes and bits as they are."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from bakeoff_providers.base import Vectors
+from numpy.typing import NDArray
+
+LARGEST = 127
+
+
+def int8_codes(vectors: Vectors) -> NDArray[np.int8]:
+    """Each vector by its own largest value: a cosine does not change with the length, so no scale has to be kept."""
+    scale = LARGEST / np.abs(vectors).max(axis=-1, keepdims=True)
+    return np.asarray(np.round(vectors * scale), dtype=np.int8)
+
+
+def bit_codes(vectors: Vectors, order: Literal["big", "little"] = "big") -> NDArray[np.uint8]:
+    """One bit for each sign, eight to a byte; what fills up the last byte is equal in all."""
+    return np.packbits(vectors >= 0, axis=-1, bitorder=order)
+
+
+def signs(codes: NDArray[np.uint8], dimensions: int) -> Vectors:
+    """The unit vectors that bits stand for."""
+    bits = np.unpackbits(codes, axis=-1, count=dimensions)
+    return np.where(bits, 1.0, -1.0).astype(np.float32) / np.float32(np.sqrt(dimensions))
+
+
+def bit_similarity(hamming: Any, dimensions: int) -> Any:
+    """The cosine of the signs, from how many of them differ."""
+    return 1 - 2 * hamming / dimensions

@@ -1,0 +1,82 @@
+"""Rows in bytes and bits show what their stores really keep, and limits go by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.results.recommend import Limits, keeps
+from bakeoff.results.rows import Rows
+from bakeoff.results.schema import Row
+from bakeoff.running.runner import run
+from bakeoff.running.settings import Settings
+
+from tests.running.beir_task import beir_task
+
+LINEUP = """
+name = "small"
+task = { format = "beir", folder = "task" }
+rounds = 1
+measures = ["ndcg@10"]
+
+[[contender]]
+provider = "fake"
+store = "faiss"
+precision = ["float32", "int8", "binary"]
+
+[[contender]]
+provider = "fake"
+store = "hnswlib"
+precision = ["float32", "int8"]
+
+[[contender]]
+provider = "fake"
+store = "qdrant"
+precision = "binary"
+"""
+DOCUMENTS = 300
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Row]:
+    folder = tmp_path_factory.mktemp("rows")
+    beir_task(folder / "task")
+    (folder / "lineup.toml").write_text(LINEUP)
+    outcome = run(Lineup.read(folder / "lineup.toml"), Settings(cache=None))
+    return {row.label: row for row in Rows(outcome.task, outcome.machine, {}, seed=42).of(outcome.ran)}
+
+
+def test_faiss_rows_have_the_size_of_their_codes(rows: Mapping[str, Row]) -> None:
+    plain, small, bits = (rows[f"fake{precision}+faiss"] for precision in ("", "@int8", "@binary"))
+    dimensions = plain.dimensions
+    assert dimensions is not None
+    assert [row.vector_bytes for row in (plain, small, bits)] == [4 * dimensions, dimensions, dimensions / 8]
+    assert plain.index_bytes == pytest.approx(DOCUMENTS * 4 * dimensions, rel=0.01)
+    assert small.index_bytes == pytest.approx((DOCUMENTS + 8) * dimensions, rel=0.02)  # with a range per dimension
+    assert bits.index_bytes == pytest.approx(DOCUMENTS * dimensions / 8, rel=0.05)
+    assert not [warning for row in (plain, small, bits) for warning in row.warnings if "vectors" in warning]
+
+
+def test_a_row_is_measured_against_exact_search_over_its_own_precision(rows: Mapping[str, Row]) -> None:
+    assert rows["fake+faiss"].loss is None
+    for label in ("fake@int8+faiss", "fake@binary+faiss"):
+        loss = rows[label].loss
+        assert loss is not None
+        assert loss.recall >= 0.95
+        assert abs(loss.ndcg_lost) < 0.02
+
+
+def test_rows_whose_store_keeps_more_say_so(rows: Mapping[str, Row]) -> None:
+    assert "hnswlib has no int8 vectors: size and speed are float32's" in rows["fake@int8+hnswlib"].warnings
+    assert rows["fake@int8+hnswlib"].vector_bytes == rows["fake+hnswlib"].vector_bytes
+    assert rows["fake@int8+hnswlib"].index_bytes == rows["fake+hnswlib"].index_bytes
+    beside = "qdrant keeps the float32 vectors beside their binary codes: its size has both"
+    assert beside in rows["fake@binary+qdrant"].warnings
+
+
+def test_a_limit_on_the_index_goes_by_the_real_size(rows: Mapping[str, Row]) -> None:
+    plain, small, bits = (rows[f"fake{precision}+faiss"] for precision in ("", "@int8", "@binary"))
+    assert plain.index_bytes is not None
+    limits = Limits(index_mb=0.3 * plain.index_bytes / 1e6)
+    assert [keeps(row, limits) for row in (plain, small, bits)] == [False, True, True]

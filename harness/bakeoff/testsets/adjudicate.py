@@ -48,24 +48,29 @@ class Adjudication:
 
     def decide(self, query: str, document: str, grade: int, why: str = "") -> None:
         """Keeps one decision; it is on disk when this returns."""
+        self._decided[query, document] = self._settled(query, document, grade, why)
+        self.folder.write_adjudicated(self._decided.values())
+
+    def _settled(self, query: str, document: str, grade: int, why: str) -> AdjudicatedPair:
         self.folder.check(query, document, grade)
         pair = (query, document)
         given = {name: grades[pair] for name, grades in self._given.items() if pair in grades}
         if not given:
             raise InputError(f"nobody has graded {query}, {document}", remedy="grade it first: `bakeoff annotate`")
-        self._decided[pair] = AdjudicatedPair(query_id=query, page_id=document, grades=given, grade=grade, why=why)
-        self.folder.write_adjudicated(self._decided.values())
+        return AdjudicatedPair(query_id=query, page_id=document, grades=given, grade=grade, why=why)
 
     def decide_from(self, path: Path) -> int:
-        """All decisions of a JSON file, checked before the first is kept."""
+        """All decisions of a JSON file, kept together when all are sound."""
         decisions = read_json(path, list[Decision])
+        settled: dict[QueryDocument, AdjudicatedPair] = {}
         for place, decision in enumerate(decisions):
+            pair = (decision.query_id, str(decision.page_id))
             try:
-                self.folder.check(decision.query_id, str(decision.page_id), decision.grade)
+                settled[pair] = self._settled(*pair, decision.grade, decision.why)
             except InputError as error:
                 raise InputError(error.problem, file=path, place=f"$[{place}]", remedy=error.remedy) from None
-        for decision in decisions:
-            self.decide(decision.query_id, str(decision.page_id), decision.grade, decision.why)
+        self._decided |= settled
+        self.folder.write_adjudicated(self._decided.values())
         return len(decisions)
 
     def ask(self, ask: Callable[[Disagreement], tuple[int, str] | None]) -> int:

@@ -59,14 +59,19 @@ def pooled(rankings: Rankings, queries: Sequence[str], depth: int, salt: str = "
     return pool
 
 
-def write_pool(folder: TaskFolder, pairs: Mapping[str, Sequence[str]], metadata: Mapping[str, Any]) -> Path:
-    """Adds to what was pooled before: a pair that somebody may have graded never leaves the pool."""
-    folder.check_own()
-    path = folder.annotations / POOL
-    before = folder.pool() if path.exists() else []
+def extended_pool(folder: TaskFolder, pairs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """With what was pooled before: a pair that somebody may have graded never leaves the pool."""
+    before = folder.pool() if (folder.annotations / POOL).exists() else []
     merged: dict[str, list[str]] = {query: list(documents) for query, documents in pairs.items()}
     for query, document in before:
         if document not in merged.setdefault(query, []):
             merged[query].append(document)
-    write_json(path, Pool(metadata=dict(metadata), pairs=merged))
+    return merged
+
+
+def write_pool(folder: TaskFolder, pairs: dict[str, list[str]], metadata: Mapping[str, Any]) -> Path:
+    """The pool, in a file beside the task."""
+    folder.check_own()
+    path = folder.annotations / POOL
+    write_json(path, Pool(metadata=dict(metadata), pairs=pairs))
     return path

@@ -97,6 +97,11 @@ class TaskFolder:
         return cls(path, kind, kind.task(), read_json(truth, GroundTruth) if truth.exists() else GroundTruth(grades={}))
 
     @property
+    def name(self) -> str:
+        """What a command that goes on with this task is given."""
+        return str(self.path.parent if self.path.name == "task.toml" else self.path)
+
+    @property
     def truth_path(self) -> Path:
         """Where settled grades are written."""
         return self.kind.ground_truth

@@ -7,6 +7,7 @@ from pathlib import Path
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.task import Task
+from bakeoff.tasks.formats.cells import Rows
 from bakeoff.tasks.formats.rows import BEIR_COLUMNS, Leniency, task_of
 from bakeoff.tasks.formats.tables import read_table
 
@@ -22,22 +23,23 @@ def load(
     drop_empty: bool = False,
     ignore_identical_ids: bool = True,
 ) -> Task:
-    """One split; its queries are those that it judges, as everywhere in the field."""
+    """One split; its queries are those that it judges, as everywhere in the field. Without qrels/ all are asked."""
     root = base / folder
     if not root.is_dir():
         raise InputError("is not a folder", file=root, remedy="name a folder with corpus.jsonl, queries.jsonl, qrels/")
+    judged = (root / "qrels").is_dir()
     return task_of(
         name,
         read_table(_plain_or_packed(root / "corpus.jsonl")),
         read_table(_plain_or_packed(root / "queries.jsonl")),
-        read_table(_split(root / "qrels", split)),
+        read_table(_split(root / "qrels", split)) if judged else Rows(root, ()),
         BEIR_COLUMNS,
         rel=rel,
         lenient=Leniency(
             drop_negative=drop_negative,
             drop_unknown=drop_unknown,
             drop_empty=drop_empty,
-            judged_only=True,
+            judged_only=judged,
             ignore_identical_ids=ignore_identical_ids,
         ),
     )

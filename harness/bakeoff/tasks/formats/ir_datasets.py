@@ -29,7 +29,7 @@ def load(
     drop_unknown: bool = False,
     drop_empty: bool = False,
 ) -> Task:
-    """One data set with documents, queries and qrels; its queries are those that it judges."""
+    """One data set with documents and queries; these are the ones that its qrels judge, or all where it has none."""
     if reason := missing_modules(("ir_datasets",), "ir-datasets"):
         raise InputError("format 'ir_datasets' needs a library that is not here", remedy=reason)
     import ir_datasets
@@ -40,18 +40,19 @@ def load(
         raise InputError(
             f"ir_datasets knows no {dataset!r}", place="dataset", remedy=nearest(dataset, list(ir_datasets.registry))
         ) from None
-    if lacking := [part for part in ("docs", "queries", "qrels") if not getattr(data_set, f"has_{part}")()]:
+    if lacking := [part for part in ("docs", "queries") if not getattr(data_set, f"has_{part}")()]:
         raise InputError(f"{dataset!r} has no {', '.join(lacking)}", place="dataset", remedy="name one of its subsets")
+    judged = data_set.has_qrels()
     try:
         return task_of(
             name,
             Rows.of(f"{dataset} docs", _rows(data_set.docs_iter(), "title", "text")),
             Rows.of(f"{dataset} queries", _rows(data_set.queries_iter(), "", "text")),
-            Rows.of(f"{dataset} qrels", _rows(data_set.qrels_iter(), "", "")),
+            Rows.of(f"{dataset} qrels", _rows(data_set.qrels_iter(), "", "") if judged else ()),
             COLUMNS.named(columns),
             rel=rel,
             lenient=Leniency(
-                drop_negative=drop_negative, drop_unknown=drop_unknown, drop_empty=drop_empty, judged_only=True
+                drop_negative=drop_negative, drop_unknown=drop_unknown, drop_empty=drop_empty, judged_only=judged
             ),
         )
     except (OSError, RuntimeError) as error:  # what a download that fails ends in

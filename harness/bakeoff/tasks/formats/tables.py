@@ -27,7 +27,7 @@ def load(
     base: Path,
     documents: str,
     queries: str,
-    judgments: str,
+    judgments: str = "",
     columns: dict[str, Any] | None = None,
     grades: dict[str, int] | None = None,
     rel: int = 1,
@@ -37,12 +37,12 @@ def load(
     ignore_identical_ids: bool = False,
     judged_only: bool = False,
 ) -> Task:
-    """Three tables; `grades` gives labels their numbers. Judgments may also be TREC qrels."""
+    """Three tables; `grades` gives labels their numbers. Judgments may also be TREC qrels, or still be missing."""
     return task_of(
         name,
         read_table(base / documents),
         read_table(base / queries),
-        read_table(base / judgments),
+        read_table(base / judgments) if judgments else Rows(base, ()),
         Columns().named(columns),
         grades=grades,
         rel=rel,

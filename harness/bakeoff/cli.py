@@ -16,6 +16,7 @@ from bakeoff.commands import (
     cache,
     canary,
     compare,
+    embed,
     grade,
     init,
     listing,
@@ -50,6 +51,7 @@ app = typer.Typer(
 app.command()(init.init)
 app.command()(run.run)
 app.command()(run.show)
+app.command()(embed.embed)
 app.command()(tasks.tasks)
 app.command()(validate.validate)
 app.command()(report.report)

@@ -44,6 +44,9 @@ def run(
     out: OutOption = Path("results"),
     offline: Offline = False,
     cache: Annotated[bool, typer.Option(help="Keep vectors on disk and reuse them.")] = True,
+    vectors: Annotated[
+        str | None, typer.Option(help="Shards that `bakeoff embed` made: no document is asked for.")
+    ] = None,
     max_cost: MaxCost = None,
     dry_run: DryRun = False,
     equivalent_within: EquivalentWithin = None,
@@ -61,11 +64,13 @@ def run(
     from dataclasses import replace
 
     from bakeoff.commands.tasks import tasks
+    from bakeoff.core.remote import SharedFolder
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
     from bakeoff.results.save import save
     from bakeoff.running.runner import Settings, vectors_folder
     from bakeoff.running.runner import run as run_lineup
+    from bakeoff.running.shard_folders import complete_folders
     from bakeoff.tasks.load import task_options
 
     check_folder(out)
@@ -84,6 +89,7 @@ def run(
         progress=Bars(),
         notice=warn,
         tune_weights=tune_weights,
+        vectors=complete_folders(SharedFolder(vectors).fetch()) if vectors else (),
     )
     if dry_run:
         _print_plan(chosen, settings)

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from bakeoff_providers.base import TEXT, ModelCard
 
+from bakeoff.embedding.key_index import KeyIndex, keys_of
+from bakeoff.embedding.pieces import in_blocks
+
 WORKERS = 4  # requests to a hosted provider at the same time
 AT_RISK_TEXTS, AT_RISK_USD = 256, 0.01  # a kill loses no more than the larger of these
 CHARACTERS_PER_TOKEN = 4.0  # English prose; only ever used where no server has counted
@@ -34,6 +37,17 @@ def batches(texts: Sequence[str], card: ModelCard, at_once: int = 0) -> Iterator
         tokens += size
     if batch:
         yield batch
+
+
+def corpus_batches(texts: Sequence[str], card: ModelCard, at_once: int, block: int) -> Iterator[list[str]]:
+    """All batches of a corpus as a run asks for them that finds an empty cache: cut in each block, each text once."""
+    seen = KeyIndex()
+    for part in in_blocks(texts, block):
+        wanted = list(dict.fromkeys(part))
+        keys = keys_of(wanted)
+        new = seen.find(keys) < 0
+        seen.add(keys[new], np.zeros(int(np.count_nonzero(new)), dtype=np.int64))
+        yield from batches([text for text, first in zip(wanted, new, strict=True) if first], card, at_once)
 
 
 def estimated_tokens(texts: Sequence[str], prompt: str = "") -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,12 +38,14 @@ class Freed:
 class VectorCache:
     """All spaces under one folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, complete: Sequence[Path] = ()) -> None:
+        """`complete` are caches that are only read, besides the one that is written to."""
+        self.folder, self.complete = folder, complete
 
     def space(self, identity: Identity) -> Space:
         """The space of this identity, made if it is new."""
-        return Space(self.folder / space_name(identity), identity)
+        name = space_name(identity)
+        return Space(self.folder / name, identity, [folder / name for folder in self.complete])
 
     def spaces(self) -> Iterator[SpaceInfo]:
         """What there is, for the user to see and to clear."""

@@ -138,6 +138,20 @@ class Embedder:
         self.lengths = min(known[0], float(norms.min())), max(known[1], float(norms.max()))
         return unit(raw, self.provider.card.name, norms)
 
+    def embed_batches(self, plan: Sequence[list[str]], role: Role, space: Space, advance: Advance) -> None:
+        """Batches that were cut before: a part of a corpus is asked for in the very batches that all of it would be."""
+        keys = keys_of(text for batch in plan for text in batch)
+        asked = space.find(keys) < 0
+        missing = [part for batch in plan if (part := _absent(batch, space))]
+        advance(len(keys) - int(np.count_nonzero(asked)))
+        if missing:
+            if space not in self._probed:
+                self.provider.ready()
+                space.probe(sum(map(len, missing)))
+                self._probed.append(space)
+            self._ask_batches(missing, role, space, advance)
+        self._count([_Stored(space.find(keys), asked)], role, space)
+
     def embed_timed(self, text: str, role: Role) -> tuple[Vectors, int | None]:
         """One text by itself and the time of its call; no time when it came from the cache.
 
@@ -217,11 +231,18 @@ class Embedder:
     def _ask(
         self, texts: list[str], role: Role, space: Space | None, advance: Advance, keys: Keys | None = None
     ) -> list[Vectors]:
+        """Texts that are not there, in batches."""
+        parts = list(batches(texts, self.provider.card, self.at_once))
+        return self._ask_batches(parts, role, space, advance, keys)
+
+    def _ask_batches(
+        self, parts: list[list[str]], role: Role, space: Space | None, advance: Advance, keys: Keys | None = None
+    ) -> list[Vectors]:
         """Batches in parallel for a hosted provider, one after the other for a local one; stored as they arrive."""
         answers: dict[int, Vectors] = {}
         waiting: list[str] = []
         if keys is None and space is not None:
-            keys = keys_of(texts)
+            keys = keys_of(text for batch in parts for text in batch)
 
         def ask_batch(numbered: tuple[int, list[str]]) -> None:
             start, batch = numbered
@@ -238,7 +259,6 @@ class Embedder:
                         self._account(answer, mine, role, attempted)
                     advance(len(batch) - len(theirs))
 
-        parts = list(batches(texts, self.provider.card, self._at_once))
         plan = list(zip(accumulate(map(len, parts), initial=0), parts, strict=False))
         if self.provider.local:
             for numbered in plan:
@@ -255,7 +275,7 @@ class Embedder:
         return [answers[start] for start in sorted(answers)]
 
     @property
-    def _at_once(self) -> int:
+    def at_once(self) -> int:
         """How many batches a kill would lose; what runs here costs nothing."""
         return 0 if self.provider.local else self.workers
 

@@ -35,7 +35,8 @@ _UNKNOWN_DIMENSIONS = 4096  # what is reckoned with where nobody has said
 class Space:
     """Read when opened; what is put is there at once, and on disk when `put` returns."""
 
-    def __init__(self, folder: Path, identity: Identity) -> None:
+    def __init__(self, folder: Path, identity: Identity, complete: Sequence[Path] = ()) -> None:
+        """`complete` are further folders of this space that nobody writes to any more: they are only read."""
         self.folder, self.identity = folder, dict(identity)
         known = identity.get("dimensions")
         self.dimensions: int | None = known if isinstance(known, int) and not isinstance(known, bool) else None
@@ -45,14 +46,17 @@ class Space:
         self._tokens: list[Tokens] = []
         self._writer: ShardWriter | None = None
         self._own: int | None = None  # the number of the shard that is being written here
+        self._written: set[int] = set()  # and of all that were
         self._foreign = 0  # batches of another dimension
         self._take_over_old_segments()
+        for other in complete:
+            self._find_shards(other)
         self.refresh()
 
     @property
     def damaged(self) -> int:
         """Records that can't be used: pruning removes them."""
-        others = (shard for number, shard in enumerate(self._shards) if number != self._own)
+        others = (shard for number, shard in enumerate(self._shards) if number not in self._written)
         return self._foreign + sum(shard.damaged + shard.torn for shard in others)
 
     def __len__(self) -> int:
@@ -122,6 +126,7 @@ class Space:
             self._write_identity()
             self._writer = ShardWriter(self.folder, self.identity, dimensions)
             self._own = len(self._shards)
+            self._written.add(self._own)
             self._add_shard(Shard(self._writer.stem, Description(self.identity, dimensions)))
         assert self._own is not None
         start = self._writer.append(keys.astype("<u8").tobytes(), tokens, vectors)
@@ -129,13 +134,11 @@ class Space:
 
     def refresh(self) -> None:
         """Takes in what other processes have written since the last look."""
-        known = {shard.stem for shard in self._shards}
-        stems = sorted(path.with_suffix("") for path in self.folder.glob(f"*{MANIFEST}"))
-        for stem in stems:
-            if stem not in known:
-                self._add_shard(Shard(stem))
+        self._find_shards(self.folder)
         fresh = [
-            (number, list(shard.new_batches())) for number, shard in enumerate(self._shards) if number != self._own
+            (number, list(shard.new_batches()))
+            for number, shard in enumerate(self._shards)
+            if number not in self._written
         ]
         if self.dimensions is None:
             rows: Counter[int] = Counter()
@@ -190,6 +193,18 @@ class Space:
         self.claims.close()
         for shard in self._shards:
             shard.close()
+
+    def end_shard(self) -> None:
+        """Ends the file that is being written: the next batch begins another one."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = self._own = None
+
+    def _find_shards(self, folder: Path) -> None:
+        known = {shard.stem for shard in self._shards}
+        for stem in sorted(path.with_suffix("") for path in folder.glob(f"*{MANIFEST}")):
+            if stem not in known:
+                self._add_shard(Shard(stem))
 
     def _add_shard(self, shard: Shard) -> None:
         self._shards.append(shard)

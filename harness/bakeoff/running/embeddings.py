@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import Provider
 from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.task import Task
@@ -21,6 +22,7 @@ from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.failures import adapter_work, reason_of
 from bakeoff.running.settings import Settings
+from bakeoff.running.shard_folders import check_complete
 from bakeoff.search.index import Index
 from bakeoff.tasks.kinds.base import EmbeddedCorpus
 
@@ -72,11 +74,22 @@ class Embeddings:
         key, settings = contender.embedding(), self.settings
         if key not in self._embedders:
             provider = contender.create(self.folder)
-            cache = VectorCache(settings.cache) if settings.cache and not provider.by_id else None
             self._embedders[key] = Embedder(
-                provider, cache, settings.policy, self.budget, offline=settings.offline, progress=settings.progress
+                provider,
+                self.cache(provider),
+                settings.policy,
+                self.budget,
+                offline=settings.offline,
+                progress=settings.progress,
             )
         return self._embedders[key]
+
+    def cache(self, provider: Provider) -> VectorCache | None:
+        """Where its vectors are kept, and looked for in shards besides; None where nothing is."""
+        settings = self.settings
+        if provider.by_id or not (settings.cache or settings.vectors):
+            return None
+        return VectorCache(settings.cache or Path(self._scratch.name) / "queries", settings.vectors)
 
     def of(self, contender: Contender) -> EmbeddedCorpus:
         """The vectors of all pieces, through the cache; a second store must not ask for them again, or fail again."""
@@ -111,5 +124,7 @@ class Embeddings:
             settings.notice(warning)
         with adapter_work():
             embedder.fit(texts)
+            if settings.vectors and not provider.by_id:
+                check_complete(embedder, texts, contender, settings.vectors)
             folder = Path(self._scratch.name) / str(len(self._corpora))
             return EmbeddedCorpus(embedder, embedder.embed_corpus(in_blocks(texts, BLOCK), len(texts), folder))

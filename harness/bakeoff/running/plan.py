@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from bakeoff_providers.base import ModelCard, Role
 
 from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens
-from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.cutting import estimated
 from bakeoff.embedding.embed import Embedder
 from bakeoff.lineup.contender import Contender
@@ -69,8 +68,7 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
     first, labels = sharing[0], tuple(contender.label for contender in sharing)
     try:
         provider, index = first.create(embeddings.folder), embeddings.index(first)
-        cache = VectorCache(settings.cache) if settings.cache and not provider.by_id else None
-        embedder = Embedder(provider, cache, settings.policy)
+        embedder = Embedder(provider, embeddings.cache(provider), settings.policy)
         texts = index.ids[:] if provider.by_id else [chunk.text for chunk in index.chunks]
         embedder.fit(texts)
         queries = [query for query in embeddings.task.queries if not query.item]

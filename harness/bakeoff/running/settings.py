@@ -21,4 +21,5 @@ class Settings:
     progress: Progress = silent
     notice: Callable[[str], None] = lambda _text: None  # for what must be heard before money is spent
     tune_weights: bool = False
+    vectors: tuple[Path, ...] = ()  # shards that are complete: documents are in these and are never asked for
     graded: bool = True  # False where rankings are wanted and grades are not there yet

@@ -1,0 +1,122 @@
+"""Folders of vectors that jobs made one by one: `00003-of-00064/`, a vector cache each, and what is complete in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from bakeoff_providers.base import Role
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.files import read_json, write_json
+from bakeoff.core.hashing import space_name
+from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.pieces import in_blocks
+from bakeoff.embedding.vector_rows import BLOCK
+from bakeoff.lineup.contender import Contender
+
+COMPLETE = "complete.json"
+SHOWN = 5  # shards that an error names
+_NAME = re.compile(r"(\d+)-of-(\d+)")
+_GIVEN = re.compile(r"(\d+)/(\d+)")
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """Written when all texts of a shard are there: how many, and how many the whole corpus has."""
+
+    texts: int
+    of_texts: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShardNumber:
+    """One of several equal parts, counted from 1."""
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> ShardNumber:
+        """`3/64`."""
+        given = _GIVEN.fullmatch(text.strip())
+        if not given or not 1 <= int(given[1]) <= int(given[2]):
+            raise InputError(f"{text!r} is not a shard", place="--shard", remedy="write it as 3/64; the first is 1/64")
+        return cls(int(given[1]), int(given[2]))
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    @property
+    def folder(self) -> str:
+        """Its folder's name; they sort in their order."""
+        return f"{self.number:05}-of-{self.of:05}"
+
+    def share(self, count: int) -> tuple[int, int]:
+        """From where to where it goes, of so many things that all jobs have in the same order."""
+        return count * (self.number - 1) // self.of, count * self.number // self.of
+
+
+def complete_folders(folder: Path) -> tuple[Path, ...]:
+    """The folders of all shards, in their order; one that is missing is named with the command that makes it."""
+    if not folder.is_dir():
+        raise InputError("is not a folder", file=folder, remedy="make shards first: bakeoff embed --shard 1/8 --out …")
+    there: dict[int, dict[int, Path]] = {}
+    for path in sorted(folder.iterdir()):
+        if name := _NAME.fullmatch(path.name):
+            there.setdefault(int(name[2]), {})[int(name[1])] = path
+    if not there:
+        raise InputError("holds no shards", file=folder, remedy="make them first: bakeoff embed --shard 1/8 --out …")
+    if len(there) > 1:
+        counts = " and of ".join(map(str, sorted(there)))
+        raise InputError(f"holds shards of {counts}", file=folder, remedy="keep one of these sets")
+    ((of, paths),) = there.items()
+    missing = [n for n in range(1, of + 1) if n not in paths or not next(paths[n].glob(f"*/{COMPLETE}"), None)]
+    if missing:
+        raise InputError(
+            f"{_shards(missing, of)} not complete",
+            file=folder,
+            remedy=f"bakeoff embed LINEUP --shard {missing[0]}/{of} --out {folder}",
+        )
+    return tuple(paths[number] for number in range(1, of + 1))
+
+
+def note_complete(embedder: Embedder, role: Role, receipt: Receipt) -> None:
+    """Says that nothing is to come for this role in this shard."""
+    space = embedder.space(role)
+    assert space is not None
+    if not space.folder.is_dir():  # a shard without texts has a receipt, too
+        space.folder.mkdir(parents=True)
+    write_json(space.folder / COMPLETE, receipt)
+
+
+def check_complete(embedder: Embedder, texts: Sequence[str], contender: Contender, folders: Sequence[Path]) -> None:
+    """Refuses a contender of which a shard is missing, before anything is asked: its documents are never paid for."""
+    space = embedder.space(Role.DOCUMENT)
+    if space is None:
+        raise InputError(f"{contender.label}: nothing tells when its code changes", remedy="give it a revision")
+    name, of = space_name(space.identity), len(folders)
+    receipts = [folder / name / COMPLETE for folder in folders]
+    if missing := [number for number, receipt in enumerate(receipts, start=1) if not receipt.is_file()]:
+        raise InputError(
+            f"{_shards(missing, of)} not complete for {contender.label}",
+            file=folders[0].parent,
+            remedy=f"bakeoff embed LINEUP --contender {contender.label} --shard {missing[0]}/{of} "
+            f"--out {folders[0].parent}",
+        )
+    absent = sum(len(embedder.missing(block, Role.DOCUMENT)) for block in in_blocks(texts, BLOCK))
+    if absent:
+        known = read_json(receipts[0], Receipt).of_texts
+        raise InputError(
+            f"{absent} texts of {contender.label} are in none of the {of} shards, which were made of {known} texts",
+            file=folders[0].parent,
+            remedy="the corpus or its cutting has changed: make the shards again, what is the same is not asked for",
+        )
+
+
+def _shards(numbers: Sequence[int], of: int) -> str:
+    named = ", ".join(f"{number}/{of}" for number in numbers[:SHOWN])
+    more = f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
+    return f"shard {named} is" if len(numbers) == 1 else f"shards {named}{more} are"

@@ -1,0 +1,202 @@
+"""Vectors made shard by shard, by jobs that know nothing of each other: the figures of one plain run, bit for bit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bakeoff.cli import app
+from bakeoff.core.remote import SharedFolder
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.running.embed_shard import Embedded, embed_shard
+from bakeoff.running.runner import Outcome, run
+from bakeoff.running.settings import Settings
+from bakeoff.running.shard_folders import ShardNumber, complete_folders
+from bakeoff_providers import fake as fake_module
+from bakeoff_providers.base import ModelCard, Role
+from bakeoff_providers.errors import InputError
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from tests.wire import PROXIES, WireServer
+
+LOCAL = """
+[[contender]]
+provider = "fake"
+store = ["faiss", { name = "faiss", label = "codes", options = { index = "SQ8" } }]
+[[contender]]
+provider = "tfidf"
+store = "faiss"
+[[contender]]
+ranker = "bm25"
+"""
+
+
+def _task(folder: Path, documents: int = 90, queries: int = 35) -> None:
+    random = np.random.default_rng(0)
+    words = [f"w{number}" for number in range(200)]
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
+    texts = [" ".join(random.choice(words, 5 + n % 9)) for n in range(documents)]
+    texts[7] = texts[80]
+    (folder / "corpus.jsonl").write_text(
+        "\n".join(json.dumps({"_id": f"d{n}", "text": text}) for n, text in enumerate(texts))
+    )
+    (folder / "queries.jsonl").write_text(
+        "\n".join(json.dumps({"_id": f"q{n}", "text": " ".join(random.choice(words, 4))}) for n in range(queries))
+    )
+    grades = [f"q{n % queries}\td{int(document)}\t1" for n, document in enumerate(random.permutation(documents)[:70])]
+    (folder / "qrels" / "test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *grades]))
+
+
+def _lineup(folder: Path, contenders: str) -> Lineup:
+    _task(folder / "task")
+    path = folder / "lineup.toml"
+    chunking = 'chunking = { chunk_strategy = "fixed", max_chunk_size = 6 }'
+    path.write_text(f'task = {{ format = "beir", folder = "task", {chunking} }}\nrounds = 1\ndepth = 20\n{contenders}')
+    return Lineup.read(path)
+
+
+@pytest.fixture
+def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[WireServer]:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    with WireServer() as server:
+        yield server
+
+
+def _hosted(folder: Path, wire: WireServer) -> Lineup:
+    options = f'options = {{ base_url = "{wire.base("openai")}", dimensions = 8, batch_items = 20 }}'
+    return _lineup(
+        folder,
+        f'[[contender]]\nprovider = "openai"\nmodel = "text-embedding-3-small"\nstore = "faiss"\n{options}\n',
+    )
+
+
+def _shard(lineup: Lineup, shard: str, out: Path, **options: bool) -> list[Embedded]:
+    number = ShardNumber.parse(shard)
+    return embed_shard(lineup, number, Settings(cache=out / number.folder), **options)
+
+
+def _same(one: Outcome, other: Outcome) -> None:
+    assert one.not_run == other.not_run == []
+    assert one.scores == other.scores
+    for row, twin in zip(one.ran, other.ran, strict=True):
+        assert row.rankings == twin.rankings  # ids and scores, every bit
+        assert (row.search and row.search.loss) == (twin.search and twin.search.loss)
+
+
+def test_shards_in_any_order_give_the_figures_of_a_plain_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_module, "ModelCard", lambda **card: ModelCard(**{**card, "batch_items": 16}))
+    lineup, out = _lineup(tmp_path, LOCAL), tmp_path / "shards"
+    plain = run(lineup, Settings(cache=tmp_path / "plain"))
+    for number in (3, 1, 2):
+        fake, tfidf = _shard(lineup, f"{number}/3", out)
+        assert fake.asked
+        assert not fake.failed + tfidf.failed
+    sharded = run(lineup, Settings(cache=tmp_path / "own", vectors=complete_folders(out)))
+    _same(plain, sharded)
+    for row in sharded.ran:
+        if row.search and row.search.embedding:
+            usage = row.search.embedding.usage[Role.DOCUMENT]
+            assert usage.requests == 0
+            assert usage.texts == usage.cached
+    assert not list((tmp_path / "own").glob("*/*.f32"))  # local queries are timed, not kept
+
+
+def test_a_job_that_stopped_goes_on_where_it_was(tmp_path: Path, wire: WireServer) -> None:
+    lineup, number = _hosted(tmp_path, wire), ShardNumber(1, 2)
+    folder = tmp_path / "shards" / number.folder
+    (stopped,) = embed_shard(lineup, number, Settings(cache=folder, max_cost=0.000005))
+    assert "stopped before" in stopped.failed
+    first = [text for request in wire.embeddings() for text in request.texts]
+    assert first
+    with pytest.raises(InputError, match=r"shards 1/2, 2/2 are not complete"):
+        complete_folders(tmp_path / "shards")
+    (done,) = embed_shard(lineup, number, Settings(cache=folder))
+    asked = [text for request in wire.embeddings() for text in request.texts]
+    assert len(asked) == len(set(asked)) == done.texts
+    assert done.asked == done.texts - len(first)
+
+
+def test_a_missing_shard_is_named_before_anything_is_asked(tmp_path: Path, wire: WireServer) -> None:
+    lineup, out = _hosted(tmp_path, wire), tmp_path / "shards"
+    for number in (1, 2, 3):
+        _shard(lineup, f"{number}/3", out)
+    wire.requests.clear()
+    whole = complete_folders(out)
+    twin = _lineup(tmp_path, LOCAL + (tmp_path / "lineup.toml").read_text().partition("depth = 20\n")[2])
+    outcome = run(twin, Settings(vectors=whole))
+    assert [row.contender.label for row in outcome.ran] == ["bm25", "text-embedding-3-small+faiss"]
+    assert "shards 1/3, 2/3, 3/3 are not complete for fake+faiss" in outcome.not_run[0].reason
+    assert "--contender fake+faiss --shard 1/3" in outcome.not_run[0].reason
+    shutil.move(out / "00002-of-00003", tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=r"shard 2/3 is not complete") as error:
+        complete_folders(out)
+    assert "--shard 2/3" in error.value.remedy
+    shutil.move(tmp_path / "elsewhere", out / "00002-of-00003")
+    wire.requests.clear()
+    _task(tmp_path / "task", documents=91)
+    (lost,) = run(lineup, Settings(vectors=whole)).not_run
+    assert "in none of the 3 shards, which were made of" in lost.reason
+    assert wire.embeddings() == []
+    (out / "00001-of-00002").mkdir()
+    with pytest.raises(InputError, match="holds shards of 2 and of 3"):
+        complete_folders(out)
+    with pytest.raises(InputError, match="is not a folder"):
+        complete_folders(tmp_path / "none")
+
+
+@given(count=st.integers(0, 500), of=st.integers(1, 70))
+def test_every_batch_is_in_one_shard(count: int, of: int) -> None:
+    shares = [ShardNumber(number, of).share(count) for number in range(1, of + 1)]
+    assert [batch for start, stop in shares for batch in range(start, stop)] == list(range(count))
+    assert max(stop - start for start, stop in shares) - min(stop - start for start, stop in shares) <= 1
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "3", "1/0", "-1/3", "a/b", ""])
+def test_what_is_no_shard_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="is not a shard"):
+        ShardNumber.parse(text)
+
+
+def test_a_folder_that_is_a_url_is_copied_here_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "one"))
+    lineup = _lineup(tmp_path, LOCAL)
+    for number in (1, 2):
+        shard = ShardNumber(number, 2)
+        shared = SharedFolder("memory://bucket/shards")
+        folder = shared.fetch(shard.folder)
+
+        def saved(space: object, shared: SharedFolder = shared, folder: Path = folder) -> None:
+            shared.send(folder)
+
+        embed_shard(lineup, shard, Settings(cache=folder), saved=saved)
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "two"))  # another machine
+    fetched = complete_folders(SharedFolder("memory://bucket/shards").fetch())
+    assert tmp_path / "two" in fetched[0].parents
+    _same(run(lineup, Settings(cache=tmp_path / "plain")), run(lineup, Settings(vectors=fetched)))
+    assert SharedFolder(f"file://{tmp_path}/with%20space").fetch() == tmp_path / "with space"
+    with pytest.raises(InputError, match="nothing://x: can't be opened"):
+        SharedFolder("nothing://x")
+
+
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _lineup(tmp_path, LOCAL)
+    monkeypatch.chdir(tmp_path)
+    for shard in ("1/2", "2/2"):
+        done = CliRunner().invoke(app, ["embed", "lineup.toml", "--shard", shard, "--out", "shards"])
+        assert done.exit_code == 0, done.output
+        assert f"shard {shard}, fake+faiss, fake+codes: " in done.output
+    ran = CliRunner().invoke(app, ["run", "lineup.toml", "--vectors", "shards", "--dry-run"])
+    assert ran.exit_code == 0, ran.output
+    shutil.rmtree("shards/00001-of-00002")
+    lost = CliRunner().invoke(app, ["run", "lineup.toml", "--vectors", "shards"])
+    assert isinstance(lost.exception, InputError)
+    assert str(lost.exception) == "shards: shard 1/2 is not complete"
+    assert lost.exception.remedy == "bakeoff embed LINEUP --shard 1/2 --out shards"

@@ -78,9 +78,9 @@ def _hosted(folder: Path, wire: WireServer) -> Lineup:
     )
 
 
-def _shard(lineup: Lineup, shard: str, out: Path, **options: bool) -> list[Embedded]:
+def _shard(lineup: Lineup, shard: str, out: Path, *, queries: bool = False) -> list[Embedded]:
     number = ShardNumber.parse(shard)
-    return embed_shard(lineup, number, Settings(cache=out / number.folder), **options)
+    return embed_shard(lineup, number, Settings(cache=out / number.folder), queries=queries)
 
 
 def _same(one: Outcome, other: Outcome) -> None:

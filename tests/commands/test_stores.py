@@ -41,6 +41,17 @@ def test_load_and_footprint_write_theirs(tmp_path: Path) -> None:
     assert names == {"loadtest.json", "loadtest.md", "footprint.json", "footprint.md"}
 
 
+def test_conditions_write_theirs(tmp_path: Path) -> None:
+    where = ("--synthetic", "200", "--dimensions", "8", "--store", "usearch")
+    done = bakeoff("loadtest", *where, "--writes", "5", "--seconds", "0.2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "usearch: can't be searched during a write" in done.stdout
+    (folder,) = (tmp_path / "results").iterdir()
+    (line,) = json.loads((folder / "conditions.json").read_text())["writes"]
+    assert [phase["name"] for phase in line["phases"]] == ["before", "during", "after"]
+    assert {file.name for file in folder.iterdir()} == {"conditions.json", "conditions.md"}
+
+
 def test_a_line_ups_own_vectors_are_taken(tmp_path: Path) -> None:
     done = bakeoff("sweep", "--contender", "fake", "--set", "index=Flat", "--rounds", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -58,6 +69,7 @@ def test_a_line_ups_own_vectors_are_taken(tmp_path: Path) -> None:
         (["sweep", "--queries", "q.npy"], "--queries needs --vectors"),
         (["loadtest", "--store", "faiss", "--store", "chroma"], "one store at a time"),
         (["loadtest", "--set", "ef=1", "--set", "ef=2", "--synthetic", "100"], "ef is set 2 times"),
+        (["loadtest", "--writes", "5", "--rate", "9", "--synthetic", "100"], "are for searches alone"),
         (["footprint", "--set", "index", "--synthetic", "100"], "is not key=value"),
     ],
 )

@@ -85,6 +85,14 @@ def loadtest(
         list[float] | None, typer.Option(min=0.1, help="Also an open loop, at this many requests per second.")
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="How long each load lasts.")] = 5.0,
+    writes: Annotated[
+        float, typer.Option(min=0, max=25, help="Insert, delete and update this many per cent each while searching.")
+    ] = 0.0,
+    filters: Annotated[bool, typer.Option("--filters", help="Filters that 50 to 0.01 per cent pass.")] = False,
+    tenants: Annotated[int, typer.Option(min=0, help="So many tenants in one collection, each asked alone.")] = 0,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="The first answer of a new process, files out of memory.")
+    ] = False,
     contender: ContenderOption = None,
     synthetic: SyntheticOption = None,
     dimensions: DimensionsOption = 384,
@@ -92,15 +100,31 @@ def loadtest(
     queries: QueriesOption = None,
     out: OutOption = Path("results"),
 ) -> None:
-    """Put a store under load: throughput against p95, the knee, late and dropped requests."""
+    """Put a store under load: throughput against p95, the knee, late and dropped requests.
+
+    With --writes, --filters, --tenants or --cold: recall and time under these, for one store or several.
+    """
     from bakeoff.report.console import Bars
+    from bakeoff.storelab.conditions import Asked, conditions
+    from bakeoff.storelab.conditions_table import conditions_sheet
     from bakeoff.storelab.loadtest import loadtest_store
     from bakeoff.storelab.tables import loadtest_sheet
 
     stores = _stores(store, out)
+    given = _given(set_ or [], stores)
+    if asked := Asked(writes=writes, filters=filters, tenants=tenants, cold=cold):
+        if rate or len(clients or ()) > 1:
+            raise InputError("--rate and several --clients are for searches alone", remedy="run these separately")
+        sample = _sample(lineup, contender, synthetic, dimensions, vectors, queries)
+        measured = conditions(
+            sample, [(name, _single(given[name])) for name in stores], asked, k=k, clients=(clients or [1])[0],
+            seconds=seconds, progress=Bars(),
+        )  # fmt: skip
+        _write(out, "conditions", measured, conditions_sheet(measured))
+        return
     if len(stores) > 1:
         raise InputError("one store at a time", place="--store", remedy="run it again for the other")
-    options = _single(_given(set_ or [], stores)[stores[0]])
+    options = _single(given[stores[0]])
     sample = _sample(lineup, contender, synthetic, dimensions, vectors, queries)
     tested = loadtest_store(
         stores[0], options, sample, k=k, clients=sorted(clients or [1, 2, 4, 8]), rates=rate or (), seconds=seconds,

@@ -32,6 +32,11 @@ Search = Callable[[int], None]  # the number of the request
 
 def closed(search: Search, clients: int, seconds: float) -> tuple[list[Answers], float]:
     """Each client asks again as soon as it has its answer. Returns what they saw and how long it took."""
+    return closed_during(search, clients, lambda: time.sleep(seconds))
+
+
+def closed_during(search: Search, clients: int, work: Callable[[], None]) -> tuple[list[Answers], float]:
+    """The same for as long as `work` takes, in this thread."""
     end = threading.Event()
 
     def client(number: int, answers: Answers) -> None:
@@ -42,8 +47,10 @@ def closed(search: Search, clients: int, seconds: float) -> tuple[list[Answers],
             _timed_search(search, request, start, answers)
 
     def meanwhile() -> None:
-        time.sleep(seconds)
-        end.set()
+        try:
+            work()
+        finally:
+            end.set()
 
     return _run_clients(client, clients, meanwhile)
 

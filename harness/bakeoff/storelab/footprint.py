@@ -10,11 +10,8 @@ import contextlib
 import ctypes
 import gc
 import math
-import multiprocessing
 import tempfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +27,7 @@ from bakeoff.core.scratch import scratch
 from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
+from bakeoff.storelab.own_process import in_own_process
 from bakeoff.storelab.vector_sample import VectorSample
 
 SIZES = (1_000_000, 100_000_000)
@@ -89,8 +87,7 @@ def footprints(
     machine = this_machine()
     measured: list[Footprint] = []
     with scratch("footprint") as folder:
-        np.save(folder / "vectors.npy", sample.documents)
-        np.save(folder / "query.npy", sample.queries[0])
+        sample.save(folder)
         with progress("footprint", 2 * len(stores)) as advance:
             for store, options in stores:
                 measured.append(_footprint(store, dict(options), folder, len(sample.documents)))
@@ -105,8 +102,10 @@ def _footprint(store: str, options: dict[str, Any], folder: Path, documents: int
     label = STORES.get(store).label(options)
     sizes: list[Measured] = []
     try:
+        if reason := STORES.get(store).missing(**options):
+            raise Unavailable(reason)
         for size in (documents // 2, documents):
-            sizes.append(_in_a_process(store, options, folder, size))
+            sizes.append(in_own_process(_measure_saved, store, options, folder, size))
     except BakeoffError as error:
         return Footprint(store=store, label=label, options=options, measured=sizes, not_run=str(error))
     small, large = sizes
@@ -116,30 +115,19 @@ def _footprint(store: str, options: dict[str, Any], folder: Path, documents: int
     )
 
 
-def _in_a_process(store: str, options: dict[str, Any], folder: Path, documents: int) -> Measured:
-    if reason := STORES.get(store).missing(**options):
-        raise Unavailable(reason)
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        try:
-            problem, measured = pool.submit(_measure, store, options, str(folder), documents).result()
-        except BrokenProcessPool:
-            raise Unavailable(f"its process ended while it held {documents} documents") from None
-    if measured is None:
-        raise Unavailable(problem)
-    return msgspec.convert(measured, Measured)
+def _measure_saved(store: str, options: dict[str, Any], folder: Path, documents: int) -> Measured:
+    """In the other process: the vectors are read there."""
+    sample = VectorSample.saved(folder)
+    vectors = np.array(sample.documents[:documents])
+    return measure(store, options, vectors, np.array(sample.queries[0]), store_folder(folder))
 
 
-def _measure(store: str, options: dict[str, Any], folder: str, documents: int) -> tuple[str, dict[str, Any] | None]:
-    """In the other process; errors go back as text, since not every exception can be pickled."""
+def store_folder(folder: Path) -> Path:
+    """A new place for a store; a server may run as another user, so others may enter."""
     place = Path(tempfile.mkdtemp(prefix="store-", dir=folder))
-    place.chmod(0o755)  # a server may run as another user
-    Path(folder).chmod(0o755)
-    try:
-        vectors = np.load(Path(folder) / "vectors.npy")[:documents].copy()
-        return "", msgspec.to_builtins(measure(store, options, vectors, np.load(Path(folder) / "query.npy"), place))
-    except BakeoffError as error:
-        return str(error), None
+    place.chmod(0o755)
+    folder.chmod(0o755)
+    return place
 
 
 def measure(store: str, options: dict[str, Any], vectors: Any, query: Any, folder: Path) -> Measured:

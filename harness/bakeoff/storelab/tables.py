@@ -46,10 +46,10 @@ def sweep_sheet(sweep: Sweep) -> Sheet:
             point.label,
             point.setting or "–",
             f"{point.recall:.4f}",
-            _number(point.latency.p50, 3),
-            _number(point.latency.p95, 3),
+            number(point.latency.p50, 3),
+            number(point.latency.p95, 3),
             f"{point.build_seconds:.1f}",
-            _megabytes(point.index_bytes),
+            megabytes(point.index_bytes),
             YES * point.fastest,
             YES * point.smallest,
         ]
@@ -66,7 +66,7 @@ def sweep_sheet(sweep: Sweep) -> Sheet:
             "the same index had missed nothing.",
             *(f"not run: {label}: {reason}" for label, reason in sweep.not_run.items()),
             *sweep.warnings,
-            _machine_line(sweep.machine),
+            machine_line(sweep.machine),
         ],
     )
 
@@ -81,9 +81,9 @@ def loadtest_sheet(load: LoadTest) -> Sheet:
             str(level.clients),
             "–" if level.rate is None else f"{level.rate:g}",
             f"{level.throughput:.0f}",
-            _number(level.latency.p50, 3),
-            _number(level.latency.p95, 3),
-            _number(level.latency.p99, 3),
+            number(level.latency.p50, 3),
+            number(level.latency.p95, 3),
+            number(level.latency.p99, 3),
             str(level.answered),
             str(level.late),
             str(level.dropped),
@@ -101,7 +101,7 @@ def loadtest_sheet(load: LoadTest) -> Sheet:
             "Closed: each client asks again when it has its answer. Open: requests fall due at random times of the "
             "rate, and time counts from then.",
             *load.warnings,
-            _machine_line(load.machine),
+            machine_line(load.machine),
         ],
     )
 
@@ -117,10 +117,10 @@ def footprint_sheet(footprints: Footprints) -> Sheet:
             f"{measured.add_seconds:.2f}",
             f"{measured.build_seconds:.2f}",
             f"{measured.searchable_seconds:.2f}",
-            _megabytes(measured.disk_bytes),
-            _megabytes(measured.resident_bytes),
-            _megabytes(measured.server_bytes),
-            _megabytes(measured.theory_bytes),
+            megabytes(measured.disk_bytes),
+            megabytes(measured.resident_bytes),
+            megabytes(measured.server_bytes),
+            megabytes(measured.theory_bytes),
         ]
         for footprint in footprints.stores
         for measured in footprint.measured
@@ -162,7 +162,7 @@ def footprint_sheet(footprints: Footprints) -> Sheet:
                 if footprint.not_run
             ),
             *footprints.warnings,
-            _machine_line(footprints.machine),
+            machine_line(footprints.machine),
         ],
     )
 
@@ -204,15 +204,18 @@ def _remark(level: Level, knee: int | None) -> str:
     return "knee" if level.kind == "closed" and level.clients == knee else ""
 
 
-def _number(value: float | None, digits: int) -> str:
+def number(value: float | None, digits: int) -> str:
+    """A figure, or a dash where there is none."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-def _megabytes(size: float | None) -> str:
+def megabytes(size: float | None) -> str:
+    """Bytes in millions, or a dash where nobody says."""
     return "–" if size is None else f"{size / 1e6:.1f}"
 
 
-def _machine_line(machine: Machine) -> str:
+def machine_line(machine: Machine) -> str:
+    """Where the figures were made."""
     return (
         f"On {machine.cpu}, {machine.cores} cores, load {machine.load_before} before and {machine.load_after} after, "
         f"Python {machine.python}."

@@ -41,6 +41,17 @@ class VectorSample:
         """The same queries over fewer documents."""
         return VectorSample(self.name, self.documents[:documents], self.queries)
 
+    def save(self, folder: Path) -> None:
+        """For processes that are to read it."""
+        np.save(folder / "documents.npy", self.documents)
+        np.save(folder / "queries.npy", self.queries)
+
+    @classmethod
+    def saved(cls, folder: Path) -> VectorSample:
+        """What `save` wrote, mapped: several processes share the memory."""
+        arrays = (np.load(folder / f"{part}.npy", mmap_mode="r") for part in ("documents", "queries"))
+        return cls("", *arrays)
+
     def warnings(self) -> list[str]:
         """What keeps figures from these vectors from being trusted."""
         if len(self.documents) < SMALL:

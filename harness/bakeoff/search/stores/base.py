@@ -70,6 +70,7 @@ class Store(ABC):
     modules: ClassVar[tuple[str, ...]] = ()
     distributions: ClassVar[tuple[str, ...]] = ()  # packages whose versions a result records
     threads: ClassVar[int | None] = None  # how many it is held to, where the adapter sets that
+    reads_while_writing: ClassVar[bool] = False  # the engine may be searched in one thread and written to in another
     query_options: ClassVar[tuple[str, ...]] = ()  # options that `tune` takes; all others are build parameters
     named_by_value: ClassVar[tuple[str, ...]] = ()  # options whose value alone says enough in a label
     build_grid: ClassVar[Grid] = {}

@@ -51,6 +51,7 @@ class Chroma(Store):
     name = "chroma"
     modules = ("chromadb",)
     distributions = ("chromadb",)
+    reads_while_writing = True
     query_options = ("ef_search",)
     build_grid: ClassVar[Grid] = {"max_neighbors": (16, 32)}
 

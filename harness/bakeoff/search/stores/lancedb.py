@@ -39,6 +39,7 @@ class LanceDB(Store):
     extra = "lancedb"
     modules = ("lancedb", "pyarrow")
     distributions = ("lancedb",)
+    reads_while_writing = True
     query_options = ("nprobes", "ef", "refine_factor")
     named_by_value = ("index", "type")
     build_grid: ClassVar[Grid] = {"index": ("none", "IVF_HNSW_SQ", "IVF_SQ", "IVF_PQ")}
@@ -130,7 +131,7 @@ class LanceDB(Store):
 
     def _delete(self, ids: list[str]) -> None:
         for start in range(0, len(ids), 1000):
-            self._table.delete(f"id in ({', '.join(map(_quoted, ids[start : start + 1000]))})")
+            self._table.delete(f"id in ({', '.join(map(quoted, ids[start : start + 1000]))})")
 
     def build(self) -> None:
         """Indexes the vectors and the fields; rows that come later are compared one by one."""
@@ -164,7 +165,7 @@ class LanceDB(Store):
     def _query(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Any:
         asked = bit_codes(vector) if self._bits else vector
         query = self._table.search(asked, vector_column_name="vector", query_type="vector").distance_type(self._metric)
-        clauses = [f"array_has_any(tokens, [{', '.join(map(_quoted, condition.tokens()))}])" for condition in filters]
+        clauses = [f"array_has_any(tokens, [{', '.join(map(quoted, condition.tokens()))}])" for condition in filters]
         if clauses:
             query = query.where(" and ".join(clauses), prefilter=True)
         return query.limit(k).select(["id", "_distance"])
@@ -194,5 +195,6 @@ class LanceDB(Store):
         return SizeModel(4 * self.dimensions + code + 8, 0, f"n · (4d + {code:g} + 8)")
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A literal of its filter language."""
     return "'" + text.replace("'", "''") + "'"

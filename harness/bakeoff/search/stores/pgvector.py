@@ -35,6 +35,7 @@ class PgVector(Store):
     extra = "pgvector"
     modules = ("psycopg", "pgvector")
     distributions = ("pgvector", "psycopg")
+    reads_while_writing = True
     query_options = ("ef_search", "probes")
     named_by_value = ("index", "type")
     build_grid: ClassVar[Grid] = {"index": ("none", "hnsw", "ivfflat")}

@@ -57,6 +57,7 @@ class Qdrant(Store):
     extra = "qdrant"
     modules = ("qdrant_edge",)
     distributions = ("qdrant-edge-py", "qdrant-client")
+    reads_while_writing = True
     query_options = ("ef",)
     build_grid: ClassVar[Grid] = {"m": LINKS}
 

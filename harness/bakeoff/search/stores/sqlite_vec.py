@@ -33,6 +33,7 @@ class SqliteVec(Store):
     extra = "sqlite-vec"
     modules = ("sqlite_vec", "apsw")
     distributions = ("sqlite-vec",)
+    reads_while_writing = True
     named_by_value = ("type",)
 
     def __init__(self, *, dimensions: int, folder: Path, type: str = "float") -> None:

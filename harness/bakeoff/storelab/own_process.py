@@ -1,0 +1,39 @@
+"""Work in a process of its own: its memory is its own, its caches are cold, and a crash costs one line."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, ParamSpec, TypeVar
+
+from bakeoff_providers.errors import BakeoffError, Unavailable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def in_own_process(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """What `work`, a function of a module, answers in a new process; whatever goes wrong there is Unavailable."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        try:
+            problem: str
+            answer: T | None
+            problem, answer = pool.submit(_caught, work, *arguments, **named).result()
+        except BrokenProcessPool:
+            raise Unavailable("its process ended without an answer") from None
+    if answer is None:
+        raise Unavailable(problem)
+    return answer
+
+
+def _caught(work: Callable[..., Any], *arguments: Any, **named: Any) -> tuple[str, Any]:
+    """In the other process; errors go back as text, since not every exception can be pickled."""
+    try:
+        return "", work(*arguments, **named)
+    except BakeoffError as error:
+        return str(error), None
+    except Exception as error:
+        return f"{type(error).__name__}: {error}", None

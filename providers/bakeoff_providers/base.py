@@ -76,6 +76,15 @@ class EmbeddingBatch:
     truncated: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class TokenBatch:
+    """The answer to one call for token vectors: for each text as many rows as it has tokens."""
+
+    vectors: Sequence[Vectors]
+    tokens: int
+    truncated: int = 0
+
+
 class Provider(ABC):
     """Text → vectors. One subclass per file; heavy libraries are imported inside its methods.
 
@@ -150,6 +159,14 @@ class InFiles(Protocol):
 
     def rows(self, numbers: npt.NDArray[np.int64], role: Role) -> Vectors:
         """The rows of these numbers, checked as every answer is."""
+
+
+@runtime_checkable
+class TokenProvider(Protocol):
+    """A provider that can also give a vector for each token, for late interaction."""
+
+    def embed_tokens(self, texts: Sequence[str], role: Role) -> TokenBatch:
+        """Unit vectors, at least one for each text."""
 
 
 def checked(batch: EmbeddingBatch, texts: Sequence[str], card: ModelCard) -> EmbeddingBatch:

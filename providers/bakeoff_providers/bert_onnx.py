@@ -24,12 +24,12 @@ class Bert(msgspec.Struct, frozen=True, kw_only=True):
     layers: int
     heads: int
     epsilon: float = 1e-12
-    pooling: Literal["mean", "first"] = "mean"
+    pooling: Literal["mean", "first", "none"] = "mean"
     precision: Precision = "fp32"
 
 
 def write_graph(weights: Mapping[str, Array], target: Path, shape: Bert) -> None:
-    """Token ids and their mask in, pooled vectors of length 1 out."""
+    """Token ids and their mask in, pooled vectors of length 1 out; without pooling, one for each token."""
     import onnx
 
     onnx.save(_Writer(weights, shape).model(), str(target))
@@ -52,6 +52,7 @@ class _Writer:
         self._pool(hidden)
         size = int(self.weights["embeddings.LayerNorm.weight"].shape[0])
         integers, floats = TensorProto.INT32, TensorProto.FLOAT
+        tokens = ["tokens"] if self.shape.pooling == "none" else []
         graph = helper.make_graph(
             self.nodes,
             "bert",
@@ -59,7 +60,7 @@ class _Writer:
                 helper.make_tensor_value_info("ids", integers, ["texts", "tokens"]),
                 helper.make_tensor_value_info("mask", integers, ["texts", "tokens"]),
             ],
-            [helper.make_tensor_value_info("vectors", floats, ["texts", size])],
+            [helper.make_tensor_value_info("vectors", floats, ["texts", *tokens, size])],
             list(self.constants.values()),
         )
         opsets = [helper.make_opsetid("", 17), helper.make_opsetid(_CONTRIB, 1)]
@@ -131,8 +132,9 @@ class _Writer:
         return self._node("LayerNormalization", inputs, f"{prefix}normed", axis=-1, epsilon=self.shape.epsilon)
 
     def _pool(self, hidden: str) -> None:
-        pooled = self._first(hidden) if self.shape.pooling == "first" else self._sum(hidden)
-        self._node("LpNormalization", [pooled], "vectors", axis=1, p=2)
+        poolings = {"mean": self._sum, "first": self._first}
+        pool = poolings.get(self.shape.pooling)
+        self._node("LpNormalization", [pool(hidden) if pool else hidden], "vectors", axis=-1, p=2)
 
     def _first(self, hidden: str) -> str:
         return self._node("Gather", [hidden, self._constant("first", np.array(0, dtype=np.int64))], "pooled", axis=1)

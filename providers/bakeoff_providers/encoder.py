@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from bakeoff_providers import weights
-from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, TokenBatch, Vectors
 from bakeoff_providers.bert_onnx import GRAPH_VERSION, Array, Bert, Precision, write_graph
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.files import replacing
@@ -73,14 +73,33 @@ class Encoder(Provider):
         encodings = self._tokenizer.encode_batch(list(texts))
         ids = [encoding.ids for encoding in encodings]
         vectors: Vectors = np.empty((len(ids), self.card.dimensions or 0), dtype=np.float32)
-        session = self._session  # loaded here, before several threads ask for it
-        passes = list(_passes([len(row) for row in ids]))
-        side_by_side = self._pool.map if len(passes) > 1 else map
-        answers = side_by_side(lambda rows: _run(session, [ids[row] for row in rows]), passes)
-        for rows, answer in zip(passes, answers, strict=True):
+        for rows, answer in self._run_all(self._session, ids):
             vectors[rows] = answer
         truncated = sum(bool(encoding.overflowing) for encoding in encodings)
         return EmbeddingBatch(vectors, tokens=sum(map(len, ids)), truncated=truncated)
+
+    def embed_tokens(self, texts: Sequence[str], role: Role) -> TokenBatch:  # noqa: ARG002 - one space for both roles
+        """The last layer's vector of each token at length 1. The special tokens at the ends are left out.
+
+        Neither model was trained for this: no marker before queries and documents, no padding of queries with masks,
+        and punctuation stays. A text without any token keeps its special ones.
+        """
+        encodings = self._tokenizer.encode_batch(list(texts))
+        ids = [encoding.ids for encoding in encodings]
+        vectors: list[Vectors] = [np.empty(0, dtype=np.float32)] * len(ids)
+        for rows, answer in self._run_all(self._token_session, ids):
+            for row, tokens in zip(rows, answer, strict=True):
+                real = ~np.array(encodings[row].special_tokens_mask, dtype=bool)
+                vectors[row] = tokens[: len(real)][real if real.any() else slice(None)].copy()
+        truncated = sum(bool(encoding.overflowing) for encoding in encodings)
+        return TokenBatch(vectors, tokens=sum(map(len, ids)), truncated=truncated)
+
+    def _run_all(self, session: Any, ids: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Vectors]]:
+        """Passes side by side; the session is loaded before several threads ask for it."""
+        passes = list(_passes([len(row) for row in ids]))
+        side_by_side = self._pool.map if len(passes) > 1 else map
+        answers = side_by_side(lambda rows: _run(session, [ids[row] for row in rows]), passes)
+        return zip(passes, answers, strict=True)
 
     def count_tokens(self, text: str) -> int:
         """The model's own, those at the ends included, also of a text that is too long for it."""
@@ -91,6 +110,7 @@ class Encoder(Provider):
     def close(self) -> None:
         """Frees the weights in memory and the threads; the next embed() would load them again."""
         self.__dict__.pop("_session", None)
+        self.__dict__.pop("_token_session", None)
         if pool := self.__dict__.pop("_pool", None):
             pool.shutdown()
 
@@ -111,25 +131,32 @@ class Encoder(Provider):
 
     @cached_property
     def _session(self) -> Any:
+        return self._loaded(self.shape)
+
+    @cached_property
+    def _token_session(self) -> Any:
+        return self._loaded(msgspec.structs.replace(self.shape, pooling="none"))
+
+    def _loaded(self, shape: Bert) -> Any:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         # Beyond the basic level it would put back the slow fusion that the graph avoids.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-        return onnxruntime.InferenceSession(str(self._graph()), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(str(self._graph(shape)), options, providers=["CPUExecutionProvider"])
 
-    def _graph(self) -> Path:
+    def _graph(self, shape: Bert) -> Path:
         """The graph beside the weights, written once; its name says which graph of which weights it is."""
         folder = weights.locate(self.name)
-        kind = "" if self.compute == "fp32" else f"-{self.compute}"
+        kind = ("" if self.compute == "fp32" else f"-{self.compute}") + "-tokens" * (shape.pooling == "none")
         graph = folder / f"graph-v{GRAPH_VERSION}-{self._sha[:12]}{kind}.onnx"
         if not graph.is_file():
             if not weights.is_right(self.name, self.weights_file):
                 raise Unavailable(f"the weights in {folder} are damaged; {weights.remedy(self.name)}")
             with replacing(graph) as part:
-                shape = msgspec.structs.replace(self.shape, precision=self.compute)
-                write_graph(self._read_weights(folder / self.weights_file), part, shape)
+                computed = msgspec.structs.replace(shape, precision=self.compute)
+                write_graph(self._read_weights(folder / self.weights_file), part, computed)
         return graph
 
 

@@ -96,8 +96,15 @@ class Space:
 
     def tokens(self, places: Places) -> float:
         """What was paid for these."""
+        return float(self.tokens_each(places).sum(dtype=np.float64))
+
+    def tokens_each(self, places: Places) -> Tokens:
+        """The same for each of them."""
         numbers, rows = places >> _ROW_BITS, places & ((1 << _ROW_BITS) - 1)
-        return sum(float(self._tokens[shard][rows[numbers == shard]].sum()) for shard in np.unique(numbers))
+        each: Tokens = np.empty(len(places), dtype=np.float32)
+        for shard in np.unique(numbers):
+            each[numbers == shard] = self._tokens[shard][rows[numbers == shard]]
+        return each
 
     def tokens_of(self, places: Places) -> Tokens:
         """What was paid for each of these."""

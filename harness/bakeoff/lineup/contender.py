@@ -22,6 +22,7 @@ from bakeoff.search.rankers import RANKERS
 from bakeoff.search.rerankers import RERANKERS
 from bakeoff.search.retrievers import RETRIEVERS
 from bakeoff.search.stores import STORES
+from bakeoff.search.token_stores import TOKEN_STORES
 from bakeoff.search.variants import Variant
 
 
@@ -51,6 +52,7 @@ class Contender:
     store_options: dict[str, Any] = dataclasses.field(default_factory=dict)
     existing: dict[str, str] = dataclasses.field(default_factory=dict)  # how to read an index that is there already
     variant: Variant = dataclasses.field(default_factory=Variant)
+    vectors: str = ""  # "tokens": one for each token, compared by MaxSim
     answers: dict[str, str] = dataclasses.field(default_factory=dict)  # seed → file; "" where there is only one
     retriever: dict[str, Any] = dataclasses.field(default_factory=dict)  # where rankings are asked for: a file or a URL
     fusion: Fusion | None = None
@@ -62,7 +64,7 @@ class Contender:
     def kind(self) -> str:
         """Where its rankings come from, as results name it."""
         if self.provider:
-            return "existing" if self.existing else "dense"
+            return self.vectors or ("existing" if self.existing else "dense")
         if self.retriever or self.rerank:
             return "retriever" if self.retriever else "reranked"
         return "lexical" if self.ranker else "fused" if self.fusion else "given"
@@ -89,7 +91,7 @@ class Contender:
             options += f" #{id(self.live)}"
         if self.chunking is not None:
             options += f" {msgspec.json.encode(self.chunking).decode()}"
-        return self.provider, self.model, self.field, options
+        return self.provider, self.model, self.field, f"{options} {self.vectors}".strip()
 
     def missing(self) -> str | None:
         """What keeps this contender from running here, without asking any server."""
@@ -99,6 +101,8 @@ class Contender:
             provider = None if self.live is not None else PROVIDERS.get(self.provider).missing(**self.options)
             if self.existing:
                 return provider or EXISTING.get(self.store).missing()
+            if self.vectors:
+                return provider or TOKEN_STORES.get(self.store).missing(**self.store_options)
             return provider or (STORES.get(self.store).missing(**self.store_options) if self.store else None)
         if self.rerank:
             return RERANKERS.get(self.rerank.provider).missing(**self.rerank.options)

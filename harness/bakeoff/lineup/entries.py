@@ -53,13 +53,17 @@ class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RerankEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A second stage: the first `depth` candidates of the row `of` in a reranker's order."""
+    """A second stage: the first `depth` candidates of the row `of` in a reranker's order.
+
+    With `vectors = "tokens"` the provider is one of vectors, and the order is by MaxSim over those of its tokens.
+    """
 
     provider: str
     of: str = ""
     model: str = ""
     depth: int = 50
     label: str = ""
+    vectors: Literal["", "tokens"] = ""
     options: dict[str, Any] = {}
 
 
@@ -76,6 +80,7 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     store: str | StoreEntry | list[str | StoreEntry] = []
     dimensions: int | list[int] = []
     precision: Precision | list[Precision] = "float32"
+    vectors: Literal["", "tokens"] = ""
     options: dict[str, Any] = {}
     chunking: Cutting | list[Cutting] = []
     prompt: str | Prompt | list[str | Prompt] = []

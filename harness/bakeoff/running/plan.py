@@ -81,6 +81,8 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
         return Plan(labels, note=reason_of(error))
     total = len(set(texts)) + len(set(asked))
     note = first.missing() or ""
+    if first.vectors:
+        return Plan(labels, total, note=note or "a vector for each token; runs here")
     if provider.local:
         return Plan(labels, total, total - len(documents) - len(wanted), note=note or "runs here")
     card = provider.card

@@ -98,7 +98,9 @@ def from_lineup(lineup: Lineup, settings: Settings) -> VectorSample:
     from bakeoff.running.embeddings import Embeddings
     from bakeoff.tasks.kinds import load_kind
 
-    contender = next((contender for contender in lineup.contenders if contender.provider), None)
+    contender = next(
+        (contender for contender in lineup.contenders if contender.provider and not contender.vectors), None
+    )
     if contender is None:
         raise InputError("no contender has vectors", remedy="name a provider, or use --synthetic")
     task = load_kind(lineup.task, lineup.folder, lineup.overrides).task()

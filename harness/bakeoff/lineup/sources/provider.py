@@ -19,12 +19,13 @@ from bakeoff.lineup.entries import ContenderEntry, StoreEntry
 from bakeoff.lineup.sources.base import Source
 from bakeoff.search.existing import EXISTING
 from bakeoff.search.stores import STORES
+from bakeoff.search.token_stores import TOKEN_STORES
 from bakeoff.search.variants import Variant
 
 
 def _rows_of(entry: ContenderEntry) -> list[Contender]:
     entry, own = _own_code(entry)
-    name = entry.label or entry.model or own or entry.provider
+    name = entry.label or f"{entry.model or own or entry.provider}{'-tokens' * (entry.vectors == 'tokens')}"
     rows = []
     for prompted, prompt_options in named_prompts(entry, name):
         options = {**entry.options, **prompt_options}
@@ -58,11 +59,14 @@ def _row(entry: ContenderEntry, name: str, store: StoreEntry, variant: Variant) 
         store_options=dict(store.options),
         existing=store.reading(),
         variant=variant,
+        vectors=entry.vectors,
     )
 
 
 def _stores(entry: ContenderEntry) -> list[StoreEntry]:
     named = entry.store if isinstance(entry.store, list) else [entry.store]
+    if entry.vectors:
+        return _token_stores(entry, named)
     if not named:
         raise InputError("names no store", place="store", remedy='for example store = "faiss"')
     stores = [StoreEntry(store) if isinstance(store, str) else store for store in named]
@@ -71,6 +75,20 @@ def _stores(entry: ContenderEntry) -> list[StoreEntry]:
             _check_existing(store, entry)
         else:
             STORES.check_options(store.name, store.options)
+    return stores
+
+
+def _token_stores(entry: ContenderEntry, named: list[str | StoreEntry]) -> list[StoreEntry]:
+    """Stores of their own; exact where none is named."""
+    stores = [StoreEntry(store) if isinstance(store, str) else store for store in named or ["exact"]]
+    if entry.dimensions or entry.precision != "float32" or any(store.reading() for store in stores):
+        raise InputError(
+            "vectors of tokens take no dimensions, no precision and no index that exists",
+            place="vectors",
+            remedy="remove them",
+        )
+    for store in stores:
+        TOKEN_STORES.check_options(store.name, store.options)
     return stores
 
 
@@ -113,6 +131,7 @@ def _entry_of(row: Mapping[str, Any]) -> dict[str, Any]:
         "field": row.get("field"),
         "store": _store_entry(row, row["label"].removeprefix(safe_label(name) + "+")),
         "dimensions": variant.dimensions,
+        "vectors": row.get("vectors"),
         "precision": None if variant.precision == "float32" else variant.precision,
         "options": row.get("options"),
         "chunking": row.get("chunking"),
@@ -132,7 +151,9 @@ PROVIDER = Source(
     key="provider",
     about="provider",
     example='provider = "minilm"',
-    takes=frozenset({"model", "field", "store", "dimensions", "precision", "options", "chunking", "prompt", "rerank"}),
+    takes=frozenset(
+        {"model", "field", "store", "dimensions", "precision", "vectors", "options", "chunking", "prompt", "rerank"}
+    ),
     rows_of=_rows_of,
     entry_of=_entry_of,
 )

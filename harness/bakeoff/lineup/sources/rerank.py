@@ -27,9 +27,11 @@ def rerank_of(entry: RerankEntry, contenders: Sequence[Contender]) -> Contender:
     provider, options = entry.provider, dict(entry.options)
     if reference := file_reference(provider):
         provider, options = "own", {"file": reference[0], "function": reference[1], **options}
+    if entry.vectors:
+        provider, options = "maxsim", {"provider": provider, **options}
     RERANKERS.check_options(provider, options)
     first = matching[0]
-    name = entry.model.rstrip("/").rpartition("/")[2] or options.get("function") or provider
+    name = entry.model.rstrip("/").rpartition("/")[2] or options.get("function") or entry.vectors or provider
     label = entry.label or f"{first.label}+{name}"
     return Contender(label, label, rerank=Rerank(first.label, provider, entry.model, entry.depth, options))
 

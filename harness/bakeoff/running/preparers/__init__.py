@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 BUILTIN = {
     "dense": "bakeoff.running.preparers.dense:Dense",
+    "tokens": "bakeoff.running.preparers.tokens:Tokens",
     "existing": "bakeoff.running.preparers.existing:Existing",
     "lexical": "bakeoff.running.preparers.lexical:Lexical",
     "retriever": "bakeoff.running.preparers.retriever:Asked",

@@ -40,18 +40,20 @@ class Reranked(Preparer):
             reranker = reranker_of(rerank, embeddings.folder)
             reranker.load(offline=embeddings.settings.offline)
             identity = None if reranker.local else reranker.identity()
-        cache = embeddings.settings.cache
+            folder = embeddings.settings.cache
+            cache = VectorCache(folder) if folder else None
+            note = reranker.prepare([document.whole(contender.field) for document in embeddings.task.documents], cache)
         searcher = RerankedSearcher(
             first.searcher,
             reranker,
             rerank.depth,
             {document.id: document.whole(contender.field) for document in embeddings.task.documents},
             embeddings.settings.policy,
-            VectorCache(cache).space(identity) if cache and identity is not None else None,
+            cache.space(identity) if cache and identity is not None else None,
             embeddings.budget,
             embeddings.settings.offline,
         )
-        build = replace(first.build, notes=())
+        build = replace(first.build, notes=(note,) if note else ())
         return Prepared(contender, searcher, build, first.embedder)
 
 

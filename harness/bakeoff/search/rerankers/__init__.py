@@ -15,6 +15,7 @@ RERANKERS: Registry[Reranker] = Registry(
     {
         "fake": "bakeoff.search.rerankers.fake:Fake",
         "own": "bakeoff.search.rerankers.own:Own",
+        "maxsim": "bakeoff.search.rerankers.maxsim:MaxSim",
         "cross_encoder": "bakeoff.search.rerankers.cross_encoder:CrossEncoder",
         "cohere": "bakeoff.search.rerankers.hosted:CohereReranker",
         "voyage": "bakeoff.search.rerankers.hosted:VoyageReranker",

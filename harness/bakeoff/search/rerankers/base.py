@@ -12,6 +12,8 @@ from bakeoff_providers.code import code_identity
 from bakeoff_providers.errors import StoreError
 from bakeoff_providers.registry import missing_modules
 
+from bakeoff.embedding.cache import VectorCache
+
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
@@ -55,6 +57,10 @@ class Reranker(ABC):
     @abstractmethod
     def rank(self, query: str, documents: Sequence[str]) -> Reranked:
         """One call for all candidates."""
+
+    def prepare(self, documents: Sequence[str], cache: VectorCache | None) -> str:  # noqa: ARG002 - most have nothing
+        """Called once with every document's text: what can be made ahead of the queries. Returns a note to the row."""
+        return ""
 
     def cost(self, tokens: float, searches: int) -> float | None:
         """Dollars; None where no price is known."""

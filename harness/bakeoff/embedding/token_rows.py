@@ -1,0 +1,135 @@
+"""Vectors of tokens: for each text as many rows as it has tokens, in a space of their own in the cache.
+
+A text's first row has the text's key, and the count of its rows where other spaces have the tokens that were paid; the
+rows after it have the same key with their number added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from bakeoff_providers.base import Provider, Role, TokenProvider, Vectors
+from bakeoff_providers.errors import EmbeddingFailed, InputError
+
+from bakeoff.core.progress import Progress, silent
+from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.embed import Usage
+from bakeoff.embedding.key_index import Keys, Places, keys_of
+from bakeoff.embedding.space import Space
+
+BATCH = 64  # texts in one call: their tokens are some 20 MB
+BLOCK_BYTES = 64 << 20  # vectors that are in memory at once
+
+
+def check_tokens(provider: Provider) -> TokenProvider:
+    """The provider, if it can give token vectors; InputError where it can't."""
+    if not isinstance(provider, TokenProvider):
+        raise InputError(f"{provider.name} gives no vectors of tokens", place="vectors", remedy="minilm and granite do")
+    return provider
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRows:
+    """The token vectors of many texts on disk; text n has the rows from `starts[n]` to `starts[n + 1]`."""
+
+    space: Space
+    places: Places
+    starts: Places
+    dimensions: int
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def count(self) -> int:
+        """All vectors."""
+        return int(self.starts[-1])
+
+    def of(self, texts: Sequence[int]) -> tuple[Vectors, Places]:
+        """The vectors of these texts, and where each text's begin among them."""
+        rows = [np.arange(self.starts[text], self.starts[text + 1]) for text in texts]
+        begins = np.cumsum([0, *(len(part) for part in rows)])[:-1]
+        return self.space.take(self.places[np.concatenate(rows)]), begins
+
+    def blocks(self) -> Iterator[tuple[int, Vectors, Places]]:
+        """All texts in their order, some at a time: the first one's number, their vectors, where each begins."""
+        most = max(1, BLOCK_BYTES // (4 * self.dimensions))
+        first = 0
+        while first < len(self):
+            last = int(np.searchsorted(self.starts, self.starts[first] + most, side="right")) - 1
+            last = min(max(last, first + 1), len(self))
+            low, high = int(self.starts[first]), int(self.starts[last])
+            yield first, self.space.take(self.places[low:high]), self.starts[first:last] - low
+            first = last
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedTokens:
+    """The rows, how many distinct texts they are of, and how many of these were asked for now and cut."""
+
+    rows: TokenRows
+    texts: int
+    asked: int
+    truncated: int
+
+    def count_into(self, usage: Mapping[Role, Usage]) -> None:
+        """What the row's vectors needed; rows that share them are counted once."""
+        documents = usage[Role.DOCUMENT]
+        if not documents.texts:
+            documents.texts, documents.cached = self.texts, self.texts - self.asked
+            documents.truncated, documents.tokens = self.truncated, float(self.rows.count)
+
+
+def embed_tokens(
+    provider: Provider, texts: Sequence[str], cache: VectorCache | None, scratch: Path, progress: Progress = silent
+) -> EmbeddedTokens:
+    """Every text's token vectors, through the cache or, where there is none, in `scratch`."""
+    identity, code = provider.identity(Role.DOCUMENT), provider.code()
+    kept = cache if cache is not None and code is not None else VectorCache(scratch)
+    space = kept.space({**identity, **(code or {}), "vectors": "tokens"})
+    tokens = check_tokens(provider)
+    missing = [text for text in dict.fromkeys(texts) if text not in space]
+    truncated = 0
+    with progress(f"{provider.card.name}: token vectors", len(missing)) as advance:
+        if missing:
+            space.probe(len(missing) * (provider.card.context or 512))
+        for start in range(0, len(missing), BATCH):
+            batch = missing[start : start + BATCH]
+            answer = tokens.embed_tokens(batch, Role.DOCUMENT)
+            if len(answer.vectors) != len(batch) or not all(len(rows) for rows in answer.vectors):
+                raise EmbeddingFailed(f"{provider.card.name} answered no token vectors for some texts")
+            counts = [len(rows) for rows in answer.vectors]
+            paid = np.zeros(sum(counts), dtype=np.float32)
+            paid[np.cumsum([0, *counts[:-1]])] = counts
+            space.append(_keys(keys_of(batch), counts), paid, np.concatenate(list(answer.vectors)))
+            truncated += answer.truncated
+            advance(len(batch))
+    first = keys_of(texts)
+    counts = [round(float(count)) for count in space.tokens_each(space.find(first))]
+    places = space.find(_keys(first, counts))
+    if (places < 0).any():
+        raise EmbeddingFailed("the cache lacks some token vectors: bakeoff cache prune, then run again")
+    starts = np.cumsum([0, *counts], dtype=np.int64)
+    rows = TokenRows(space, places, starts, cast("int", space.dimensions))
+    return EmbeddedTokens(rows, len(set(texts)), len(missing), truncated)
+
+
+def storage_bill(rows: TokenRows) -> str:
+    """What these vectors take beside one for each text."""
+    one = 4 * len(rows) * rows.dimensions
+    return (
+        f"{rows.count / len(rows):,.0f} vectors per text: {rows.count:,} vectors, {rows.count * 4 * rows.dimensions:,} "
+        f"bytes as float32, where one vector each takes {one:,}"
+    )
+
+
+def _keys(first: Keys, counts: Sequence[int]) -> Keys:
+    """The key of each row of each text."""
+    rows = np.repeat(first, counts, axis=0).copy()
+    begins = np.repeat(np.cumsum([0, *counts[:-1]]), counts)
+    rows[:, 1] += (np.arange(len(rows)) - begins).astype(np.uint64)
+    return rows

@@ -1,0 +1,58 @@
+"""Late interaction: a vector for each token, compared by MaxSim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bakeoff_providers.errors import Unavailable
+
+from bakeoff.core.clock import timed
+from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.pieces import PieceTexts
+from bakeoff.embedding.token_rows import check_tokens, embed_tokens, storage_bill
+from bakeoff.lineup.contender import Contender
+from bakeoff.running.embeddings import Embeddings
+from bakeoff.running.failures import adapter_work
+from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.stages import Build, Prepared
+from bakeoff.search.token_searcher import TokenSearcher
+from bakeoff.search.token_stores import TOKEN_STORES
+
+
+class Tokens(Preparer):
+    """Embeds every token of the corpus through the cache, and fills the store."""
+
+    def check(self, contender: Contender, embeddings: Embeddings) -> None:
+        """The provider can give such vectors."""
+        if not contender.missing():
+            check_tokens(embeddings.embedder(contender).provider)
+
+    def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
+        """What the vectors take is a note of the row: it is the price of this method."""
+        if reason := contender.missing():
+            raise Unavailable(reason)
+        embeddings, index = workshop.embeddings, workshop.embeddings.index(contender)
+        settings, embedder = embeddings.settings, embeddings.embedder(contender)
+        texts = list(PieceTexts(index.chunks))
+        workshop.folder.mkdir()
+        with adapter_work():
+            cache = VectorCache(settings.cache) if settings.cache else None
+            embedded = embed_tokens(embedder.provider, texts, cache, _folder(workshop, "vectors"), settings.progress)
+            store = TOKEN_STORES.create(contender.store, folder=_folder(workshop, "store"), **contender.store_options)
+            searcher = TokenSearcher(check_tokens(embedder.provider), index, store)
+            metadata = [index.fields(row) for row in range(len(index.ids))]
+            _, nanoseconds = timed(lambda: store.fill(index.ids, embedded.rows, metadata))
+            build = Build(
+                seconds=nanoseconds / 1e9,
+                index_bytes=store.size_bytes(),
+                dimensions=embedded.rows.dimensions,
+                notes=(storage_bill(embedded.rows),),
+            )
+        embedded.count_into(embedder.usage)
+        return Prepared(contender, searcher, build, embedder)
+
+
+def _folder(workshop: Workshop, name: str) -> Path:
+    folder = workshop.folder / name
+    folder.mkdir()
+    return folder

@@ -1,0 +1,76 @@
+"""Late interaction as a second stage: the candidates by MaxSim of token vectors, which are made ahead and kept."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import Provider, Role
+from bakeoff_providers.errors import InputError
+
+from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.token_rows import TokenRows, check_tokens, embed_tokens, storage_bill
+from bakeoff.search.maxsim import maxsim
+from bakeoff.search.rerankers.base import Reranked, Reranker
+
+
+class MaxSim(Reranker):
+    """Token vectors of a local provider (`provider = "minilm"`), compared by MaxSim.
+
+    A [[rerank]] with `vectors = "tokens"` is this with its provider.
+    """
+
+    name: ClassVar[str] = "maxsim"
+    default_model: ClassVar[str] = ""
+    local: ClassVar[bool] = True
+
+    def __init__(self, *, model: str | None = None, provider: str = "minilm", compute: str = "fp32") -> None:
+        if not PROVIDERS.get(provider).local:
+            raise InputError(f"{provider} gives no vectors of tokens", place="provider", remedy="minilm and granite do")
+        options = {"compute": compute} if compute != "fp32" else {}
+        self._provider: Provider = PROVIDERS.create(provider, **({"model": model} if model else {}), **options)
+        self._tokens = check_tokens(self._provider)
+        self._numbers: dict[str, int] = {}
+        self._rows: TokenRows | None = None
+
+    @classmethod
+    def missing(cls, **options: Any) -> str | None:
+        """What its provider lacks."""
+        return PROVIDERS.get(options.get("provider", "minilm")).missing()
+
+    @property
+    def model(self) -> str:
+        """The provider's."""
+        return self._provider.model
+
+    def prepare(self, documents: Sequence[str], cache: VectorCache | None) -> str:
+        """Embeds the tokens of every document; says what they take."""
+        texts = list(dict.fromkeys(documents))
+        self._rows = embed_tokens(self._provider, texts, cache, Path(self._scratch.name)).rows
+        self._numbers = {text: number for number, text in enumerate(texts)}
+        return storage_bill(self._rows)
+
+    def rank(self, query: str, documents: Sequence[str]) -> Reranked:
+        """The query is embedded here, as part of the stage's time; documents that nobody announced too."""
+        if self._rows is None or any(document not in self._numbers for document in documents):
+            self.prepare([*self._numbers, *documents], None)
+        assert self._rows is not None
+        vectors = self._tokens.embed_tokens([query], Role.QUERY).vectors[0]
+        tokens, begins = self._rows.of([self._numbers[document] for document in documents])
+        return Reranked(maxsim(vectors, tokens, begins).tolist())
+
+    def close(self) -> None:
+        """Frees the weights and what was kept for this run."""
+        self._provider.close()
+        if self._rows is not None:
+            self._rows.space.close()
+        if scratch := self.__dict__.pop("_scratch", None):
+            scratch.cleanup()
+
+    @cached_property
+    def _scratch(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="bakeoff-", ignore_cleanup_errors=True)

@@ -1,0 +1,50 @@
+"""Late interaction over all documents: the query's token vectors asked of a store that keeps those of the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bakeoff_providers.base import Role, TokenProvider, Vectors
+
+from bakeoff.core.clock import timed
+from bakeoff.core.task import Query
+from bakeoff.search.index import Index
+from bakeoff.search.searchers import TIMED_LOCAL, Answer, Searcher
+from bakeoff.search.token_stores.base import TokenStore
+
+
+@dataclass(slots=True)
+class TokenSearcher(Searcher):
+    """Only the store's own call is timed as search."""
+
+    provider: TokenProvider
+    index: Index
+    store: TokenStore
+    _vectors: dict[str, Vectors] = field(default_factory=dict, init=False)
+
+    def prefetch(self, queries: Sequence[Query]) -> None:
+        """All but the first, untimed, as for other vectors."""
+        texts = list(dict.fromkeys(self._text(query) for query in queries[TIMED_LOCAL:]))
+        if texts:
+            self._vectors.update(zip(texts, self.provider.embed_tokens(texts, Role.QUERY).vectors, strict=True))
+
+    def ask(self, query: Query) -> Answer:
+        """Embeds, searches, ranks."""
+        text, embed_ns = self._text(query), None
+        if text in self._vectors:
+            vectors = self._vectors[text]
+        else:
+            batch, embed_ns = timed(lambda: self.provider.embed_tokens([text], Role.QUERY))
+            vectors = batch.vectors[0]
+        size = self.index.fetch_size(excluding=query.excluded)
+        hits, search_ns = timed(lambda: self.store.search(vectors, size, query.where))
+        ranking = self.index.ranking(hits, lambda k: self.store.search(vectors, k, query.where), query.excluded)
+        return Answer(ranking, search_ns, embed_ns)
+
+    def close(self) -> None:
+        """The store goes; the provider is the run's."""
+        self.store.close()
+
+    def _text(self, query: Query) -> str:
+        return self.index.texts[query.item] if query.item else query.text

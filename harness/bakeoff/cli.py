@@ -25,6 +25,7 @@ from bakeoff.commands import (
     mteb,
     plan,
     probe,
+    reference,
     report,
     run,
     score,
@@ -58,6 +59,7 @@ app.command()(report.report)
 app.command()(report.history)
 app.command()(report.serve)
 app.command(name="list")(listing.list_)
+app.command()(reference.options)
 app.add_typer(testsets.corpus, name="corpus")
 app.command()(select.select)
 app.add_typer(testsets.queries, name="queries")

@@ -27,4 +27,4 @@ BUILTIN = {
     "cohere": "bakeoff_providers.cohere:Cohere",
 }
 
-PROVIDERS: Registry[Provider] = Registry("provider", "bakeoff.providers", BUILTIN)
+PROVIDERS: Registry[Provider] = Registry("provider", "bakeoff.providers", BUILTIN, given=("target",))

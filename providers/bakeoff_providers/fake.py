@@ -6,12 +6,13 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.shared_options import Label
 
 _WORD = re.compile(r"\w+")
 
@@ -23,7 +24,13 @@ class Fake(Provider):
     default_model: ClassVar[str] = "hash"
     local: ClassVar[bool] = True
 
-    def __init__(self, *, model: str | None = None, dimensions: int = 256, seed: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        model: Label = None,
+        dimensions: Annotated[int, "length of the vectors"] = 256,
+        seed: Annotated[int, "another seed is another space"] = 0,
+    ) -> None:
         if dimensions < 1:
             raise InputError(f"dimensions is {dimensions}", place="fake", remedy="give 1 or more")
         self.seed, self.dimensions = seed, dimensions

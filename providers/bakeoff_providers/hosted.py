@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
 
 from bakeoff_providers.answers import Expected, most_bytes
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
-from bakeoff_providers.cards import Prompt, known_card, overridden
+from bakeoff_providers.cards import known_card, overridden
 from bakeoff_providers.connection import TIMEOUT, Connection
 from bakeoff_providers.errors import EmbeddingFailed, InputError
+from bakeoff_providers.shared_options import (
+    BaseUrl,
+    BatchItems,
+    BatchTokens,
+    Context,
+    Dimensions,
+    DocumentPrompt,
+    KeyEnv,
+    Model,
+    Price,
+    QueryPrompt,
+    RequestsPerMinute,
+    Timeout,
+    TokensPerMinute,
+)
 
 
 class Hosted(Connection, Provider):
@@ -28,23 +43,27 @@ class Hosted(Connection, Provider):
     def __init__(
         self,
         *,
-        model: str | None = None,
-        dimensions: int | None = None,
-        base_url: str | None = None,
-        timeout: float = TIMEOUT,
-        key_env: str | None = None,
-        document_prompt: Prompt | None = None,
-        query_prompt: Prompt | None = None,
-        document_task: str | None = None,
-        query_task: str | None = None,
-        truncate: bool | None = None,
-        max_chars: int | None = None,
-        context: int | None = None,
-        batch_items: int | None = None,
-        batch_tokens: int | None = None,
-        requests_per_minute: int | None = None,
-        tokens_per_minute: int | None = None,
-        price: float | None = None,
+        model: Model = None,
+        dimensions: Dimensions = None,
+        base_url: BaseUrl = None,
+        timeout: Timeout = TIMEOUT,
+        key_env: KeyEnv = None,
+        document_prompt: DocumentPrompt = None,
+        query_prompt: QueryPrompt = None,
+        document_task: Annotated[
+            str | None, "task type sent with documents, where the service has them; empty sends none"
+        ] = None,
+        query_task: Annotated[
+            str | None, "task type sent with queries, where the service has them; empty sends none"
+        ] = None,
+        truncate: Annotated[bool | None, "whether the server may cut long texts, where it can; yes if left out"] = None,
+        max_chars: Annotated[int | None, "cut every text to so many characters before it is sent"] = None,
+        context: Context = None,
+        batch_items: BatchItems = None,
+        batch_tokens: BatchTokens = None,
+        requests_per_minute: RequestsPerMinute = None,
+        tokens_per_minute: TokensPerMinute = None,
+        price: Price = None,
     ) -> None:
         known = known_card(model or self.default_model, self.cards, self.open_card)
         self.card = overridden(

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
-from bakeoff_providers.cards import FREE, Prompt, overridden
+from bakeoff_providers.cards import FREE, overridden
 from bakeoff_providers.code import code_identity, load_from_file
 from bakeoff_providers.errors import EmbeddingFailed, InputError
+from bakeoff_providers.shared_options import (
+    BatchItems,
+    Context,
+    Dimensions,
+    DocumentPrompt,
+    File,
+    FunctionName,
+    Label,
+    Price,
+    QueryPrompt,
+    Revision,
+)
 
 Embed = Callable[[Sequence[str], Role], Any]
 
@@ -31,18 +43,18 @@ class Own(Provider):
     def __init__(
         self,
         *,
-        file: str = "",
-        function: str = "",
+        file: File = "",
+        function: FunctionName = "",
         target: Any = None,
-        model: str | None = None,
-        revision: str | None = None,
-        dimensions: int | None = None,
-        context: int | None = None,
-        document_prompt: Prompt | None = None,
-        query_prompt: Prompt | None = None,
-        batch_items: int | None = None,
-        price: float | None = None,
-        **options: Any,
+        model: Label = None,
+        revision: Revision = None,
+        dimensions: Dimensions = None,
+        context: Context = None,
+        document_prompt: DocumentPrompt = None,
+        query_prompt: QueryPrompt = None,
+        batch_items: BatchItems = None,
+        price: Price = None,
+        **options: Annotated[Any, "any other option is handed to the class when it is made"],
     ) -> None:
         if target is None and not (file and function):
             raise InputError("names no function", remedy='write it as provider = "file:mine.py:embed"')

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,11 @@ from numpy.typing import NDArray
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
 from bakeoff_providers.cards import FREE, overridden
 from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError, Unavailable
+from bakeoff_providers.shared_options import (
+    Dimensions,
+    Label,
+    Price,
+)
 
 BESIDE = (".ids.txt", ".ids.json", ".ids.npy")
 
@@ -37,17 +42,17 @@ class Precomputed(Provider):
     def __init__(
         self,
         *,
-        path: str | None = None,
-        ids: str | None = None,
-        documents: str | None = None,
-        document_ids: str | None = None,
-        queries: str | None = None,
-        query_ids: str | None = None,
-        id_column: str = "id",
-        vector_column: str = "vector",
-        model: str | None = None,
-        dimensions: int | None = None,
-        price: float | None = None,
+        path: Annotated[str | None, "one file with the vectors of documents and queries"] = None,
+        ids: Annotated[str | None, "file with the ids for `path`; beside it if left out"] = None,
+        documents: Annotated[str | None, "file with the vectors of the documents"] = None,
+        document_ids: Annotated[str | None, "file with the ids for `documents`"] = None,
+        queries: Annotated[str | None, "file with the vectors of the queries"] = None,
+        query_ids: Annotated[str | None, "file with the ids for `queries`"] = None,
+        id_column: Annotated[str, "column of the ids in a parquet file"] = "id",
+        vector_column: Annotated[str, "column of the vectors in a parquet file"] = "vector",
+        model: Label = None,
+        dimensions: Dimensions = None,
+        price: Price = None,
     ) -> None:
         if (path is None) == (documents is None or queries is None) or (path and (documents or queries)):
             raise InputError("precomputed wants either path, or documents and queries", remedy='path = "vectors.npz"')

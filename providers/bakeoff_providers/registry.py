@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
+import contextlib
 import importlib.util
-import inspect
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar, cast
 
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
+from bakeoff_providers.options import REST, Option, options_of
+from bakeoff_providers.shapes import converted, nearest
+
+__all__ = ["Registry", "missing_modules", "nearest"]
 
 T = TypeVar("T")
-
-
-def nearest(name: str, known: list[str]) -> str:
-    """The remedy for a misspelt name: the closest known one, or the list of all."""
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
 
 
 def missing_modules(modules: tuple[str, ...], extra: str | None) -> str | None:
@@ -29,10 +27,13 @@ def missing_modules(modules: tuple[str, ...], extra: str | None) -> str | None:
 
 
 class Registry(Generic[T]):
-    """All plug-ins of one sort (`noun` names it): the built-in ones as `module:Class`, others by entry point."""
+    """All plug-ins of one sort (`noun` names it): the built-in ones as `module:Class`, others by entry point.
 
-    def __init__(self, noun: str, group: str, builtin: Mapping[str, str]) -> None:
-        self.noun, self.group, self.builtin = noun, group, dict(builtin)
+    `given` are the parameters that the harness fills in: no option of a user's.
+    """
+
+    def __init__(self, noun: str, group: str, builtin: Mapping[str, str], given: tuple[str, ...] = ()) -> None:
+        self.noun, self.group, self.builtin, self.given = noun, group, dict(builtin), given
 
     def names(self) -> list[str]:
         """Every known name, built-in ones first and in the order of their lines."""
@@ -52,7 +53,7 @@ class Registry(Generic[T]):
     def create(self, name: str, /, **options: Any) -> T:
         """An adapter with its options; an option it does not take is an input error, a missing library a clear one."""
         adapter = self.get(name)
-        self.check_options(name, options)
+        self.check_options(name, {option: value for option, value in options.items() if option not in self.given})
         try:
             return adapter(**options)
         except BakeoffError:
@@ -60,13 +61,33 @@ class Registry(Generic[T]):
         except ImportError as error:
             raise Unavailable(f"{name}: {error}") from error
 
-    def check_options(self, name: str, options: Mapping[str, Any]) -> None:
-        """Refuses an option that the adapter does not take, before anything is imported, built or paid for."""
-        parameters = inspect.signature(self.get(name)).parameters
-        if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
-            return
-        for option in options:
-            if option not in parameters:
+    def options(self, name: str) -> list[Option]:
+        """What a user may set, as the adapter declares it; the model's default is an attribute of the class."""
+        adapter = self.get(name)
+        known = getattr(adapter, "default_model", None)
+        options = options_of(adapter, self.given)
+        return [replace(option, default=known) if option.name == "model" else option for option in options]
+
+    def check_options(self, name: str, options: Mapping[str, Any], *, whole: bool = False) -> None:
+        """Refuses an option that the adapter does not take, or a value of another type, before anything is built.
+
+        `whole` says that nothing will be added: then an option that is required has to be there, too.
+        """
+        known = {option.name: option for option in self.options(name)}
+        for option, value in options.items():
+            if option in known:
+                _check_type(known[option], value)
+            elif REST not in known or option in self.given:
+                raise InputError(f"{self.noun} {name!r} has no option {option!r}", remedy=nearest(option, [*known]))
+        for needed in known.values():
+            if whole and needed.required and needed.name not in options:
                 raise InputError(
-                    f"{self.noun} {name!r} has no option {option!r}", remedy=nearest(option, list(parameters))
+                    f"{self.noun} {name!r} needs {needed.name} ({needed.meaning})",
+                    place=needed.name,
+                    remedy=f"`bakeoff options {name}` lists all that it takes",
                 )
+
+
+def _check_type(option: Option, value: Any) -> None:
+    with contextlib.suppress(TypeError):  # a type that only the adapter itself can check
+        converted(option.name, value, option.type)

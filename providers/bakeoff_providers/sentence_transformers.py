@@ -9,15 +9,24 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from bakeoff_providers.base import TEXT, EmbeddingBatch, ModelCard, Provider, Role, checked
-from bakeoff_providers.cards import FREE, Prompt, check_prompt, known_card, named_prompt, overridden
+from bakeoff_providers.cards import FREE, check_prompt, known_card, named_prompt, overridden
 from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
 from bakeoff_providers.registry import missing_modules
 from bakeoff_providers.secrets import scrubbed
+from bakeoff_providers.shared_options import (
+    BatchItems,
+    Context,
+    Dimensions,
+    DocumentPrompt,
+    Model,
+    Price,
+    QueryPrompt,
+)
 
 
 class SentenceTransformers(Provider):
@@ -32,16 +41,16 @@ class SentenceTransformers(Provider):
     def __init__(
         self,
         *,
-        model: str | None = None,
-        revision: str | None = None,
-        device: str | None = None,
-        dimensions: int | None = None,
-        context: int | None = None,
-        document_prompt: Prompt | None = None,
-        query_prompt: Prompt | None = None,
-        trust_remote_code: bool = False,
-        batch_items: int | None = None,
-        price: float | None = None,
+        model: Model = None,
+        revision: Annotated[str | None, "branch, tag or commit on the hub"] = None,
+        device: Annotated[str | None, "where it computes, such as cpu or cuda; the library chooses if left out"] = None,
+        dimensions: Dimensions = None,
+        context: Context = None,
+        document_prompt: DocumentPrompt = None,
+        query_prompt: QueryPrompt = None,
+        trust_remote_code: Annotated[bool, "run code that comes with the model"] = False,
+        batch_items: BatchItems = None,
+        price: Price = None,
     ) -> None:
         known = known_card(model or self.default_model, (), ModelCard(name="", batch_items=64, price=FREE))
         self.card = overridden(

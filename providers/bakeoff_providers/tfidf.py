@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
 
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
 from bakeoff_providers.errors import EmbeddingFailed, InputError
+from bakeoff_providers.shared_options import Label
 
 # The two dimensions behind the vocabulary: where a text goes that shares no word with the corpus.
 _UNKNOWN = {Role.QUERY: 0, Role.DOCUMENT: 1}
@@ -29,7 +30,12 @@ class Tfidf(Provider):
     modules: ClassVar[tuple[str, ...]] = ("sklearn",)
     distributions = ("scikit-learn",)
 
-    def __init__(self, *, model: str | None = None, max_features: int = 8192) -> None:
+    def __init__(
+        self,
+        *,
+        model: Label = None,
+        max_features: Annotated[int, "most words of the vocabulary: the most frequent ones are kept"] = 8192,
+    ) -> None:
         if max_features < 1:
             raise InputError(f"max_features is {max_features}", place="tfidf", remedy="give 1 or more")
         self.max_features = max_features

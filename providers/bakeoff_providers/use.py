@@ -13,6 +13,7 @@ import numpy.typing as npt
 from bakeoff_providers import weights
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
 from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.shared_options import OneModel
 
 Floats = npt.NDArray[np.float32]
 
@@ -36,7 +37,7 @@ class UniversalSentenceEncoder(Provider):
     modules: ClassVar[tuple[str, ...]] = ("sentencepiece", "threadpoolctl")
     distributions = ("numpy", "sentencepiece")
 
-    def __init__(self, *, model: str | None = None) -> None:
+    def __init__(self, *, model: OneModel = None) -> None:
         if model not in (None, self.default_model):
             raise InputError(f"unknown model {model!r}", place=self.name, remedy=f"known: {self.default_model}")
         self.card = ModelCard(name=self.default_model, dimensions=512, batch_items=256)

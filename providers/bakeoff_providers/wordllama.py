@@ -14,6 +14,7 @@ import numpy as np
 
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.shared_options import OneModel
 
 
 class WordLlama(Provider):
@@ -29,7 +30,7 @@ class WordLlama(Provider):
     modules: ClassVar[tuple[str, ...]] = ("wordllama",)
     distributions = ("wordllama",)
 
-    def __init__(self, *, model: str | None = None) -> None:
+    def __init__(self, *, model: OneModel = None) -> None:
         if model not in (None, self.default_model):
             raise InputError(f"unknown model {model!r}", place="wordllama", remedy=f"known: {self.default_model}")
         self.card = ModelCard(name=self.default_model, dimensions=256, batch_items=1024)

@@ -1,83 +1,168 @@
-"""How options are read, under their names of today and of yesterday."""
+"""`bakeoff options` and the reference pages: `python -m tests.commands.test_options` writes the pages again."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
+import msgspec
 import pytest
-from bakeoff.commands.options import key_values, parse_columns, parse_repeated, parse_settings, parse_value
-from bakeoff.commands.renamed import current_names
+from bakeoff.cli import app
+from bakeoff.commands.reference import Entry, Sort, entry_of, lineup_entry, named, pages, sorts
 from bakeoff_providers.errors import InputError
-from hypothesis import given
-from hypothesis import strategies as st
+from bakeoff_providers.options import options_of, type_words
+from bakeoff_providers.registry import Registry
+from typer.testing import CliRunner
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+ENTRIES = [entry_of(sort, name) for sort in sorts() for name in sort.registry.names()] + [lineup_entry()]
+
+
+class Shelf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where things are put."""
+
+    rows: Annotated[int, "how many rows"] = 3
+    label: str = ""
+
+
+class Base:
+    """What every box has."""
+
+    def __init__(self, *, folder: Path, lid: Annotated[bool, "whether it can be closed"] = True) -> None:
+        self.folder, self.lid = folder, lid
+
+
+class Box(Base):
+    """A store of another package.
+
+    Longer words follow.
+    """
+
+    extra = "boxes"
+
+    def __init__(
+        self,
+        *,
+        size: Annotated[int, "how much goes in"],
+        colour: Annotated[Literal["red", "blue"], "what it looks like"] = "red",
+        shelf: Annotated[dict[str, Any] | None, "where it stands", Shelf] = None,
+        **rest: Any,
+    ) -> None:
+        super().__init__(**rest)
+        self.size, self.colour, self.shelf = size, colour, shelf
+
+
+BOXES: Registry[Box] = Registry("box", "tests.boxes", {"box": "tests.commands.test_options:Box"}, given=("folder",))
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.noun} {entry.name}")
+def test_every_option_has_a_meaning(entry: Entry) -> None:
+    assert entry.about
+    silent = [(table.paths, option.name) for table in entry.tables for option in table.options if not option.meaning]
+    assert not silent, f'write it beside the type, Annotated[int, "what it means"]: {silent}'
+
+
+def test_the_pages_are_what_the_code_says() -> None:
+    shown = {path: (DOCS / path).read_text(encoding="utf-8") for path in pages() if (DOCS / path).is_file()}
+    assert shown == pages(), "python -m tests.commands.test_options writes them"
+    assert {f"options/{path.name}" for path in (DOCS / "options").iterdir()} == set(pages()) - {"lineup.md"}
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
+    ("hint", "words"),
     [
-        ("16", 16),
-        ("-3", -3),
-        ("0.5", 0.5),
-        (".5", 0.5),
-        ("1e-3", 0.001),
-        ("true", True),
-        ("False", False),
-        ("null", None),
-        ("[1, 2]", [1, 2]),
-        ('"2"', "2"),
-        ("HNSW32,Flat", "HNSW32,Flat"),
-        ("nan", "nan"),
-        ("[1", "[1"),
-        ("", ""),
-        ("http://127.0.0.1/v1?a=b", "http://127.0.0.1/v1?a=b"),
+        (int, "integer"),
+        (float | None, "number"),
+        (str | int, "text or integer"),
+        (list[str], "list of texts"),
+        (Sequence[int], "list of integers"),
+        (dict[str, Any], "table"),
+        (dict[str, float], "table of numbers"),
+        (list[Shelf], "list of tables"),
+        (Literal["a", "b", "c"], '"a", "b" or "c"'),
+        (Literal["a", "b"] | list[Literal["a", "b"]], '"a", "b" or a list of such'),
+        (Annotated[bool, "what for"], "true or false"),
     ],
 )
-def test_a_value_is_read_as_what_it_looks_like(text: str, value: Any) -> None:
-    read = parse_value(text)
-    assert read == value
-    assert type(read) is type(value)
+def test_types_are_said_as_in_toml(hint: Any, words: str) -> None:
+    assert type_words(hint) == words
 
 
-@given(st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.lists(st.text())))
-def test_json_is_understood(value: Any) -> None:
-    assert parse_settings([f"key={json.dumps(value)}"], "key=1") == {"key": value}
+def test_options_come_from_the_signature_and_from_what_it_hands_on() -> None:
+    size, colour, shelf, lid = BOXES.options("box")
+    assert (size.name, size.required, size.default_words, size.meaning) == (
+        "size",
+        True,
+        "required",
+        "how much goes in",
+    )
+    assert (colour.choices, colour.default_words) == (("red", "blue"), '"red"')
+    assert (shelf.type_words, shelf.default_words, shelf.tables) == ("table", "none", (Shelf,))
+    assert (lid.name, lid.type_words, lid.default_words) == ("lid", "true or false", "true")
+    assert [option.name for option in options_of(Shelf)] == ["rows", "label"]
 
 
-def test_keys_and_values() -> None:
-    assert key_values(["a=b=c", " d = e "]) == [("a", "b=c"), ("d", "e")]
-    assert parse_repeated(["ef=16", "ef=32", "x=y"]) == {"ef": [16, 32], "x": ["y"]}
-    assert parse_columns(["id=7"]) == {"id": "7"}
-    for wrong in ("ef", "=1", ""):
-        with pytest.raises(InputError, match="is not key=value") as caught:
-            key_values([wrong])
-        assert "ef=64" in caught.value.remedy
-    with pytest.raises(InputError, match="a is set twice"):
-        parse_settings(["a=1", "a=2"], "a=1")
-    with pytest.raises(InputError, match="names no column"):
-        parse_columns(["text="])
+def test_a_plugin_of_another_package_gets_its_entry() -> None:
+    entry = entry_of(Sort(BOXES, "boxes", "box"), "box")
+    assert entry.about == "A store of another package."
+    assert entry.install == "install: pip install 'bakeoff[boxes]'"
+    assert [table.paths for table in entry.tables] == [(), ("shelf",)]
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "notices"),
+    ("options", "problem", "remedy"),
     [
-        (["run", "--only", "bm25", "--only=fake"], ["run", "--contender", "bm25", "--contender", "fake"], 2),
-        (["run", "films", "--weights", "a b.json"], ["run", "films", "--set", "weights_file=a b.json"], 1),
-        (["run", "--no-use-best-weights"], ["run", "--set", "use_best_weights=false"], 1),
-        (["run", "--calibrate-thresholds"], ["run", "--set", "calibrate_thresholds=true"], 1),
-        (["load", "--only", "a"], ["loadtest", "--contender", "a"], 2),
-        (["doctor", "--only", "fake"], ["doctor", "--provider", "fake"], 1),
-        (["grade", "task", "--option", "a=1"], ["grade", "task", "--set", "a=1"], 1),
-        (["score", "--only", "x"], ["score", "--only", "x"], 0),
-        (["run", "--only"], ["run", "--only"], 0),
-        (["run", "--", "--only", "--verbose"], ["run", "--", "--only", "--verbose"], 0),
-        (["run", "load", "--verbose"], ["--verbose", "run", "load"], 0),
-        (["--help"], ["--help"], 0),
-        ([], [], 0),
+        ({"size": "big"}, "'big' is not an integer", ""),
+        ({"size": 1, "colour": "bleu"}, "'bleu' is not one of: red, blue", "did you mean 'blue'?"),
+        ({"size": 1, "color": "red"}, "box 'box' has no option 'color'", "did you mean 'colour'?"),
+        ({"size": 1, "folder": "x"}, "box 'box' has no option 'folder'", "did you mean 'colour'?"),
+        ({}, "box 'box' needs size (how much goes in)", "`bakeoff options box` lists all that it takes"),
     ],
 )
-def test_old_names_still_work_with_a_notice(old: list[str], new: list[str], notices: int) -> None:
-    said: list[str] = []
-    assert current_names(old, said.append) == new
-    assert len(said) == notices
-    assert all("is now called" in notice and "\n" not in notice for notice in said)
+def test_options_are_held_to_what_they_declare(options: dict[str, Any], problem: str, remedy: str) -> None:
+    with pytest.raises(InputError) as raised:
+        BOXES.check_options("box", options, whole=True)
+    assert raised.value.problem == problem
+    assert raised.value.remedy == remedy
+
+
+def test_a_name_that_two_registries_know_shows_both() -> None:
+    assert [entry.noun for entry in named("cohere")] == ["provider", "reranker"]
+
+
+def test_the_command_prints_options_for_people_and_programs() -> None:
+    text = CliRunner().invoke(app, ["options", "minilm"]).stdout
+    assert "install: pip install 'bakeoff[minilm]'" in text
+    assert '"fp32" or "int8"' in text
+    (faiss, existing) = json.loads(CliRunner().invoke(app, ["options", "faiss", "--json"]).stdout)
+    probes = next(option for option in faiss["tables"][0]["options"] if option["name"] == "nprobe")
+    assert (probes["type"], probes["default"], probes["required"]) == ("integer", 16, False)
+    assert (faiss["noun"], existing["noun"]) == ("store", "index that exists")
+
+
+def test_the_command_alone_lists_every_name() -> None:
+    text = CliRunner().invoke(app, ["options"]).stdout
+    assert all(name in text for sort in sorts() for name in sort.registry.names())
+    assert json.loads(CliRunner().invoke(app, ["options", "--json"]).stdout)["ranker"] == ["bm25"]
+
+
+def test_a_misspelt_name_gets_a_suggestion() -> None:
+    raised = CliRunner().invoke(app, ["options", "fiass"]).exception
+    assert isinstance(raised, InputError)
+    assert raised.remedy == "did you mean 'faiss'?"
+
+
+def test_a_lineup_has_its_keys_on_one_page() -> None:
+    page = pages()["lineup.md"]
+    assert "## `contender.store`" in page
+    assert "| `rounds` | integer | 3 |" in page
+
+
+if __name__ == "__main__":
+    (DOCS / "options").mkdir(exist_ok=True)
+    for stale in (DOCS / "options").glob("*.md"):
+        stale.unlink()
+    for path, text in pages().items():
+        (DOCS / path).write_text(text, encoding="utf-8")

@@ -44,9 +44,9 @@ def test_a_format_of_another_package_is_loaded_like_a_built_in_one(installed: Pa
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"lines": 3}, "lines.*Expected `str`, got `int`"),
+        ({"lines": 3}, "lines: 3 is not text"),
         ({"lines": "texts.txt", "colour": "red"}, "colour"),
-        ({}, "missing a required argument: 'lines'"),
+        ({}, "needs lines"),
     ],
 )
 def test_its_options_are_checked_by_its_own_signature(installed: Path, options: dict[str, object], said: str) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from bakeoff_providers.answers import Expected
 from bakeoff_providers.connection import Connection
 from bakeoff_providers.errors import CallFailed, InputError
+from bakeoff_providers.shared_options import BaseUrl, KeyEnv, Timeout
 
 Schema = Mapping[str, Any]
+ChatName = Annotated[str | None, "which model; written behind the provider's name, as openai:gpt-5-mini"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +42,16 @@ class ChatModel(Connection):
     def __init__(
         self,
         *,
-        model: str | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: int | None = None,
-        price_in: float | None = None,
-        price_out: float | None = None,
-        base_url: str | None = None,
-        timeout: float = 120.0,
-        key_env: str | None = None,
+        model: ChatName = None,
+        temperature: Annotated[
+            float | None, "0 answers alike every time, more varies; none sends no temperature"
+        ] = 0.0,
+        max_tokens: Annotated[int | None, "most tokens of an answer; the server's limit if left out"] = None,
+        price_in: Annotated[float | None, "US dollars a million tokens that are sent"] = None,
+        price_out: Annotated[float | None, "US dollars a million tokens that are answered"] = None,
+        base_url: BaseUrl = None,
+        timeout: Timeout = 120.0,
+        key_env: KeyEnv = None,
     ) -> None:
         super().__init__(base_url=base_url, timeout=timeout, key_env=key_env)
         for option, value in {"price_in": price_in, "price_out": price_out, "temperature": temperature}.items():

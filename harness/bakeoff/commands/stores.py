@@ -179,7 +179,9 @@ def _given(texts: list[str], stores: list[str]) -> dict[str, dict[str, list[Any]
         for store in [owner] if dot else stores:
             parameters[store][parameter if dot else name] = values
     for store, given in parameters.items():
-        STORES.check_options(store, given)
+        for option, values in given.items():
+            for value in values:
+                STORES.check_options(store, {option: value})
     return parameters
 
 

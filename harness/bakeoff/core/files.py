@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.files import replacing
+from bakeoff_providers.shapes import misfit
 
 T = TypeVar("T")
 
@@ -104,8 +105,9 @@ def _json_line(path: Path, number: int, line: bytes, shape: type[T]) -> T:
                 raise
             return msgspec.convert(lenient, shape)
     except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at ")
-        raise InputError(problem, file=path, place=f"line {number} {place.strip('`')}".strip()) from None
+        wrong = misfit(error, shape)
+        place = f"line {number} {wrong.place}".strip()
+        raise InputError(wrong.problem, file=path, place=place, remedy=wrong.remedy) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"is not valid JSON: {error}", file=path, place=f"line {number}") from None
 
@@ -124,7 +126,7 @@ def _with_nan(line: bytes) -> Any:
 
 def read_json(path: Path, shape: type[T]) -> T:
     """Decodes JSON into a typed shape; says at which line or field it stopped fitting."""
-    return _decoded(path, lambda data: msgspec.json.decode(data, type=shape), "JSON")
+    return _decoded(path, lambda data: msgspec.json.decode(data, type=shape), "JSON", shape)
 
 
 def read_toml(path: Path, shape: type[T]) -> T:
@@ -138,10 +140,10 @@ def read_toml(path: Path, shape: type[T]) -> T:
             raise msgspec.DecodeError(str(error)) from None
         return msgspec.convert(content, type=shape)
 
-    return _decoded(path, decode, "TOML")
+    return _decoded(path, decode, "TOML", shape)
 
 
-def _decoded(path: Path, decode: Callable[[bytes], T], language: str) -> T:
+def _decoded(path: Path, decode: Callable[[bytes], T], language: str, shape: type[T]) -> T:
     data = read_bytes(path)
     try:
         data.decode()
@@ -149,8 +151,7 @@ def _decoded(path: Path, decode: Callable[[bytes], T], language: str) -> T:
     except UnicodeDecodeError as error:
         raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
     except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at ")
-        raise InputError(problem, file=path, place=place.strip("`")) from None
+        raise misfit(error, shape, file=path) from None
     except msgspec.DecodeError as error:
         raise InputError(
             f"is not valid {language}: {_with_line(str(error), data)}", file=path, remedy=f"fix the {language}"

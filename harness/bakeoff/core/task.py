@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from bakeoff_providers.errors import InputError
@@ -19,8 +19,8 @@ ChunkStrategy = Literal["whole", "fixed", "sentence", "semantic"]
 class Chunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """How a document is cut before it is embedded; sizes are counted in words, so that every model gets the same."""
 
-    chunk_strategy: ChunkStrategy = "whole"
-    max_chunk_size: int = 512
+    chunk_strategy: Annotated[ChunkStrategy, "where a document is cut"] = "whole"
+    max_chunk_size: Annotated[int, "most words of a piece"] = 512
 
     def __post_init__(self) -> None:
         if self.max_chunk_size < 1:

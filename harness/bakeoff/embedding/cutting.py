@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 from bakeoff_providers.errors import Unavailable
@@ -35,13 +35,15 @@ class Cutting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `parents` says how a document is scored by its pieces: by the best, by the mean of the `top` best, or by their sum.
     """
 
-    strategy: Strategy = "recursive"
-    size: int = 512
-    overlap: int = 0
-    unit: Unit = "words"
-    parents: Parents = "best"
-    top: int = 3
-    label: str = ""
+    strategy: Annotated[Strategy, "where a document is cut: recursive and markdown need bakeoff[chunking]"] = (
+        "recursive"
+    )
+    size: Annotated[int, "most units of a piece"] = 512
+    overlap: Annotated[int, "units that a piece shares with the one before"] = 0
+    unit: Annotated[Unit, "what is counted; tokens are the model's own"] = "words"
+    parents: Annotated[Parents, "how a document is scored by its pieces"] = "best"
+    top: Annotated[int, "pieces that the mean is taken over"] = 3
+    label: Annotated[str, "what it is called in the row's name"] = ""
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.top < 1:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from bakeoff.embedding.cutting import Cutting
+from bakeoff.search.existing.base import Collection, Existing, Id, Metric, Split, VectorField
+from bakeoff.search.fusion import MethodName
 from bakeoff.search.variants import Precision
 
 DEFAULT_MEASURES = ("p@5", "recall@10", "f1@5", "mrr", "ndcg@10")
@@ -18,15 +20,15 @@ class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `existing` is the path or address of an index that is there already; the settings after it say how to read it.
     """
 
-    name: str
-    label: str = ""
-    options: dict[str, Any] = {}
-    existing: str = ""
-    collection: str = ""
-    id: str = ""
-    vector: str = ""
-    split: str = ""
-    metric: str = ""
+    name: Annotated[str, "which store"]
+    label: Annotated[str, "what it is called in the row's name"] = ""
+    options: Annotated[dict[str, Any], "the store's options"] = {}
+    existing: Existing = ""
+    collection: Collection = ""
+    id: Id = ""
+    vector: VectorField = ""
+    split: Split = ""
+    metric: Metric = ""
 
     def reading(self) -> dict[str, str]:
         """How to read an index that exists; empty where one is to be built."""
@@ -37,7 +39,7 @@ class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PromptName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A prompt that comes with the model, by the name that it has there."""
 
-    name: str
+    name: Annotated[str, "its name"]
 
 
 class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,10 +48,10 @@ class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `name` alone is for both.
     """
 
-    query: str | PromptName = ""
-    document: str | PromptName = ""
-    name: str = ""
-    label: str = ""
+    query: Annotated[str | PromptName, "what goes around a query"] = ""
+    document: Annotated[str | PromptName, "what goes around a document"] = ""
+    name: Annotated[str, "a prompt of the model for both, by its name"] = ""
+    label: Annotated[str, "what it is called in the row's name"] = ""
 
 
 class RerankEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,45 +60,50 @@ class RerankEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     With `vectors = "tokens"` the provider is one of vectors, and the order is by MaxSim over those of its tokens.
     """
 
-    provider: str
-    of: str = ""
-    model: str = ""
-    depth: int = 50
-    label: str = ""
-    vectors: Literal["", "tokens"] = ""
-    options: dict[str, Any] = {}
+    provider: Annotated[str, "which reranker, or a function: file:mine.py:rerank"]
+    of: Annotated[str, "the row whose candidates it takes; left out inside a contender"] = ""
+    model: Annotated[str, "which model of the reranker"] = ""
+    depth: Annotated[int, "candidates that are reordered"] = 50
+    label: Annotated[str, "the row's name"] = ""
+    vectors: Annotated[Literal["", "tokens"], "tokens: the provider's vectors of tokens decide, by MaxSim"] = ""
+    options: Annotated[dict[str, Any], "the reranker's options"] = {}
 
 
 class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One [[contender]]: it names one source of rows, and the settings that this source takes."""
 
-    provider: str = ""
-    ranker: str = ""
-    answers: str | dict[str, str] = ""
-    retriever: str | dict[str, Any] = ""
-    model: str = ""
-    label: str = ""
-    field: str = ""
-    store: str | StoreEntry | list[str | StoreEntry] = []
-    dimensions: int | list[int] = []
-    precision: Precision | list[Precision] = "float32"
-    vectors: Literal["", "tokens"] = ""
-    options: dict[str, Any] = {}
-    chunking: Cutting | list[Cutting] = []
-    prompt: str | Prompt | list[str | Prompt] = []
-    rerank: RerankEntry | list[RerankEntry] = []
-    seeds: list[int] = []
+    provider: Annotated[str, "an embedding provider, or a function: file:mine.py:embed"] = ""
+    ranker: Annotated[str, "a lexical ranker in place of a provider"] = ""
+    answers: Annotated[str | dict[str, str], "a file of rankings in place of a provider; {seed} stands for a seed"] = ""
+    retriever: Annotated[str | dict[str, Any], "a search function or URL in place of a provider"] = ""
+    model: Annotated[str, "which model of the provider"] = ""
+    label: Annotated[str, "the row's name; made of provider, model and store if left out"] = ""
+    field: Annotated[str, "the text field of a document that is searched; title and text if left out"] = ""
+    store: Annotated[
+        str | StoreEntry | list[str | StoreEntry], "where the vectors are searched; each of several is a row"
+    ] = []
+    dimensions: Annotated[int | list[int], "keep the first so many dimensions; each of several is a row"] = []
+    precision: Annotated[Precision | list[Precision], "how vectors are stored; each of several is a row"] = "float32"
+    vectors: Annotated[Literal["", "tokens"], "tokens: a vector for each token, compared by MaxSim; no store"] = ""
+    options: Annotated[dict[str, Any], "options of the provider, ranker or retriever"] = {}
+    chunking: Annotated[Cutting | list[Cutting], "how documents are cut; each of several is a row"] = []
+    prompt: Annotated[
+        str | Prompt | list[str | Prompt],
+        "what goes before texts: default, none, a family of models, or a table; each of several is a row",
+    ] = []
+    rerank: Annotated[RerankEntry | list[RerankEntry], "a second stage over this row; each of several is a row"] = []
+    seeds: Annotated[list[int], "the seeds that {seed} in answers stands for"] = []
 
 
 class FusionEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One [[fusion]]: contenders by their labels, and how much each of them counts."""
 
-    of: list[str]
-    label: str = ""
-    method: str = "rrf"
-    weights: list[float] = []
-    c: float = 60.0
-    top_n: int | None = None
+    of: Annotated[list[str], "labels of the rows that are fused"]
+    label: Annotated[str, "the row's name"] = ""
+    method: Annotated[MethodName, "by ranks (rrf), or by scores brought to one scale"] = "rrf"
+    weights: Annotated[list[float], "how much each row counts; all alike if left out"] = []
+    c: Annotated[float, "how steeply ranks fall: the constant of RRF"] = 60.0
+    top_n: Annotated[int | None, "places of each ranking that are read; all if left out"] = None
 
 
 class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,17 +112,19 @@ class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `of` names document categories: only documents of one of these get such queries.
     """
 
-    about: str = ""
-    templates: tuple[str, ...] = ()
-    of: tuple[str, ...] = ()
+    about: Annotated[str, "what such queries are about, for a model that writes them"] = ""
+    templates: Annotated[tuple[str, ...], "texts with gaps, for queries from templates"] = ()
+    of: Annotated[tuple[str, ...], "categories of documents that get such queries; all if left out"] = ()
 
 
 class TaskEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One of several [[tasks]]; `role` says whether adapted contenders were made for it (domain) or not (general)."""
 
-    task: str | dict[str, Any]
-    name: str = ""
-    role: Literal["", "domain", "general"] = ""
+    task: Annotated[str | dict[str, Any], "a built-in name, a path, or the task described in place"]
+    name: Annotated[str, "what it is called in the tables"] = ""
+    role: Annotated[Literal["", "domain", "general"], "whether adapted contenders were made for it (domain) or not"] = (
+        ""
+    )
 
 
 class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,19 +133,23 @@ class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `bases` names, for a contender that was adapted, the one that it was made from.
     """
 
-    contender: list[ContenderEntry]
-    task: str | dict[str, Any] | None = None
-    tasks: list[TaskEntry] = []
-    role: Literal["", "domain", "general"] = ""
-    bases: dict[str, str] = {}
-    fusion: list[FusionEntry] = []
-    rerank: list[RerankEntry] = []
-    name: str = ""
-    measures: list[str] = msgspec.field(default_factory=lambda: list(DEFAULT_MEASURES))
-    primary: str = ""
-    depth: int | None = None
-    rounds: int = 3
-    seed: int = 42
-    equivalent_within: float | None = None
-    categories: dict[str, str | Category] = {}
-    overrides: dict[str, Any] = {}
+    contender: Annotated[list[ContenderEntry], "the rows: each [[contender]] is one source of them"]
+    task: Annotated[str | dict[str, Any] | None, "a built-in name, a path, or the task described in place"] = None
+    tasks: Annotated[list[TaskEntry], "several tasks in place of one"] = []
+    role: Annotated[
+        Literal["", "domain", "general"], "whether adapted contenders were made for this task (domain) or not"
+    ] = ""
+    bases: Annotated[dict[str, str], "adapted contender → the one that it was made from"] = {}
+    fusion: Annotated[list[FusionEntry], "rows that fuse others"] = []
+    rerank: Annotated[list[RerankEntry], "rows that rerank the candidates of others"] = []
+    name: Annotated[str, "what results are called; the file's name if left out"] = ""
+    measures: Annotated[list[str], "columns of the matrix"] = msgspec.field(
+        default_factory=lambda: list(DEFAULT_MEASURES)
+    )
+    primary: Annotated[str, "the measure that decides; the first NDCG if left out"] = ""
+    depth: Annotated[int | None, "documents asked per query; what the measures need if left out"] = None
+    rounds: Annotated[int, "how often every query is asked, for the latency"] = 3
+    seed: Annotated[int, "seed of everything that is drawn"] = 42
+    equivalent_within: Annotated[float | None, "say what is as good as the best within this margin"] = None
+    categories: Annotated[dict[str, str | Category], "categories for `bakeoff queries generate`"] = {}
+    overrides: Annotated[dict[str, Any], "options of the task in place of its own, as --set"] = {}

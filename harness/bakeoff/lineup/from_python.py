@@ -14,6 +14,7 @@ from bakeoff_providers.base import Provider
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.own import embeds
 from bakeoff_providers.registry import nearest
+from bakeoff_providers.shapes import converted
 
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
@@ -84,10 +85,7 @@ def _from_mapping(label: str, value: Mapping[Any, Any], store: str) -> list[Cont
     """Scores by query and document are a run; anything else is a [[contender]] as a line-up writes it."""
     if value and all(isinstance(scores, Mapping) for scores in value.values()):
         return [Contender(safe_label(label), label, live=value)]
-    try:
-        entry = msgspec.convert({"label": label, "store": store, **value}, ContenderEntry)
-    except msgspec.ValidationError as error:
-        raise InputError(str(error), remedy="see docs/rows.md") from None
+    entry = converted(label, {"label": label, "store": store, **value}, ContenderEntry)
     if not entry.provider:
         entry = msgspec.structs.replace(entry, store=[])
     rows = contenders_of(entry)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 from bakeoff_providers.errors import InputError
@@ -17,6 +18,7 @@ RRF_DIGITS = 12  # sums of the same terms in another order differ beyond this, a
 GRID = 10  # weights are tried in tenths
 FOLDS = 5
 
+MethodName = Literal["rrf", "min_max", "z_score", "dbsf"]
 FusionWeights = tuple[float, ...]
 Normalise = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], float]]  # and what an absent document has
 Method = Callable[[Sequence[Ranking], Sequence[float], "Fusion"], Ranking]

@@ -103,7 +103,10 @@ def sweep(
 def _builds(walk: Walk, sample: VectorSample) -> list[dict[str, Any]]:
     """Every combination of build values; the store's own grid is used for parameters that were not named."""
     adapter = STORES.get(walk.store)
-    STORES.check_options(walk.store, {**walk.fixed, **walk.values})
+    STORES.check_options(walk.store, walk.fixed)
+    for option, values in walk.values.items():
+        for value in values:
+            STORES.check_options(walk.store, {option: value})
     grid = dict(adapter.grid(len(sample.documents), sample.dimensions))
     named = {name: values for name, values in walk.values.items() if name not in adapter.query_options}
     if named:

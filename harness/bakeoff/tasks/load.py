@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,8 @@ def load_task(source: str | Mapping[str, Any] | Task, base: Path) -> Task:
 
 
 def kind_options(kind: str) -> list[str]:
-    """What a task of this kind may say, in its file or by `--set`; an ellipsis where the kind's own page lists more."""
-    parameters = inspect.signature(TASK_KINDS.get(kind)).parameters
-    own = [parameter for name, parameter in parameters.items() if name not in ("name", "base", "targets")]
-    return ["…" if parameter.kind is parameter.VAR_KEYWORD else parameter.name for parameter in own]
+    """What a task of this kind may say, in its file or by `--set`; an ellipsis for the options of its format."""
+    return [option.name for option in TASK_KINDS.options(kind) if option.name not in ("name", "targets")]
 
 
 def task_options(

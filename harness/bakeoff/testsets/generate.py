@@ -32,6 +32,7 @@ MAKERS: Registry[Maker] = Registry(
     "query maker",
     "bakeoff.makers",
     {"templates": "bakeoff.testsets.template_maker:TemplateMaker", "llm": "bakeoff.testsets.chat_maker:ChatMaker"},
+    given=("asker",),
 )
 
 

@@ -198,9 +198,9 @@ def test_the_report_and_the_artefact_are_dated(folder: Path) -> None:
     ("settings", "labels", "said"),
     [
         ("k = 0", "", "k is at least 1"),
-        ("colour = 1", "", "unknown field `colour`"),
-        ("", 'mode = "wild"', "Invalid enum value 'wild'"),
-        ("", "matches = []", "unknown field `matches`"),
+        ("colour = 1", "", "has no option 'colour'"),
+        ("", 'mode = "wild"', "labels.mode: 'wild' is not one of: hybrid, no_similarity"),
+        ("", "matches = []", "labels: there is no key 'matches'"),
     ],
 )
 def test_bad_settings_are_named(folder: Path, settings: str, labels: str, said: str) -> None:

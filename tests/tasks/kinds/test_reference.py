@@ -164,7 +164,7 @@ def test_the_files_say_what_the_table_says(folder: Path) -> None:
         ("k = [5]", "the top 5 of others needs more than 5 documents"),
         ("k = [0]", "must be at least 1"),
         ("n = 0", "must be at least 1"),
-        ('gain = "log"', "Invalid enum value 'log'"),
+        ('gain = "log"', "gain: 'log' is not one of: binary, rank"),
         ("colour = 1", "no option 'colour'"),
     ],
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.graded_run import GradedRun, ratio
-from bakeoff.evaluation.measures.base import CondensableMeasure, Option
+from bakeoff.evaluation.measures.base import CondensableMeasure, Option, Rel
 from bakeoff.evaluation.random_order import RandomOrder, per_count
 
 LEAST = 0.00001  # an average precision of 0 would make every geometric mean 0
@@ -27,8 +27,8 @@ class AveragePrecision(CondensableMeasure):
     trec_name: ClassVar = "map"
     trec_cut_name: ClassVar = "map_cut"
 
-    over: Literal["relevant", "found"] = "relevant"
-    rel: int | None = None
+    over: Annotated[Literal["relevant", "found"], "what the sum is divided by"] = "relevant"
+    rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
         """The sum above the cut-off, divided."""
@@ -69,7 +69,7 @@ class GeometricMAP(CondensableMeasure):
     title: ClassVar = "GMAP"
     trec_name: ClassVar = "gm_map"
 
-    rel: int | None = None
+    rel: Rel = None
 
     def figure(self, mean: float) -> float:
         """Back from the logarithm."""

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
@@ -16,6 +16,7 @@ from bakeoff.evaluation.graded_run import GradedRun
 from bakeoff.evaluation.random_order import RandomOrder
 
 Option = int | float | str
+Rel = Annotated[int | None, "the lowest grade that counts as relevant; the task's own if left out"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Measure(ABC):
     trec_name: ClassVar[str | None] = None
     trec_cut_name: ClassVar[str | None] = None
 
-    k: int | None = None
+    k: Annotated[int | None, "places of the ranking that count, written behind @; all if left out"] = None
 
     @abstractmethod
     def values(self, run: GradedRun) -> Values:
@@ -134,7 +135,7 @@ class Measure(ABC):
 class CondensableMeasure(Measure):
     """A measure that may read the condensed list: `ndcg(unjudged=removed)@10` (Sakai, 2007)."""
 
-    unjudged: Literal["irrelevant", "removed"] = "irrelevant"
+    unjudged: Annotated[Literal["irrelevant", "removed"], "what happens to documents without a grade"] = "irrelevant"
 
     @property
     def condensed(self) -> bool:

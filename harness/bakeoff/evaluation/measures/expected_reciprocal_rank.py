@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from bakeoff_providers.errors import InputError
@@ -25,7 +25,7 @@ class ExpectedReciprocalRank(CondensableMeasure):
     name: ClassVar = "err"
     title: ClassVar = "ERR"
 
-    max: int = 4
+    max: Annotated[int, "the highest grade of the scale"] = 4
 
     def values(self, run: GradedRun) -> Values:
         """Each document counts for those whom no document above it satisfied."""

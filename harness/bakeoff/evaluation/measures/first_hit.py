@@ -9,7 +9,7 @@ import numpy as np
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.graded_run import GradedRun
-from bakeoff.evaluation.measures.base import CondensableMeasure
+from bakeoff.evaluation.measures.base import CondensableMeasure, Rel
 from bakeoff.evaluation.random_order import RandomOrder, per_count
 
 
@@ -21,7 +21,7 @@ class ReciprocalRank(CondensableMeasure):
     title: ClassVar = "MRR"
     trec_name: ClassVar = "recip_rank"
 
-    rel: int | None = None
+    rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
         """An infinite rank gives 0."""
@@ -46,7 +46,7 @@ class Accuracy(CondensableMeasure):
     cut: ClassVar = "required"
     trec_cut_name: ClassVar = "success"
 
-    rel: int | None = None
+    rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
         """Whether the first hit is above the cut-off."""

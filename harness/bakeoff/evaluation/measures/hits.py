@@ -9,7 +9,7 @@ import numpy as np
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.graded_run import GradedRun, ratio
-from bakeoff.evaluation.measures.base import CondensableMeasure
+from bakeoff.evaluation.measures.base import CondensableMeasure, Rel
 from bakeoff.evaluation.random_order import RandomOrder
 
 
@@ -22,7 +22,7 @@ class Precision(CondensableMeasure):
     cut: ClassVar = "required"
     trec_cut_name: ClassVar = "P"
 
-    rel: int | None = None
+    rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
         """Hits by k."""
@@ -41,7 +41,7 @@ class Recall(CondensableMeasure):
     title: ClassVar = "Recall"
     trec_cut_name: ClassVar = "recall"
 
-    rel: int | None = None
+    rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
         """Hits by all relevant."""
@@ -61,7 +61,7 @@ class F1(CondensableMeasure):
     title: ClassVar = "F1"
     cut: ClassVar = "required"
 
-    rel: int | None = None
+    rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
         """2 × hits / (k + relevant), which is the same and never divides by 0."""
@@ -82,7 +82,7 @@ class RPrecision(CondensableMeasure):
     cut: ClassVar = "refused"
     trec_name: ClassVar = "Rprec"
 
-    rel: int | None = None
+    rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
         """Hits within these places by their number."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ class DCG(CondensableMeasure):
     name: ClassVar = "dcg"
     title: ClassVar = "DCG"
 
-    gain: Literal["linear", "exp"] = "linear"
+    gain: Annotated[Literal["linear", "exp"], "what a grade counts: itself, or 2 to its power less 1"] = "linear"
 
     def values(self, run: GradedRun) -> Values:
         """The sum above the cut-off."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.graded_run import GradedRun, ratio
-from bakeoff.evaluation.measures.base import Measure, Option
+from bakeoff.evaluation.measures.base import Measure, Option, Rel
 from bakeoff.evaluation.random_order import RandomOrder, per_pair
 
 EPSILON = 0.00001  # trec_eval's smoothing of infAP
@@ -24,7 +24,7 @@ class BPref(Measure):
     cut: ClassVar = "refused"
     trec_name: ClassVar = "bpref"
 
-    rel: int | None = None
+    rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
         """Per hit, the share of the first R irrelevant ones that is not above it; by all relevant."""
@@ -64,8 +64,8 @@ class InferredAP(Measure):
     cut: ClassVar = "refused"
     trec_name: ClassVar = "infAP"
 
-    pool: Literal["judged", "ranked"] = "judged"
-    rel: int | None = None
+    pool: Annotated[Literal["judged", "ranked"], "what judged documents were drawn from"] = "judged"
+    rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
         """Per hit, the precision there as the sample above it suggests; by all relevant."""

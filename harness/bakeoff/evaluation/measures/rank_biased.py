@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.graded_run import GradedRun
-from bakeoff.evaluation.measures.base import CondensableMeasure, Measure
+from bakeoff.evaluation.measures.base import CondensableMeasure, Measure, Rel
 from bakeoff.evaluation.random_order import RandomOrder
 
 
@@ -21,8 +21,8 @@ class RankBiasedPrecision(CondensableMeasure):
     name: ClassVar = "rbp"
     title: ClassVar = "RBP"
 
-    p: float = 0.8
-    rel: int | None = None
+    p: Annotated[float, "chance that a reader goes on to the next place"] = 0.8
+    rel: Rel = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,7 +44,7 @@ class RankBiasedResidual(Measure):
     name: ClassVar = "rbp_residual"
     title: ClassVar = "RBP residual"
 
-    p: float = 0.8
+    p: Annotated[float, "chance that a reader goes on to the next place"] = 0.8
 
     def __post_init__(self) -> None:
         super().__post_init__()

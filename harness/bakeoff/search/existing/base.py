@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, StoreError
@@ -14,6 +14,13 @@ from bakeoff_providers.registry import missing_modules
 from bakeoff.search.hits import Hits
 
 BLOCK = 1000
+
+Existing = Annotated[str, "path or address of an index that is there already; it is read, never written"]
+Collection = Annotated[str, "its collection or table; may be left out where there is one"]
+Id = Annotated[str, "where an entry names its document: id, metadata.page_id, a column, or a file beside FAISS's"]
+VectorField = Annotated[str, "the vector or column that is searched; may be left out where there is one"]
+Split = Annotated[str, "cut the id at this text, for entries such as doc1#3"]
+Metric = Annotated[str, "how it compares vectors, where it can't be seen from the index"]
 
 
 class ExistingIndex(ABC):
@@ -32,7 +39,14 @@ class ExistingIndex(ABC):
     entries: int
 
     def __init__(
-        self, *, existing: str, collection: str = "", id: str = "", vector: str = "", split: str = "", metric: str = ""
+        self,
+        *,
+        existing: Existing,
+        collection: Collection = "",
+        id: Id = "",
+        vector: VectorField = "",
+        split: Split = "",
+        metric: Metric = "",
     ) -> None:
         self.existing, self.collection, self.split = existing, collection, split
         self.id, self.vector, self.metric = id or self.default_id(), vector, metric

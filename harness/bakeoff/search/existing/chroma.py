@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from bakeoff_providers.base import Vectors
 
-from bakeoff.search.existing.base import BLOCK, ExistingIndex, field_of, is_url, known, path_of
+from bakeoff.search.existing.base import BLOCK, Existing, ExistingIndex, field_of, is_url, known, path_of
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.chroma import URL, server_client
 from bakeoff.search.stores.servers import server_url
@@ -26,7 +26,7 @@ class ExistingChroma(ExistingIndex):
     name: ClassVar[str] = "chroma"
     modules: ClassVar[tuple[str, ...]] = ("chromadb",)
 
-    def __init__(self, *, existing: str, **where: Any) -> None:
+    def __init__(self, *, existing: Existing, **where: Any) -> None:
         super().__init__(existing=existing, **where)
         self._copy: Path | None = None
         if is_url(existing):

@@ -11,7 +11,7 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
 
-from bakeoff.search.existing.base import BLOCK, ExistingIndex, path_of
+from bakeoff.search.existing.base import BLOCK, Existing, ExistingIndex, path_of
 from bakeoff.search.hits import Hits
 
 
@@ -21,7 +21,7 @@ class ExistingFaiss(ExistingIndex):
     name: ClassVar[str] = "faiss"
     modules: ClassVar[tuple[str, ...]] = ("faiss",)
 
-    def __init__(self, *, existing: str, **where: Any) -> None:
+    def __init__(self, *, existing: Existing, **where: Any) -> None:
         super().__init__(existing=existing, **where)
         import faiss
 

@@ -9,7 +9,7 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
 
-from bakeoff.search.existing.base import BLOCK, ExistingIndex, field_of, known, path_of
+from bakeoff.search.existing.base import BLOCK, Existing, ExistingIndex, field_of, known, path_of
 from bakeoff.search.hits import Hits
 
 
@@ -23,7 +23,7 @@ class ExistingLanceDB(ExistingIndex):
     extra: ClassVar[str | None] = "lancedb"
     modules: ClassVar[tuple[str, ...]] = ("lancedb", "pyarrow")
 
-    def __init__(self, *, existing: str, **where: Any) -> None:
+    def __init__(self, *, existing: Existing, **where: Any) -> None:
         super().__init__(existing=existing, **where)
         import lancedb
         import pyarrow

@@ -9,7 +9,7 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 
-from bakeoff.search.existing.base import BLOCK, ExistingIndex, known
+from bakeoff.search.existing.base import BLOCK, Existing, ExistingIndex, known
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.pgvector import URL
 from bakeoff.search.stores.servers import server_url
@@ -29,7 +29,7 @@ class ExistingPgVector(ExistingIndex):
     modules: ClassVar[tuple[str, ...]] = ("psycopg", "pgvector")
     in_files: ClassVar[bool] = False
 
-    def __init__(self, *, existing: str, **where: Any) -> None:
+    def __init__(self, *, existing: Existing, **where: Any) -> None:
         super().__init__(existing=existing, **where)
         import psycopg
         from pgvector.psycopg import register_vector

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from bakeoff_providers.base import Vectors
 
-from bakeoff.search.existing.base import BLOCK, ExistingIndex, field_of, is_url, known, path_of
+from bakeoff.search.existing.base import BLOCK, Existing, ExistingIndex, field_of, is_url, known, path_of
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.servers import server_url
 
@@ -22,7 +22,7 @@ class ExistingQdrant(ExistingIndex):
     extra: ClassVar[str | None] = "qdrant"
     modules: ClassVar[tuple[str, ...]] = ("qdrant_client",)
 
-    def __init__(self, *, existing: str, **where: Any) -> None:
+    def __init__(self, *, existing: Existing, **where: Any) -> None:
         super().__init__(existing=existing, **where)
         import os
 

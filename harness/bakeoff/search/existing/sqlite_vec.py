@@ -10,7 +10,7 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
 
-from bakeoff.search.existing.base import BLOCK, ExistingIndex, known, path_of
+from bakeoff.search.existing.base import BLOCK, Existing, ExistingIndex, known, path_of
 from bakeoff.search.hits import Hits
 
 MOST = 4096  # what vec0 answers at once
@@ -23,7 +23,7 @@ class ExistingSqliteVec(ExistingIndex):
     extra: ClassVar[str | None] = "sqlite-vec"
     modules: ClassVar[tuple[str, ...]] = ("apsw", "sqlite_vec")
 
-    def __init__(self, *, existing: str, **where: Any) -> None:
+    def __init__(self, *, existing: Existing, **where: Any) -> None:
         super().__init__(existing=existing, **where)
         import apsw
         import sqlite_vec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
@@ -18,7 +19,13 @@ class BM25(Ranker):
     modules = ("bm25s", "Stemmer")
     distributions = ("bm25s",)
 
-    def __init__(self, *, k1: float = 1.5, b: float = 0.75, language: str = "english") -> None:
+    def __init__(
+        self,
+        *,
+        k1: Annotated[float, "how much a word that occurs again adds, from 0 up"] = 1.5,
+        b: Annotated[float, "how much long documents are held back, 0 to 1"] = 0.75,
+        language: Annotated[str, "whose stemmer and stop words are used, or none"] = "english",
+    ) -> None:
         if not (isinstance(k1, (int, float)) and 0 <= k1 < float("inf")):
             raise InputError(f"k1 is {k1!r}", place="k1", remedy="give 0 or more; 1.2 to 2 is customary")
         if not (isinstance(b, (int, float)) and 0 <= b <= 1):

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from bakeoff_providers.errors import InputError, Unavailable
@@ -34,7 +34,12 @@ class CrossEncoder(Reranker):
     paths: ClassVar[tuple[str, ...]] = ("model",)
 
     def __init__(
-        self, *, model: str | None = None, revision: str | None = None, context: int = 512, batch: int = 32
+        self,
+        *,
+        model: Annotated[str | None, "a folder with model.onnx and tokenizer.json, or a name on the hub"] = None,
+        revision: Annotated[str | None, "branch, tag or commit on the hub"] = None,
+        context: Annotated[int, "most tokens of a query and a document together"] = 512,
+        batch: Annotated[int, "pairs in one pass"] = 32,
     ) -> None:
         if not model:
             raise InputError(

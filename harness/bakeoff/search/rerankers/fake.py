@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
+from bakeoff_providers.shared_options import Label
+
 from bakeoff.search.rerankers.base import Reranked, Reranker
 
 
@@ -16,7 +18,7 @@ class Fake(Reranker):
     default_model: ClassVar[str] = "overlap"
     local: ClassVar[bool] = True
 
-    def __init__(self, *, model: str | None = None) -> None:
+    def __init__(self, *, model: Label = None) -> None:
         self._model = model or self.default_model
 
     @property

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from bakeoff_providers.answers import Expected
 from bakeoff_providers.cohere import Cohere
 from bakeoff_providers.connection import TIMEOUT, Connection
 from bakeoff_providers.errors import StoreError
+from bakeoff_providers.shared_options import BaseUrl, KeyEnv, Model, Timeout
 from bakeoff_providers.voyage import Voyage
 
 from bakeoff.search.rerankers.base import Reranked, Reranker
@@ -22,11 +23,13 @@ class HostedReranker(Connection, Reranker):
     def __init__(
         self,
         *,
-        model: str | None = None,
-        price: float | None = None,
-        base_url: str | None = None,
-        timeout: float = TIMEOUT,
-        key_env: str | None = None,
+        model: Model = None,
+        price: Annotated[
+            float | None, "US dollars a thousand searches or a million tokens, as the service counts"
+        ] = None,
+        base_url: BaseUrl = None,
+        timeout: Timeout = TIMEOUT,
+        key_env: KeyEnv = None,
     ) -> None:
         self._model = model or self.default_model
         super().__init__(base_url=base_url, timeout=timeout, key_env=key_env)

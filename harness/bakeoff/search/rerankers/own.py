@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from bakeoff_providers.code import code_identity, load_from_file
 from bakeoff_providers.errors import InputError, StoreError
+from bakeoff_providers.shared_options import File, FunctionName, Label
 
 from bakeoff.search.rerankers.base import Reranked, Reranker
 
@@ -20,7 +21,14 @@ class Own(Reranker):
     paths: ClassVar[tuple[str, ...]] = ("file",)
 
     def __init__(
-        self, *, file: str = "", function: str = "", model: str | None = None, revision: str | None = None
+        self,
+        *,
+        file: File = "",
+        function: FunctionName = "",
+        model: Label = None,
+        revision: Annotated[
+            str | None, "the version under which scores are cached; a hash of the file if left out"
+        ] = None,
     ) -> None:
         if not file or not function:
             raise InputError("names no function", remedy='provider = "file:mine.py:rerank"')

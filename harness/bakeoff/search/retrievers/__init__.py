@@ -16,4 +16,5 @@ RETRIEVERS: Registry[Retriever] = Registry(
         "function": "bakeoff.search.retrievers.function:Function",
         "http": "bakeoff.search.retrievers.http:Http",
     },
+    given=("target", "policy"),
 )

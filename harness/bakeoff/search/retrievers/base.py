@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from bakeoff_providers.errors import StoreError
 
@@ -17,6 +17,7 @@ from bakeoff.core.task import Query
 from bakeoff.search.searchers import Answer, Searcher
 
 Scored = Sequence[tuple[str, float]]
+Unknown = Annotated[Literal["error", "drop"], "what happens to ids that are no documents of the task"]
 
 
 class Retriever(ABC):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from bakeoff_providers.code import load_from_file
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.shared_options import File, FunctionName
 
 from bakeoff.core.clock import timed
-from bakeoff.search.retrievers.base import Retriever, Scored, scored
+from bakeoff.search.retrievers.base import Retriever, Scored, Unknown, scored
 
 
 class Function(Retriever):
@@ -19,7 +20,13 @@ class Function(Retriever):
     paths: ClassVar[tuple[str, ...]] = ("file",)
 
     def __init__(
-        self, *, file: str = "", function: str = "", target: Any = None, unknown: str = "error", **options: Any
+        self,
+        *,
+        file: File = "",
+        function: FunctionName = "",
+        target: Any = None,
+        unknown: Unknown = "error",
+        **options: Annotated[Any, "any other option is handed to the class when it is made"],
     ) -> None:
         self.unknown = unknown
         code = load_from_file(file, function) if target is None else target

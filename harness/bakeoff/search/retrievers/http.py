@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 from bakeoff_providers.errors import BakeoffError, CallFailed, InputError, StoreError, Unavailable
 from bakeoff_providers.failures import failure
+from bakeoff_providers.shared_options import Timeout
 
 from bakeoff.embedding.retry import RateLimit, RetryPolicy, call
-from bakeoff.search.retrievers.base import Retriever, Scored, scored
+from bakeoff.search.retrievers.base import Retriever, Scored, Unknown, scored
 
 _VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
 _SECRET = re.compile(r"authorization|api[-_]?key|token|secret|cookie", re.IGNORECASE)
@@ -30,14 +31,16 @@ class Http(Retriever):
     def __init__(
         self,
         *,
-        url: str,
-        ids: str = "*",
-        scores: str = "",
-        body: Mapping[str, Any] | None = None,
-        method: str = "POST",
-        headers: Mapping[str, str] | None = None,
-        timeout: float = 30.0,
-        unknown: str = "error",
+        url: Annotated[str, "where every query is sent"],
+        ids: Annotated[str, "path to the ids in the JSON answer, such as hits.*.id"] = "*",
+        scores: Annotated[str, "path to the scores; the order counts if left out"] = "",
+        body: Annotated[Mapping[str, Any] | None, "what is sent, with {text} and {k}; query and k if left out"] = None,
+        method: Annotated[str, "POST, or GET with the body as parameters"] = "POST",
+        headers: Annotated[
+            Mapping[str, str] | None, "sent with every request; ${NAME} is taken from the environment"
+        ] = None,
+        timeout: Timeout = 30.0,
+        unknown: Unknown = "error",
         policy: RetryPolicy | None = None,
     ) -> None:
         import httpx

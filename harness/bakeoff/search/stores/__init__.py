@@ -21,4 +21,4 @@ BUILTIN = {
     "duckdb_vss": "bakeoff.search.stores.duckdb_vss:DuckdbVss",
 }
 
-STORES: Registry[Store] = Registry("store", "bakeoff.stores", BUILTIN)
+STORES: Registry[Store] = Registry("store", "bakeoff.stores", BUILTIN, given=("dimensions", "folder"))

@@ -6,7 +6,7 @@ import os
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from bakeoff_providers.base import Vectors
@@ -17,6 +17,7 @@ from bakeoff.core.filters import Condition, Metadata
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
 from bakeoff.search.stores.servers import collection_name, listeners, server_url
+from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Url
 
 URL, TOKEN = "CHROMA_URL", "CHROMA_API_KEY"
 
@@ -60,11 +61,13 @@ class Chroma(Store):
         *,
         dimensions: int,
         folder: Path,
-        mode: str = "persistent",
-        url: str = "",
-        ef_search: int = 100,
-        ef_construction: int = 100,
-        max_neighbors: int = 16,
+        mode: Annotated[
+            Literal["persistent", "ephemeral", "server"], "on disk, in memory, or the server that url names"
+        ] = "persistent",
+        url: Url = "",
+        ef_search: Ef = 100,
+        ef_construction: EfConstruction = 100,
+        max_neighbors: M = 16,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         self._url = server_url(url, URL)

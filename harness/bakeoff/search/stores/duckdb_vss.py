@@ -14,6 +14,7 @@ from bakeoff_providers.errors import Unavailable
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, Store, graph_bytes
+from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Threads
 
 
 class DuckdbVss(Store):
@@ -33,7 +34,14 @@ class DuckdbVss(Store):
     capabilities = Capabilities(exact=False, filters=True, persistent=True, updates=True, in_process=True)
 
     def __init__(
-        self, *, dimensions: int, folder: Path, m: int = 16, ef_construction: int = 128, ef: int = 64, threads: int = 1
+        self,
+        *,
+        dimensions: int,
+        folder: Path,
+        m: M = 16,
+        ef_construction: EfConstruction = 128,
+        ef: Ef = 64,
+        threads: Threads = 1,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         import duckdb

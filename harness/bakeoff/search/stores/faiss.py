@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from bakeoff_providers.base import Vectors
@@ -20,6 +20,7 @@ from bakeoff.search.stores.codes import bit_codes, bit_similarity, signs
 from bakeoff.search.stores.faiss_parts import FaissParts
 from bakeoff.search.stores.id_map import Labels
 from bakeoff.search.stores.numbered import SCAN_BELOW, Neighbours, NumberedStore
+from bakeoff.search.stores.shared_options import Ef, EfConstruction, Probes
 from bakeoff.search.variants import Precision
 
 PER_LIST = 256  # vectors per list that FAISS trains with at most
@@ -53,11 +54,11 @@ class Faiss(NumberedStore):
         *,
         dimensions: int,
         folder: Path,
-        index: str = "Flat",
-        ef_construction: int = 200,
-        ef: int = 64,
-        nprobe: int = 16,
-        k_factor: float = 5,
+        index: Annotated[str, "index_factory string: Flat, HNSW32, IVF256,Flat, SQ8, RaBitQ,RFlat, …"] = "Flat",
+        ef_construction: EfConstruction = 200,
+        ef: Ef = 64,
+        nprobe: Probes = 16,
+        k_factor: Annotated[float, "candidates per wanted document that a refining index compares exactly"] = 5,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         import faiss

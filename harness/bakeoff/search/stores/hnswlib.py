@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from bakeoff_providers.base import Vectors
@@ -11,6 +11,7 @@ from bakeoff_providers.base import Vectors
 from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.id_map import Labels
 from bakeoff.search.stores.numbered import Neighbours, NumberedStore
+from bakeoff.search.stores.shared_options import Ef, EfConstruction, M
 
 
 class Hnswlib(NumberedStore):
@@ -27,7 +28,14 @@ class Hnswlib(NumberedStore):
     capabilities = Capabilities(exact=False, filters=False, persistent=True, updates=True, in_process=True)
 
     def __init__(
-        self, *, dimensions: int, folder: Path, m: int = 16, ef_construction: int = 200, seed: int = 42, ef: int = 64
+        self,
+        *,
+        dimensions: int,
+        folder: Path,
+        m: M = 16,
+        ef_construction: EfConstruction = 200,
+        seed: Annotated[int, "seed of the graph's levels"] = 42,
+        ef: Ef = 64,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         import hnswlib

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
@@ -15,11 +15,13 @@ from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
 from bakeoff.search.stores.codes import bit_codes, bit_similarity
+from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Probes
 from bakeoff.search.variants import Precision
 
 TRAINABLE = 256  # fewer rows than this train no quantiser, and need no index
+Index = Literal["none", "IVF_FLAT", "IVF_SQ", "IVF_PQ", "IVF_HNSW_SQ", "IVF_HNSW_PQ"]
 # An index's name → its configuration class, and its bytes per component of a vector.
-INDEXES = {
+INDEXES: dict[str, tuple[str, float]] = {
     "IVF_FLAT": ("IvfFlat", 4.0),
     "IVF_SQ": ("IvfSq", 1.0),
     "IVF_PQ": ("IvfPq", 1 / 16),
@@ -49,14 +51,16 @@ class LanceDB(Store):
         *,
         dimensions: int,
         folder: Path,
-        index: str = "IVF_HNSW_SQ",
-        type: str = "float",
-        m: int = 20,
-        ef_construction: int = 300,
-        partitions: int | None = None,
-        nprobes: int = 20,
-        ef: int = 100,
-        refine_factor: int = 5,
+        index: Annotated[Index, "how vectors are divided and stored; none: then every search is exact"] = "IVF_HNSW_SQ",
+        type: Annotated[Literal["float", "bit"], "the column holds numbers, or signs by Hamming distance"] = "float",
+        m: M = 20,
+        ef_construction: EfConstruction = 300,
+        partitions: Annotated[
+            int | None, "lists that the vectors are divided into; LanceDB chooses if left out"
+        ] = None,
+        nprobes: Probes = 20,
+        ef: Ef = 100,
+        refine_factor: Annotated[int, "candidates per wanted document that are compared exactly; 0: none"] = 5,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         import lancedb

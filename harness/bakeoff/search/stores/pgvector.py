@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
@@ -19,6 +19,7 @@ from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, Store, graph_bytes
 from bakeoff.search.stores.pgvector_columns import Column
 from bakeoff.search.stores.servers import collection_name, family, server_url
+from bakeoff.search.stores.shared_options import Ef, EfConstruction, Lists, M, Probes, Url
 from bakeoff.search.variants import Precision
 
 URL = "PGVECTOR_URL"
@@ -45,14 +46,16 @@ class PgVector(Store):
         *,
         dimensions: int,
         folder: Path,
-        url: str = "",
-        index: str = "hnsw",
-        type: str = "vector",
-        m: int = 16,
-        ef_construction: int = 64,
-        lists: int = 100,
-        ef_search: int = 64,
-        probes: int = 10,
+        url: Url = "",
+        index: Annotated[
+            Literal["hnsw", "ivfflat", "none"], "graph, lists, or none: then every search is exact"
+        ] = "hnsw",
+        type: Annotated[Literal["vector", "halfvec", "bit"], "the column: 32 bits a number, 16, or signs"] = "vector",
+        m: M = 16,
+        ef_construction: EfConstruction = 64,
+        lists: Lists = 100,
+        ef_search: Ef = 64,
+        probes: Probes = 10,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         address = server_url(url, URL)

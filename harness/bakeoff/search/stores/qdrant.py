@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
@@ -17,6 +17,7 @@ from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, Store, graph_bytes
 from bakeoff.search.stores.servers import collection_name, listeners, server_url
+from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Url
 from bakeoff.search.variants import Precision
 
 URL = "QDRANT_URL"
@@ -66,11 +67,13 @@ class Qdrant(Store):
         *,
         dimensions: int,
         folder: Path,
-        url: str = "",
-        m: int = 16,
-        ef_construction: int = 100,
-        quantization: str = "none",
-        ef: int = 64,
+        url: Url = "",
+        m: M = 16,
+        ef_construction: EfConstruction = 100,
+        quantization: Annotated[
+            Literal["none", "int8", "binary"], "codes beside the vectors that a search goes by first"
+        ] = "none",
+        ef: Ef = 64,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         self._url = server_url(url, URL)

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
@@ -36,7 +36,13 @@ class SqliteVec(Store):
     reads_while_writing = True
     named_by_value = ("type",)
 
-    def __init__(self, *, dimensions: int, folder: Path, type: str = "float") -> None:
+    def __init__(
+        self,
+        *,
+        dimensions: int,
+        folder: Path,
+        type: Annotated[Literal["float", "int8", "bit"], "the column: 32 bits a number, 8, or signs"] = "float",
+    ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         if type not in TYPES:
             raise InputError(f"sqlite_vec has no type {type!r}", remedy=nearest(type, list(TYPES)))

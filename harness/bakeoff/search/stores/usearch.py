@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from bakeoff_providers.base import Vectors
@@ -15,6 +15,7 @@ from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, Si
 from bakeoff.search.stores.codes import bit_codes, bit_similarity, int8_codes, signs
 from bakeoff.search.stores.id_map import Labels
 from bakeoff.search.stores.numbered import Neighbours, NumberedStore
+from bakeoff.search.stores.shared_options import Ef, EfConstruction, M
 from bakeoff.search.variants import Precision
 
 BYTES = {"f32": 4, "f16": 2, "bf16": 2, "i8": 1, "b1": 1 / 8}
@@ -42,10 +43,10 @@ class USearch(NumberedStore):
         *,
         dimensions: int,
         folder: Path,
-        connectivity: int = 16,
-        ef_construction: int = 128,
-        dtype: str = "f32",
-        ef: int = 64,
+        connectivity: M = 16,
+        ef_construction: EfConstruction = 128,
+        dtype: Annotated[Literal["f32", "f16", "bf16", "i8", "b1"], "number type that vectors are stored in"] = "f32",
+        ef: Ef = 64,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         from usearch.index import Index

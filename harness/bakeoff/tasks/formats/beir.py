@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats.cells import Rows
 from bakeoff.tasks.formats.rows import BEIR_COLUMNS, Leniency, task_of
+from bakeoff.tasks.formats.shared_options import DropEmpty, DropNegative, DropUnknown, IgnoreIdenticalIds, Rel, Split
 from bakeoff.tasks.formats.tables import read_table
 
 
 def load(
     name: str,
     base: Path,
-    folder: str = ".",
-    split: str = "test",
-    rel: int = 1,
-    drop_negative: bool = False,
-    drop_unknown: bool = False,
-    drop_empty: bool = False,
-    ignore_identical_ids: bool = True,
+    folder: Annotated[str, "the folder with corpus.jsonl, queries.jsonl and qrels/"] = ".",
+    split: Split = "test",
+    rel: Rel = 1,
+    drop_negative: DropNegative = False,
+    drop_unknown: DropUnknown = False,
+    drop_empty: DropEmpty = False,
+    ignore_identical_ids: IgnoreIdenticalIds = True,
 ) -> Task:
     """One split; its queries are those that it judges, as everywhere in the field. Without qrels/ all are asked."""
     root = base / folder

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
@@ -20,9 +20,9 @@ _TEXT, _TEXT_OR_NOTHING = {str}, {str, NoneType}
 class DocumentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which columns make a document; several texts are joined in their order."""
 
-    id: str = "id"
-    title: str = "title"
-    text: str | list[str] = "text"
+    id: Annotated[str, "column of the id"] = "id"
+    title: Annotated[str, "column of the title, if there is one"] = "title"
+    text: Annotated[str | list[str], "column of the text; several are joined in their order"] = "text"
 
     @property
     def texts(self) -> list[str]:

@@ -4,44 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.registry import missing_modules
+from bakeoff_providers.shapes import converted
 
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats.cells import Row, Rows
 from bakeoff.tasks.formats.rows import BEIR_COLUMNS, Leniency, task_of
+from bakeoff.tasks.formats.shared_options import (
+    ColumnNames,
+    DropEmpty,
+    DropNegative,
+    DropUnknown,
+    Grades,
+    HubRevision,
+    IgnoreIdenticalIds,
+    Rel,
+    Split,
+)
+
+EXTRA = "hub"
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where one table is: a data set, one of its configurations, one of its splits."""
 
-    dataset: str
-    config: str | None
-    split: str
+    dataset: Annotated[str, "its name on the hub, or a folder"]
+    config: Annotated[str | None, "its configuration"]
+    split: Annotated[str, "the split's name"]
 
 
 def load(
     name: str,
     base: Path,
-    dataset: str,
-    split: str = "test",
-    revision: str | None = None,
-    documents: dict[str, Any] | None = None,
-    queries: dict[str, Any] | None = None,
-    judgments: dict[str, Any] | None = None,
-    columns: dict[str, Any] | None = None,
-    grades: dict[str, int] | None = None,
-    rel: int = 1,
-    drop_negative: bool = False,
-    drop_unknown: bool = False,
-    drop_empty: bool = False,
-    ignore_identical_ids: bool = True,
+    dataset: Annotated[str, "its name on the hub, such as mteb/scifact, or a folder laid out alike"],
+    split: Split = "test",
+    revision: HubRevision = None,
+    documents: Annotated[dict[str, Any] | None, "where the documents are, if not in configuration corpus", Part] = None,
+    queries: Annotated[dict[str, Any] | None, "where the queries are, if not in configuration queries", Part] = None,
+    judgments: Annotated[
+        dict[str, Any] | None, "where the judgments are, if not in configuration default", Part
+    ] = None,
+    columns: ColumnNames = None,
+    grades: Grades = None,
+    rel: Rel = 1,
+    drop_negative: DropNegative = False,
+    drop_unknown: DropUnknown = False,
+    drop_empty: DropEmpty = False,
+    ignore_identical_ids: IgnoreIdenticalIds = True,
 ) -> Task:
     """By default as MTEB lays out its retrieval sets: configurations corpus, queries and, for judgments, default."""
-    if reason := missing_modules(("datasets",), "hub"):
+    if reason := missing_modules(("datasets",), EXTRA):
         raise InputError("format 'hub' needs a library that is not here", remedy=reason)
     parts = {
         "documents": _part("documents", documents, Part(dataset, "corpus", "corpus")),
@@ -66,11 +82,7 @@ def load(
 
 
 def _part(table: str, given: dict[str, Any] | None, default: Part) -> Part:
-    try:
-        return msgspec.convert({**msgspec.to_builtins(default), **(given or {})}, Part)
-    except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at ")
-        raise InputError(problem, place=f"{table}{place.strip('`$')}", remedy="dataset, config and split") from None
+    return converted(table, {**msgspec.to_builtins(default), **(given or {})}, Part)
 
 
 def _read(part: Part, base: Path, revision: str | None) -> Rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.registry import missing_modules, nearest
@@ -13,24 +13,27 @@ from bakeoff.core.task import Task
 from bakeoff.tasks.formats.cells import Row, Rows
 from bakeoff.tasks.formats.document_rows import DocumentColumns
 from bakeoff.tasks.formats.rows import Columns, JudgmentColumns, Leniency, QueryColumns, task_of
+from bakeoff.tasks.formats.shared_options import ColumnNames, DropEmpty, DropNegative, DropUnknown, Rel
 
 COLUMNS = Columns(
     DocumentColumns(id="doc_id"), QueryColumns(id="query_id"), JudgmentColumns("query_id", "doc_id", "relevance")
 )
 
+EXTRA = "ir-datasets"
+
 
 def load(
     name: str,
     base: Path,  # noqa: ARG001 - the library keeps its files in a folder of its own
-    dataset: str,
-    columns: dict[str, Any] | None = None,
-    rel: int = 1,
-    drop_negative: bool = False,
-    drop_unknown: bool = False,
-    drop_empty: bool = False,
+    dataset: Annotated[str, "its name in ir_datasets, such as beir/scifact/test"],
+    columns: ColumnNames = None,
+    rel: Rel = 1,
+    drop_negative: DropNegative = False,
+    drop_unknown: DropUnknown = False,
+    drop_empty: DropEmpty = False,
 ) -> Task:
     """One data set with documents and queries; these are the ones that its qrels judge, or all where it has none."""
-    if reason := missing_modules(("ir_datasets",), "ir-datasets"):
+    if reason := missing_modules(("ir_datasets",), EXTRA):
         raise InputError("format 'ir_datasets' needs a library that is not here", remedy=reason)
     import ir_datasets
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats import hub
+from bakeoff.tasks.formats.shared_options import HubRevision
+
+EXTRA = hub.EXTRA
 
 
 class MtebTask(NamedTuple):
@@ -39,7 +42,13 @@ MTEB_TASKS = {
 }
 
 
-def load(name: str, base: Path, task: str, split: str = "", revision: str | None = None) -> Task:
+def load(
+    name: str,
+    base: Path,
+    task: Annotated[str, "its name in MTEB, such as SciFact"],
+    split: Annotated[str, "which judgments are taken; the one that MTEB scores if left out"] = "",
+    revision: HubRevision = None,
+) -> Task:
     """The task of that name through the hub's format; a folder `mteb/…` beside the line-up goes before the hub."""
     if task not in MTEB_TASKS:
         raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
@@ -11,6 +11,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.task import Chunking, Document, Query, Task
 from bakeoff.tasks import ground_truth as truth_file
+from bakeoff.tasks.formats.shared_options import Rel
 from bakeoff.tasks.ground_truth import GroundTruth, read_truth
 
 FORMAT = "native"  # its name in a task.toml
@@ -97,7 +98,14 @@ def document(article: Article) -> Document:
     )
 
 
-def load(name: str, base: Path, articles: str, queries: str, ground_truth: str = "", rel: int = 1) -> Task:
+def load(
+    name: str,
+    base: Path,
+    articles: Annotated[str, "file of documents"],
+    queries: Annotated[str, "file of queries"],
+    ground_truth: Annotated[str, "file of grades; ground_truth.json, if there is one, where it is left out"] = "",
+    rel: Rel = 1,
+) -> Task:
     """The graded task in its files, checked against each other; a task that nobody graded yet may lack the last."""
     truth = base / (ground_truth or truth_file.FILE)
     return read_task(name, base / articles, base / queries, truth if truth.exists() else None, rel)

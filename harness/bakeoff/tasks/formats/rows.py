@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
+from bakeoff_providers.shapes import converted
 
 from bakeoff.core.corpus import collected
 from bakeoff.core.task import Judgments, Query, Task
@@ -20,36 +21,32 @@ from bakeoff.tasks.formats.document_rows import DocumentColumns, UniqueIds, read
 class QueryColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which columns make a query."""
 
-    id: str = "id"
-    text: str = "text"
-    category: str = "category"
+    id: Annotated[str, "column of the id"] = "id"
+    text: Annotated[str, "column of the text"] = "text"
+    category: Annotated[str, "column of the category, if there is one"] = "category"
 
 
 class JudgmentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which columns make a judgment; a number in place of the grade's column is the grade of every row."""
 
-    query: str = "query"
-    document: str = "document"
-    grade: str | int = "grade"
+    query: Annotated[str, "column of the query's id"] = "query"
+    document: Annotated[str, "column of the document's id"] = "document"
+    grade: Annotated[str | int, "column of the grade; a number is the grade of every row"] = "grade"
 
 
 class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The columns of the three tables."""
 
-    documents: DocumentColumns = DocumentColumns()
-    queries: QueryColumns = QueryColumns()
-    judgments: JudgmentColumns = JudgmentColumns()
+    documents: Annotated[DocumentColumns, "columns of the documents"] = DocumentColumns()
+    queries: Annotated[QueryColumns, "columns of the queries"] = QueryColumns()
+    judgments: Annotated[JudgmentColumns, "columns of the judgments"] = JudgmentColumns()
 
     def named(self, given: Mapping[str, Any] | None) -> Columns:
         """With the names that a task.toml gives, the others as they are here."""
         known = msgspec.to_builtins(self)
-        try:
-            tables = msgspec.convert(given or {}, dict[str, dict[str, Any]])
-            merged = {table: {**known.get(table, {}), **names} for table, names in tables.items()}
-            return msgspec.convert({**known, **merged}, Columns)
-        except msgspec.ValidationError as error:
-            problem, _, place = str(error).partition(" - at ")
-            raise InputError(problem, place=f"columns{place.strip('`$')}", remedy="see docs/tasks.md") from None
+        tables = converted("columns", given or {}, dict[str, dict[str, Any]])
+        merged = {table: {**known.get(table, {}), **names} for table, names in tables.items()}
+        return converted("columns", {**known, **merged}, Columns)
 
 
 BEIR_COLUMNS = Columns(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import missing_modules
@@ -17,6 +17,16 @@ from bakeoff.core.files import opened_unpacked, read_json, read_json_blocks, rea
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats.cells import Block, Numbered, Rows
 from bakeoff.tasks.formats.rows import Columns, Leniency, task_of
+from bakeoff.tasks.formats.shared_options import (
+    ColumnNames,
+    DropEmpty,
+    DropNegative,
+    DropUnknown,
+    Grades,
+    IgnoreIdenticalIds,
+    JudgedOnly,
+    Rel,
+)
 from bakeoff.tasks.formats.trec import qrels_rows
 
 LONGEST_FIELD = 2**31 - 1  # Python's csv stops at 128 kB otherwise, and documents are longer
@@ -25,17 +35,17 @@ LONGEST_FIELD = 2**31 - 1  # Python's csv stops at 128 kB otherwise, and documen
 def load(
     name: str,
     base: Path,
-    documents: str,
-    queries: str,
-    judgments: str = "",
-    columns: dict[str, Any] | None = None,
-    grades: dict[str, int] | None = None,
-    rel: int = 1,
-    drop_negative: bool = False,
-    drop_unknown: bool = False,
-    drop_empty: bool = False,
-    ignore_identical_ids: bool = False,
-    judged_only: bool = False,
+    documents: Annotated[str, "table of documents"],
+    queries: Annotated[str, "table of queries"],
+    judgments: Annotated[str, "table of judgments, or TREC qrels; may be left out until it is graded"] = "",
+    columns: ColumnNames = None,
+    grades: Grades = None,
+    rel: Rel = 1,
+    drop_negative: DropNegative = False,
+    drop_unknown: DropUnknown = False,
+    drop_empty: DropEmpty = False,
+    ignore_identical_ids: IgnoreIdenticalIds = False,
+    judged_only: JudgedOnly = False,
 ) -> Task:
     """Three tables; `grades` gives labels their numbers. Judgments may also be TREC qrels, or still be missing."""
     return task_of(

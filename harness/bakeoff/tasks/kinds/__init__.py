@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import Registry
+from bakeoff_providers.shapes import converted
 
 from bakeoff.core.task import Task
 from bakeoff.tasks.description import task_description
-from bakeoff.tasks.formats import converted
 
 if TYPE_CHECKING:
     from bakeoff.tasks.kinds.base import TaskKind
@@ -27,7 +27,16 @@ TASK_KINDS: Registry[TaskKind] = Registry(
         "single": "bakeoff.tasks.kinds.single:Single",
         "profiles": "bakeoff.tasks.kinds.profiles:Profiles",
     },
+    given=("name", "base", "targets"),
 )
+
+
+class TaskKeys(msgspec.Struct, frozen=True):
+    """What every task may say, beside the options of its kind."""
+
+    kind: Annotated[str, "where judgments come from"] = "graded"
+    name: Annotated[str, "what the task is called; its folder's name if left out"] = ""
+    targets: Annotated[dict[str, float], 'figures to reach, by measure: { "p@5" = 0.7 }'] = {}
 
 
 def load_kind(
@@ -46,30 +55,11 @@ def load_kind(
 
 
 def _load(name: str, description: Mapping[str, Any], base: Path, file: Path | None) -> TaskKind:
-    options = {key: value for key, value in description.items() if key not in ("kind", "name", "targets")}
-    kind = str(description.get("kind", "graded"))
+    options = {key: value for key, value in description.items() if key not in TaskKeys.__struct_fields__}
     try:
         targets = converted("targets", description.get("targets", {}), dict[str, float])
-        given = {**options, "name": str(description.get("name", name)), "base": base, "targets": targets}
-        TASK_KINDS.check_options(kind, given)
-        try:
-            inspect.signature(TASK_KINDS.get(kind)).bind(**given)
-        except TypeError as error:
-            raise InputError(f"a task of kind {kind!r}: {error}", remedy=f"see docs/{kind}.md") from None
-        _check_types(kind, options)
-        return TASK_KINDS.create(kind, **given)
+        kind = str(description.get("kind", "graded"))
+        TASK_KINDS.check_options(kind, options, whole=True)
+        return TASK_KINDS.create(kind, name=str(description.get("name", name)), base=base, targets=targets, **options)
     except InputError as error:
         raise InputError(error.problem, file=error.file or file, place=error.place, remedy=error.remedy) from None
-
-
-def _check_types(kind: str, options: Mapping[str, Any]) -> None:
-    """Every option against the type that the kind declares for it; those without a declaration the kind checks."""
-    declared = get_type_hints(TASK_KINDS.get(kind).__init__)
-    extra = {
-        parameter.name
-        for parameter in inspect.signature(TASK_KINDS.get(kind)).parameters.values()
-        if parameter.kind is parameter.VAR_KEYWORD
-    }
-    for option, value in options.items():
-        if option in declared and option not in extra:
-            converted(option, value, declared[option])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
@@ -32,11 +32,11 @@ OPERATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`profile` op `item`, both names of attributes; `boost` is for rules that lift instead of shutting out."""
 
-    profile: str
-    op: str
-    item: str
-    reason: str = ""
-    boost: float = 0.0
+    profile: Annotated[str, "attribute of the profile"]
+    op: Annotated[str, "at_least, at_most, equals, one_of or includes"]
+    item: Annotated[str, "attribute of the item"]
+    reason: Annotated[str, "code that is given when it shuts an item out"] = ""
+    boost: Annotated[float, "what it adds to the score, among the boosts"] = 0.0
 
     def __post_init__(self) -> None:
         if self.op not in OPERATIONS:

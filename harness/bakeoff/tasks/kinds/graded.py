@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.shapes import converted
 
 from bakeoff.core.corpus import changed
 from bakeoff.core.task import Chunking, Task
-from bakeoff.tasks.formats import FORMATS, check_types, converted
+from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.ground_truth import FILE, laid_over
 from bakeoff.tasks.kinds.base import TaskKind
 
@@ -34,22 +34,20 @@ class Graded(TaskKind):
         name: str,
         base: Path,
         targets: Mapping[str, float],
-        format: str = "",
-        chunking: Mapping[str, Any] | None = None,
-        ground_truth: str = "",
-        **options: Any,
+        format: Annotated[str, "what the files are: the name of a format; its options stand beside it"] = "",
+        chunking: Annotated[
+            Mapping[str, Any] | None, "how documents are cut before they are embedded", Chunking
+        ] = None,
+        ground_truth: Annotated[str, "file of the grades that were given here; ground_truth.json if left out"] = "",
+        **options: Annotated[Any, "the options of the format: `bakeoff options tables`, for example"],
     ) -> None:
         super().__init__(name, base, targets)
         if not isinstance(format, str) or not format:
             raise InputError("a task needs a format", place="format", remedy=f"one of: {FORMATS.names()}")
-        takes_truth = "ground_truth" in inspect.signature(FORMATS.get(format)).parameters
+        takes_truth = any(option.name == "ground_truth" for option in FORMATS.options(format))
         if takes_truth and ground_truth:
             options["ground_truth"] = ground_truth
-        check_types(format, options)
-        try:
-            inspect.signature(FORMATS.get(format)).bind(name=name, base=base, **options)
-        except TypeError as error:
-            raise InputError(f"format {format!r}: {error}", remedy="see docs/tasks.md") from None
+        FORMATS.check_options(format, options, whole=True)
         self.format, self.options = format, options
         self.ground_truth = base / (ground_truth or FILE)
         self._lay_over = not takes_truth

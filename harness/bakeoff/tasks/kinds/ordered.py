@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
@@ -35,29 +35,24 @@ class Ordered(TaskKind):
         name: str,
         base: Path,
         targets: Mapping[str, float],
-        items: str,
-        truth: str,
-        facets: Mapping[str, str],
-        overall: str = "overall",
-        id_key: str = "id",
-        length: int = 5,
-        cluster: str = "",
-        k: Sequence[int] = (1, 2, 3, 5, 10),
-        texts: Sequence[str] | None = None,
+        items: Annotated[str, "file of items: a list of objects (.json or .jsonl)"],
+        truth: Annotated[str, "file with the ordered lists of every item"],
+        facets: Annotated[Mapping[str, str], "text of an item → key of its list in the truth"],
+        overall: Annotated[str, "the facet that every row is judged by in the matrix"] = "overall",
+        id_key: Annotated[str, "key of an item's id"] = "id",
+        length: Annotated[int, "items in every list of the truth"] = 5,
+        cluster: Annotated[str, "part of the metadata to break the matrix down by"] = "",
+        k: Annotated[Sequence[int], "cut-offs of the table of facets"] = (1, 2, 3, 5, 10),
+        texts: Annotated[Sequence[str] | None, "facets that the items have texts for; all if left out"] = None,
     ) -> None:
         super().__init__(name, base, targets)
-        try:
-            self.facets = msgspec.convert(facets, dict[str, str])
-            self.length, cuts = msgspec.convert((length, list(k)), tuple[int, list[int]])
-            self.texts = msgspec.convert(list(texts) if texts is not None else list(self.facets), list[str])
-        except msgspec.ValidationError as error:
-            raise InputError(str(error)) from None
-        if self.length < 1 or not cuts or min(cuts) < 1:
+        self.facets, self.length, self.texts = dict(facets), length, list(facets if texts is None else texts)
+        if self.length < 1 or not k or min(k) < 1:
             raise InputError("length and k must be at least 1", place="k")
         if overall not in self.facets:
             raise InputError(f"the overall facet {overall!r} is not among the facets", place="overall")
         self.items, self.truth, self.overall = items, base / truth, overall
-        self.id_key, self.cluster, self.cuts = id_key, cluster, sorted(set(cuts))
+        self.id_key, self.cluster, self.cuts = id_key, cluster, sorted(set(k))
 
     @cached_property
     def documents(self) -> list[Document]:

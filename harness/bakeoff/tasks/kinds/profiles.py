@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.shapes import converted
 
 from bakeoff.core.files import read_json
 from bakeoff.core.ranking import Ranking, ordered
@@ -19,7 +20,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores, evaluate, join, random_expectation
 from bakeoff.tasks.formats.snapshot import columns_of, newest, read_snapshot
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, ScoredContender, TaskKind
-from bakeoff.tasks.kinds.eligibility import matches, overlap, reasons
+from bakeoff.tasks.kinds.eligibility import Rule, matches, overlap, reasons
 from bakeoff.tasks.kinds.profiles_report import NOT_THERE, artifact, report, sections
 from bakeoff.tasks.kinds.profiles_settings import LabelMode, ProfileSettings, StageWeights
 
@@ -41,28 +42,24 @@ class Profiles(TaskKind):
         name: str,
         base: Path,
         targets: Mapping[str, float],
-        snapshot: str,
-        profiles: str,
-        profile_text: str,
-        rules: Sequence[Mapping[str, Any]],
-        id_key: str = "id",
-        title_key: str = "title",
-        text_key: str = "description",
-        profile_key: str = "profile_id",
-        keywords: str = "keywords",
-        amount: str = "amount",
-        best_weights: str = "",
-        weights_file: str = "",
-        use_best_weights: bool = True,
-        calibrate_thresholds: bool = False,
-        **settings: Any,
+        snapshot: Annotated[str, "the snapshot file, or a folder whose newest one is taken"],
+        profiles: Annotated[str, "file of profiles: a JSON list"],
+        profile_text: Annotated[str, "text of a profile as a query, with {gaps} for its attributes"],
+        rules: Annotated[Sequence[Mapping[str, Any]], "who may have what, each with a reason code", Rule],
+        id_key: Annotated[str, "key of an item's id"] = "id",
+        title_key: Annotated[str, "key of an item's title"] = "title",
+        text_key: Annotated[str, "key of an item's text"] = "description",
+        profile_key: Annotated[str, "key of a profile's id"] = "profile_id",
+        keywords: Annotated[str, "key of the keywords of profiles and items"] = "keywords",
+        amount: Annotated[str, "key of an item's amount, for its distribution"] = "amount",
+        best_weights: Annotated[str, "file with tuned weights beside the task"] = "",
+        weights_file: Annotated[str, "file with weights, before best_weights and [weights]"] = "",
+        use_best_weights: Annotated[bool, "whether best_weights is read"] = True,
+        calibrate_thresholds: Annotated[bool, "say which thresholds would fit; none is applied"] = False,
+        **settings: Annotated[Any, ProfileSettings],
     ) -> None:
         super().__init__(name, base, targets)
-        try:
-            self.settings = msgspec.convert({"rules": list(rules), **settings}, ProfileSettings)
-        except msgspec.ValidationError as error:
-            problem, _, place = str(error).partition(" - at ")
-            raise InputError(problem, place=place.strip("`"), remedy="see docs/profiles.md") from None
+        self.settings = converted("$", {"rules": list(rules), **settings}, ProfileSettings)
         if self.settings.k < 1 or not all(rule.reason for rule in self.settings.rules):
             raise InputError("k is at least 1 and every rule has a reason code", place="rules")
         self.snapshot, self.profiles_file, self.profile_text = newest(base / snapshot), base / profiles, profile_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -14,32 +14,37 @@ LabelMode = Literal["hybrid", "no_similarity"]
 class StageWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How much similarity and common keywords count in the second stage."""
 
-    similarity: float = 0.7
-    keywords: float = 0.3
+    similarity: Annotated[float, "weight of the similarity"] = 0.7
+    keywords: Annotated[float, "weight of the share of common keywords"] = 0.3
 
 
 class Rerank(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The third stage: rules that hold lift an item by their boost, within the first `depth` places."""
 
-    depth: int = 30
-    boosts: list[Rule] = []
+    depth: Annotated[int, "places of a ranking that boosts may change"] = 30
+    boosts: Annotated[list[Rule], "rules that add their boost to what they hold for"] = []
 
 
 class LabelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which labels judge the matrix, which attributes must match for a 2, and from which similarity on a 1 is given."""
 
-    mode: LabelMode = "no_similarity"
-    match: tuple[str, ...] = ("major", "state", "education_level")
-    needs: Literal["all", "any"] = "all"
-    # by provider; `embeddings` stands for all that have none of their own
-    thresholds: dict[str, float] = msgspec.field(default_factory=lambda: {"tfidf": 0.12, "embeddings": 0.30})
+    mode: Annotated[LabelMode, "which labels judge the matrix"] = "no_similarity"
+    match: Annotated[tuple[str, ...], "attributes that must match by name for a label of 2"] = (
+        "major",
+        "state",
+        "education_level",
+    )
+    needs: Annotated[Literal["all", "any"], "how many of them must match"] = "all"
+    thresholds: Annotated[
+        dict[str, float], "similarity for a label of 1 in hybrid mode, by provider; embeddings: all others"
+    ] = msgspec.field(default_factory=lambda: {"tfidf": 0.12, "embeddings": 0.30})
 
 
 class ProfileSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The settings of the task file that have a shape of their own."""
 
-    rules: list[Rule]
-    weights: StageWeights = StageWeights()
-    rerank: Rerank = Rerank()
-    labels: LabelSettings = LabelSettings()
-    k: int = 10
+    rules: Annotated[list[Rule], "who may have what, each with a reason code"]
+    weights: Annotated[StageWeights, "how much similarity and common keywords count"] = StageWeights()
+    rerank: Annotated[Rerank, "rules that lift items at the end"] = Rerank()
+    labels: Annotated[LabelSettings, "how items are labelled without people"] = LabelSettings()
+    k: Annotated[int, "items that a profile is given"] = 10

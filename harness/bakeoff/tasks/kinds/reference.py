@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role, Vectors
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
+from bakeoff_providers.shapes import converted
 from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
@@ -26,7 +27,14 @@ from bakeoff.search.exact import nearest
 from bakeoff.search.hits import SIMILARITY_DIGITS, Hits
 from bakeoff.search.index import Index
 from bakeoff.tasks.formats.items import read_documents
-from bakeoff.tasks.kinds.base import CorpusVectors, Extras, FinishedRun, ScoredContender, Section, TaskKind
+from bakeoff.tasks.kinds.base import (
+    CorpusVectors,
+    Extras,
+    FinishedRun,
+    ScoredContender,
+    Section,
+    TaskKind,
+)
 from bakeoff.tasks.kinds.curves import Curve, curves_png
 
 Gain = Literal["binary", "rank"]
@@ -43,10 +51,10 @@ COLUMNS = {
 class ReferenceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The model whose neighbours are the truth: a contender without a store, since its search is exact."""
 
-    provider: str
-    model: str = ""
-    field: str = ""
-    options: dict[str, Any] = {}
+    provider: Annotated[str, "the provider: a contender without a store"]
+    model: Annotated[str, "which of its models"] = ""
+    field: Annotated[str, "the text field that it embeds"] = ""
+    options: Annotated[dict[str, Any], "the provider's options"] = {}
 
 
 class Reference(TaskKind):
@@ -60,22 +68,18 @@ class Reference(TaskKind):
         name: str,
         base: Path,
         targets: Mapping[str, float],
-        corpus: str,
-        reference: Mapping[str, Any],
-        n: int = 500,
-        seed: int = 42,
-        k: Sequence[int] = (1, 3, 5, 10),
-        pairs: int = 10_000,
-        gain: Gain = "binary",
-        category: str = "",
+        corpus: Annotated[str, "articles, items (.json, .jsonl), or ids alone (.txt)"],
+        reference: Annotated[Mapping[str, Any], "the model whose neighbours are the truth", ReferenceEntry],
+        n: Annotated[int, "items that ask, drawn with the seed; all of them where there are fewer"] = 500,
+        seed: Annotated[int, "seed of the draw"] = 42,
+        k: Annotated[Sequence[int], "sizes of the neighbourhoods that are compared"] = (1, 3, 5, 10),
+        pairs: Annotated[int, "pairs of documents whose similarities are compared"] = 10_000,
+        gain: Annotated[Gain, "what a true neighbour counts in NDCG: all alike, or the nearer the more"] = "binary",
+        category: Annotated[str, "part of the metadata to break the matrix down by"] = "",
     ) -> None:
         super().__init__(name, base, targets)
-        try:
-            entry = msgspec.convert(reference, ReferenceEntry)
-            self.cuts = sorted(set(msgspec.convert(k, list[int])))
-            self.n, self.seed, self.pairs, gain = msgspec.convert((n, seed, pairs, gain), tuple[int, int, int, Gain])
-        except msgspec.ValidationError as error:
-            raise InputError(str(error)) from None
+        entry = converted("reference", reference, ReferenceEntry)
+        self.cuts, self.n, self.seed, self.pairs = sorted(set(k)), n, seed, pairs
         if not self.cuts or self.cuts[0] < 1 or self.n < 1 or self.pairs < 1:
             raise InputError("k, n and pairs must be at least 1", place="k" if not self.cuts else "")
         PROVIDERS.check_options(entry.provider, entry.options)

@@ -1,0 +1,13 @@
+"""Options that several stores have: one meaning for each name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+M = Annotated[int, "links that a node of the graph has to others: more find better and take more memory"]
+EfConstruction = Annotated[int, "candidates looked at while the graph is built: more find better and build slower"]
+Ef = Annotated[int, "candidates that a search of the graph looks at: more find better and take longer"]
+Lists = Annotated[int, "lists that the vectors are divided into"]
+Probes = Annotated[int, "lists that a search looks into: more find better and take longer"]
+Url = Annotated[str, "address of a server; the environment's variable or none if left out"]
+Threads = Annotated[int, "threads that build and search"]

@@ -1,0 +1,199 @@
+"""What can be set, read from where it is declared: the meaning of an option is the text beside its type.
+
+`ef: Annotated[int, "candidates that a search looks at"] = 64` in a signature or a struct is all that the checks, the
+command `bakeoff options` and the reference pages know of it. A struct beside the text is the shape of a table.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, is_dataclass
+from enum import Enum
+from pathlib import PurePath
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+REST = "…"  # the name of options that are handed on to something else
+_WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", dict: "table", Any: "any value"}
+_PLURALS = {"text": "texts", "integer": "integers", "number": "numbers", "table": "tables", "any value": "any values"}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One thing that can be set. `tables` are the structs that its value may be a table of."""
+
+    name: str
+    meaning: str
+    type: Any = Any
+    required: bool = False
+    default: Any = None
+    tables: tuple[type[msgspec.Struct], ...] = ()
+
+    @property
+    def type_words(self) -> str:
+        """Its type as a user of TOML would say it."""
+        return type_words(self.type)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values that it may have, where these can be listed."""
+        return choices_of(self.type)
+
+    @property
+    def default_words(self) -> str:
+        """What holds if nothing is said."""
+        if self.required:
+            return "required"
+        if isinstance(self.default, msgspec.Struct):
+            return "as below"
+        return toml_words(self.default)
+
+
+def options_of(declared: Any, given: collections.abc.Collection[str] = ()) -> list[Option]:
+    """The options of a struct, a class or a function, in their order; `given` names what is not the user's to set."""
+    if isinstance(declared, type) and issubclass(declared, msgspec.Struct):
+        return [option for option in _of_struct(declared) if option.name not in given]
+    options: dict[str, Option] = {}
+    rest: Option | None = None
+    for callable_ in _callables(declared):
+        rest = None
+        hints = _hints(declared if is_dataclass(declared) else callable_)
+        for parameter in inspect.signature(callable_).parameters.values():
+            hint = hints.get(parameter.name, Any)
+            if parameter.kind is parameter.VAR_KEYWORD:
+                rest = _option(REST, hint)
+            elif parameter.name not in ("self", *given, *options) and parameter.kind is not parameter.VAR_POSITIONAL:
+                missing = parameter.default is parameter.empty
+                options[parameter.name] = _option(parameter.name, hint, missing, None if missing else parameter.default)
+        if rest is None or rest.meaning or rest.tables:
+            break
+    if rest is not None and rest.tables:
+        inner = [option for table in rest.tables for option in options_of(table, {*given, *options})]
+        return [*options.values(), *inner]
+    return [*options.values(), *([rest] if rest is not None else [])]
+
+
+def choices_of(hint: Any) -> tuple[str, ...]:
+    """The values of a Literal or an Enum, alone or in a union or a list."""
+    hint = bare(hint)
+    if get_origin(hint) is Literal:
+        return tuple(str(value) for value in get_args(hint))
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return tuple(str(member.value) for member in hint)
+    if is_union(hint) or get_origin(hint) in (list, tuple, collections.abc.Sequence):
+        return tuple(dict.fromkeys(choice for part in get_args(hint) for choice in choices_of(part)))
+    return ()
+
+
+def type_words(hint: Any) -> str:
+    """A type in the words of TOML; choices stand for themselves."""
+    hint = bare(hint)
+    if hint in _WORDS:
+        return _WORDS[hint]
+    if get_origin(hint) is Literal:
+        return _either(_values(hint))
+    if is_union(hint):
+        parts = [part for part in get_args(hint) if part is not type(None)]
+        lists = [part for part in parts if get_origin(part) is list]
+        single = [part for part in parts if part not in lists]
+        if single and lists and type_words(get_args(lists[0])[0]) == _either(map(type_words, single)):
+            values = [word for part in single for word in _values(part) or [type_words(part)]]
+            return _either([*values, "a list of such"])
+        return _either(map(type_words, parts))
+    origin, arguments = get_origin(hint) or hint, [part for part in get_args(hint) if part is not ...]
+    if origin in (list, tuple, collections.abc.Sequence):
+        return f"list of {_plural(arguments[0])}" if arguments else "list"
+    if origin in (dict, collections.abc.Mapping):
+        inner = "" if not arguments or bare(arguments[1]) is Any else f" of {_plural(arguments[1])}"
+        return f"table{inner}"
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return "table"
+    if isinstance(hint, type) and issubclass(hint, PurePath):
+        return "text"
+    return "any value"
+
+
+def toml_words(value: Any) -> str:
+    """A default as TOML would spell it; what stands for nothing is `none`."""
+    if value is None or value in ("", (), [], {}):
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, collections.abc.Mapping):
+        return "{ " + ", ".join(f"{key} = {toml_words(part)}" for key, part in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(toml_words, value)) + "]"
+    return str(value)
+
+
+def _of_struct(struct: type[msgspec.Struct]) -> Iterator[Option]:
+    hints = _hints(struct)
+    for field in msgspec.structs.fields(struct):
+        made = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        default = None if field.required else made
+        yield _option(field.encode_name, hints.get(field.name, Any), field.required, default)
+
+
+def _option(name: str, hint: Any, required: bool = False, default: Any = None) -> Option:
+    notes = hint.__metadata__ if get_origin(hint) is Annotated else ()
+    meaning = next((note for note in notes if isinstance(note, str)), "")
+    noted = [note for note in notes if isinstance(note, type) and issubclass(note, msgspec.Struct)]
+    return Option(name, meaning, bare(hint), required, default, tuple(dict.fromkeys([*noted, *_structs(hint)])))
+
+
+def _callables(declared: Any) -> Iterator[Any]:
+    """A function, or the constructors of a class and its bases: what one hands on by ** belongs to the next."""
+    if not isinstance(declared, type):
+        yield declared
+        return
+    own = [base.__init__ for base in declared.__mro__ if "__init__" in vars(base) and base is not object]  # type: ignore[misc]
+    yield from own or [declared]
+
+
+def _hints(declared: Any) -> dict[str, Any]:
+    """The types with what stands beside them; without them where a name in them can't be found."""
+    try:
+        return get_type_hints(declared, include_extras=True)
+    except NameError:
+        return {}
+
+
+def _structs(hint: Any) -> Iterator[type[msgspec.Struct]]:
+    hint = bare(hint)
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        yield hint
+    for part in get_args(hint):
+        yield from _structs(part)
+
+
+def bare(hint: Any) -> Any:
+    """The type without what stands beside it."""
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
+def is_union(hint: Any) -> bool:
+    """Whether it is one of several types."""
+    return get_origin(hint) in (Union, types.UnionType)
+
+
+def _values(hint: Any) -> list[str]:
+    hint = bare(hint)
+    return [toml_words(value) for value in get_args(hint) if value != ""] if get_origin(hint) is Literal else []
+
+
+def _either(words: collections.abc.Iterable[str]) -> str:
+    *others, last = dict.fromkeys(words)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _plural(hint: Any) -> str:
+    words = type_words(hint)
+    return _PLURALS.get(words, words)

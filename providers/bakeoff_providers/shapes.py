@@ -1,0 +1,89 @@
+"""Values held to a shape: what does not fit is said with its place, the values that would do, and the nearest key."""
+
+from __future__ import annotations
+
+import collections.abc
+import difflib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin
+
+import msgspec
+
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.options import bare, choices_of, is_union, options_of, type_words
+
+T = TypeVar("T")
+
+_ARTICLES = {"integer": "an integer", "number": "a number", "table": "a table"}
+_STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """The remedy for a misspelt name: the closest known one, or the list of all."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
+
+
+def converted(name: str, value: Any, shape: type[T]) -> T:
+    """The value of an option in the shape that it must have."""
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError as error:
+        if re.fullmatch(r"Expected `[^`]*`, got `[^`]*`", str(error)):  # the value itself, nothing within it
+            words = type_words(shape)
+            raise InputError(f"{value!r} is not {_ARTICLES.get(words, words)}", place=name) from None
+        raise misfit(error, shape, name) from None
+
+
+def misfit(error: msgspec.ValidationError, shape: Any, name: str = "$", file: Path | str | None = None) -> InputError:
+    """What msgspec found wrong, in words that help: which key, which values, which one was meant."""
+    problem, _, path = str(error).partition(" - at ")
+    path = path.strip("`")
+    place = name + path.removeprefix("$") if path else name.removeprefix("$")
+    shapes = list(_at(shape, path))
+    if match := re.fullmatch(r"Object contains unknown field `(.*)`", problem):
+        keys = [option.name for struct in shapes if _is_struct(struct) for option in options_of(struct)]
+        return InputError(f"there is no key {match[1]!r}", file=file, place=place, remedy=nearest(match[1], keys))
+    if match := re.fullmatch(r"Invalid enum value '?(.*?)'?", problem):
+        choices = [choice for one in shapes for choice in choices_of(one) if choice]
+        listed = f"{match[1]!r} is not one of: {', '.join(dict.fromkeys(choices))}"
+        return InputError(listed, file=file, place=place, remedy=nearest(match[1], choices))
+    if match := re.fullmatch(r"Object missing required field `(.*)`", problem):
+        options = [option for struct in shapes if _is_struct(struct) for option in options_of(struct)]
+        meaning = next((option.meaning for option in options if option.name == match[1]), "")
+        return InputError(f"{match[1]} is missing" + (f" ({meaning})" if meaning else ""), file=file, place=place)
+    return InputError(problem, file=file, place=place)
+
+
+def _at(shape: Any, path: str) -> Iterator[Any]:
+    """The types that a value may have at a path such as `$.contender[0].store`."""
+    shapes = list(_alternatives(shape))
+    for step in _STEP.finditer(path):
+        inner = (part for one in shapes for part in _inside(one, step["key"]))
+        shapes = [alternative for part in inner for alternative in _alternatives(part)]
+    yield from shapes
+
+
+def _inside(shape: Any, key: str | None) -> Iterator[Any]:
+    """What is under a key of a struct or a table, or what a list or a table holds."""
+    if _is_struct(shape):
+        yield from (option.type for option in options_of(shape) if option.name == key)
+    elif get_origin(shape) in (list, tuple, collections.abc.Sequence):
+        yield get_args(shape)[0]
+    elif get_origin(shape) in (dict, collections.abc.Mapping):
+        yield get_args(shape)[1]
+
+
+def _alternatives(shape: Any) -> Iterator[Any]:
+    shape = bare(shape)
+    if is_union(shape):
+        for part in get_args(shape):
+            yield from _alternatives(part)
+    else:
+        yield shape
+
+
+def _is_struct(shape: Any) -> bool:
+    return isinstance(shape, type) and issubclass(shape, msgspec.Struct)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from bakeoff.production.ab import Difference, always_valid, compare_arms, difference, metric_of, mismatch
 from bakeoff.production.clusters import Clusters
-from bakeoff.production.log_file import Impression, LogColumns
 from bakeoff.production.sequential import p_value, ratio, width
+from bakeoff.tasks.search_log import Impression, LogColumns
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.production.click_model import Attraction, count, fit
-from bakeoff.production.log_file import Impression
 from bakeoff.production.log_judge import judge_log
+from bakeoff.tasks.search_log import Impression
 from bakeoff_providers.errors import InputError
 from scipy import stats
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from bakeoff.production.interleave import Interleaved, interleave
 from bakeoff.production.interleave_analysis import analyse, credit, read_interleaved, sign_test
-from bakeoff.production.log_file import Impression, LogColumns
+from bakeoff.tasks.search_log import Impression, LogColumns
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st

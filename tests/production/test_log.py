@@ -12,13 +12,13 @@ import pytest
 from bakeoff.cli import app
 from bakeoff.core.task import Query
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.production.log_file import LogColumns, read_log, timestamp
-from bakeoff.production.log_import import import_log, masked, normalised, personal
+from bakeoff.production.log_import import import_log, masked, personal
 from bakeoff.production.log_replay import ask, overlap, rbo, replay
 from bakeoff.production.log_sample import draw, estimate, read_sample, sample_log, strata_of, weighted_matrix
 from bakeoff.results.save import save
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
+from bakeoff.tasks.search_log import LogColumns, normalised, read_log, timestamp
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st

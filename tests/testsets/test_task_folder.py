@@ -8,7 +8,8 @@ from bakeoff.core.files import read_json
 from bakeoff.core.paths import task_file
 from bakeoff.tasks.ground_truth import GroundTruth
 from bakeoff.tasks.load import load_task
-from bakeoff.testsets.task_folder import AdjudicatedPair, Annotation, TaskFolder, decisive, majority, settle
+from bakeoff.testsets.annotations import AdjudicatedPair, Annotation, decisive, majority, settle
+from bakeoff.testsets.task_folder import TaskFolder
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st

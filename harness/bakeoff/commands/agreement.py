@@ -87,8 +87,9 @@ def audit(
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars, console
+    from bakeoff.testsets.annotations import settle
     from bakeoff.testsets.audit import audit as examine
-    from bakeoff.testsets.task_folder import TaskFolder, settle
+    from bakeoff.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     annotators = folder.annotators()

@@ -14,7 +14,8 @@ from bakeoff.commands.options import TaskArgument
 
 if TYPE_CHECKING:
     from bakeoff.testsets.agreement import Disagreement
-    from bakeoff.testsets.task_folder import QueryDocument, TaskFolder
+    from bakeoff.testsets.annotations import QueryDocument
+    from bakeoff.testsets.task_folder import TaskFolder
 
 Who = Annotated[str | None, typer.Option(help="Who is grading; default: your login.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The page's port; 0 takes a free one.")]
@@ -23,8 +24,9 @@ OpenPage = Annotated[bool, typer.Option("--open/--no-open", help="Open the page 
 
 def annotate(task: TaskArgument, who: Who = None, port: Port = 0, open_page: OpenPage = True) -> None:
     """Grade by hand, on a page that only this machine sees."""
+    from bakeoff.testsets.annotations import POOL
     from bakeoff.testsets.pool import ALL_BELOW
-    from bakeoff.testsets.task_folder import POOL, TaskFolder
+    from bakeoff.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     if folder.size > ALL_BELOW and not (folder.annotations / POOL).exists():

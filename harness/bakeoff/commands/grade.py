@@ -24,9 +24,10 @@ from bakeoff.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from bakeoff.testsets.annotations import QueryDocument
     from bakeoff.testsets.label_next import Candidate
     from bakeoff.testsets.pool import Rankings
-    from bakeoff.testsets.task_folder import QueryDocument, TaskFolder
+    from bakeoff.testsets.task_folder import TaskFolder
 
 
 class GradeOrNext(TyperGroup):
@@ -189,8 +190,8 @@ class _PairsToGrade(NamedTuple):
 
 def _pairs(folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool) -> _PairsToGrade:
     """All pairs where they are few; otherwise the existing pool, or a new one."""
+    from bakeoff.testsets.annotations import POOL
     from bakeoff.testsets.pool import extended_pool, pooled, write_pool
-    from bakeoff.testsets.task_folder import POOL
 
     if folder.size <= all_below:
         typer.echo(f"{folder.size} pairs: all of them")

@@ -36,8 +36,8 @@ def import_(
     """Normalise and count a log's queries; leave personal data out on request."""
     import secrets
 
-    from bakeoff.production.log_file import LogColumns
     from bakeoff.production.log_import import import_log
+    from bakeoff.tasks.search_log import LogColumns
 
     columns = LogColumns.named(parse_columns(column))
     deliver(
@@ -61,9 +61,8 @@ def sample(
     """Draw queries from head, torso and tail, with the traffic that each stands for."""
     from collections import Counter
 
-    from bakeoff.production.log_file import LogColumns, read_log
-    from bakeoff.production.log_import import normalised
     from bakeoff.production.log_sample import sample_log
+    from bakeoff.tasks.search_log import LogColumns, normalised, read_log
 
     columns = LogColumns.named(parse_columns(column))
     deliver(
@@ -91,8 +90,8 @@ def judge(
     metrics_file: MetricsOption = None,
 ) -> None:
     """Make judgments of clicks, with the pull of places taken out."""
-    from bakeoff.production.log_file import LogColumns, read_log
     from bakeoff.production.log_judge import CUTS, judge_log
+    from bakeoff.tasks.search_log import LogColumns, read_log
 
     columns = LogColumns.named(parse_columns(column))
     deliver(

@@ -103,10 +103,9 @@ def _queries(
 def _texts(task: str | None, log: Path | None, size: int, seed: int) -> tuple[list[str], str]:
     from collections import Counter
 
-    from bakeoff.production.log_file import LogColumns, read_log
-    from bakeoff.production.log_import import normalised
     from bakeoff.production.log_sample import draw
     from bakeoff.tasks.load import load_task
+    from bakeoff.tasks.search_log import LogColumns, normalised, read_log
 
     if task is not None:
         return [query.text for query in load_task(task, Path()).queries][:size], f"task {task}"

@@ -155,6 +155,46 @@ def generate(
         echo_usage(asker.usage)
 
 
+@queries.command("import")
+def import_queries_(
+    source: Annotated[
+        Path, typer.Argument(help="CSV, TSV, JSONL, JSON or parquet; one query in each row, or with --log one search.")
+    ],
+    articles: Annotated[Path, typer.Option(help="The corpus of a new task.")] = Path("articles.json"),
+    out: Annotated[Path, typer.Option(help="The task's folder; made if it is new.")] = Path("task"),
+    column: ColumnOption = None,
+    log: Annotated[bool, typer.Option("--log", help="A search log: each query once, the most asked first.")] = False,
+    most: Annotated[int | None, typer.Option("--most", min=1, help="Take no more than so many.")] = None,
+    add: Annotated[bool, typer.Option("--add", help="Add to the queries that the task has.")] = False,
+    force: Force = False,
+) -> None:
+    """Import queries that you have; ids, categories, languages and all other columns stay."""
+    from bakeoff.core.files import write_json
+    from bakeoff.tasks.formats.native import read_articles
+    from bakeoff.testsets.query_import import import_queries
+    from bakeoff.testsets.task_folder import TaskFolder, write_task
+
+    check_folder(out)
+    existing = None if force and not add else _existing(out, add)
+    imported = import_queries(source, parse_columns(column), log=log, most=most, existing=existing)
+    if (out / "task.toml").exists():
+        folder = TaskFolder.open(str(out))
+        folder.check_own()
+        folder.check_queries({entry.query_id for entry in imported.file.queries})
+        write_json(out / "queries.json", imported.file)
+    else:
+        if not articles.exists():
+            raise InputError(
+                "no such file", file=articles, remedy="bakeoff corpus import makes it, --articles names it"
+            )
+        read_articles(articles)
+        write_task(out, articles, imported.file)
+    typer.echo(f"{imported.new} queries {'added' if add else 'imported'}: {out / 'queries.json'}")
+    _list("empty, left out", imported.empty)
+    _list("duplicates, left out", imported.duplicates)
+    typer.echo(f"next: bakeoff grade {out}")
+
+
 def _existing(folder: Path, add: bool) -> QueryFile | None:
     """Grades belong to query ids: an existing task is only ever added to."""
     from bakeoff.core.files import read_json

@@ -23,7 +23,7 @@ def interleave(
 ) -> None:
     """Say which of two interleaved systems people click; 1 if they prefer a, the one in use."""
     from bakeoff.production.interleave_analysis import analyse, read_interleaved
-    from bakeoff.production.log_file import LogColumns
+    from bakeoff.tasks.search_log import LogColumns
 
     columns = LogColumns.named(parse_columns(column))
     deliver(
@@ -53,7 +53,7 @@ def ab(
 ) -> None:
     """Compare two arms of a log; 1 if the treatment is worse or the split is not as planned."""
     from bakeoff.production.ab import compare_arms
-    from bakeoff.production.log_file import LogColumns
+    from bakeoff.tasks.search_log import LogColumns
 
     columns, shares = LogColumns.named(parse_columns(column)), _split(split)
     deliver(

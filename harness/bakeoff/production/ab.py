@@ -11,9 +11,9 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.production.check import Check, Gauge
 from bakeoff.production.clusters import Clusters
-from bakeoff.production.log_file import Impression, LogColumns, read_log, timestamp
 from bakeoff.production.sequential import p_value, ratio, width
 from bakeoff.statistics.constants import ALPHA
+from bakeoff.tasks.search_log import Impression, LogColumns, read_log, timestamp
 
 NEEDED = ("query", "user", "session", "shown", "clicked", "arm")
 MISMATCH = 0.001  # a split this unlikely is a fault of the experiment, not chance

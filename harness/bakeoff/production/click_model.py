@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
-from bakeoff.production.log_file import Impression
+from bakeoff.tasks.search_log import Impression
 
 ITERATIONS = 500
 SETTLED = 1e-6

@@ -11,12 +11,12 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.arrays import Values
 from bakeoff.production.check import Check, Gauge
 from bakeoff.production.clusters import Clusters
-from bakeoff.production.log_file import Impression, LogColumns, read_log
 from bakeoff.statistics.columns import affordable
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.effects import wins_ties_losses
 from bakeoff.statistics.intervals import RESAMPLES, bca_of_sums
 from bakeoff.statistics.power import queries_needed
+from bakeoff.tasks.search_log import Impression, LogColumns, read_log
 
 NEEDED = ("query", "user", "shown", "clicked", "team")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,17 +12,12 @@ import msgspec
 
 from bakeoff.core.files import write_atomic
 from bakeoff.production.check import Check, Gauge
-from bakeoff.production.log_file import Impression, LogColumns, read_log, timestamp
+from bakeoff.tasks.search_log import Impression, LogColumns, normalised, read_log, timestamp
 
 PERSONAL = {
     "e-mail address": re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+"),
     "long number": re.compile(r"\+?\d(?:[ ./()-]{0,2}\d){6,}"),  # telephone, account, card, order
 }
-
-
-def normalised(query: str) -> str:
-    """One spelling for what people mean alike: compatibility forms, case and blanks."""
-    return " ".join(unicodedata.normalize("NFKC", query).casefold().split())
 
 
 def personal(query: str) -> str | None:

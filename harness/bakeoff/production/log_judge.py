@@ -13,7 +13,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.files import write_atomic
 from bakeoff.production.check import Check, Gauge
 from bakeoff.production.click_model import Model, count, fit
-from bakeoff.production.log_file import Impression
+from bakeoff.tasks.search_log import Impression
 
 CUTS = (0.1, 0.3, 0.6)  # attraction from which the grade is 1, 2, 3
 WIDEST = 0.3  # an interval of the attraction wider than this is no judgment

@@ -11,7 +11,8 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_json
 from bakeoff.testsets.agreement import Disagreement, disagreements
-from bakeoff.testsets.task_folder import AdjudicatedPair, Annotation, QueryDocument, TaskFolder
+from bakeoff.testsets.annotations import AdjudicatedPair, Annotation, QueryDocument
+from bakeoff.testsets.task_folder import TaskFolder
 
 
 class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -15,8 +15,8 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join_arrays
 from bakeoff.statistics.constants import SEED
 from bakeoff.testsets.agreement import TwoWay, agreement
+from bakeoff.testsets.annotations import QueryDocument
 from bakeoff.testsets.pool import Rankings
-from bakeoff.testsets.task_folder import QueryDocument
 
 SAMPLES = 1000
 

@@ -17,8 +17,9 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.statistics.ppi import FEWEST, Estimate, corrected_mean, mean_estimate
+from bakeoff.testsets.annotations import QueryDocument, settle
 from bakeoff.testsets.pool import Rankings
-from bakeoff.testsets.task_folder import QueryDocument, TaskFolder, settle
+from bakeoff.testsets.task_folder import TaskFolder
 
 
 @dataclass(frozen=True, slots=True)

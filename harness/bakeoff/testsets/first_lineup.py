@@ -13,24 +13,13 @@ from bakeoff_providers.files import replacing
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.tasks.formats.tables import read_table
 from bakeoff.tasks.load import load_task
+from bakeoff.testsets.source_tables import USUAL
 
 QRELS = (".qrels", ".trec", ".txt")
-USUAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "documents": {
-        "id": ("id", "_id", "doc_id", "docid", "document_id", "page_id", "sku", "key", "url"),
-        "title": ("title", "name", "heading", "subject"),
-        "text": ("text", "body", "content", "description", "summary", "contents"),
-    },
-    "queries": {
-        "id": ("id", "_id", "query_id", "qid", "key"),
-        "text": ("text", "query", "query_text", "question", "q"),
-        "category": ("category", "type", "kind"),
-    },
-    "judgments": {
-        "query": ("query", "query_id", "query-id", "qid", "query_key"),
-        "document": ("document", "document_id", "doc_id", "docid", "corpus-id", "page_id", "sku", "doc"),
-        "grade": ("grade", "score", "relevance", "label", "rel", "rating"),
-    },
+COLUMNS = {
+    "documents": ("id", "title", "text"),
+    "queries": ("id", "text", "category"),
+    "judgments": tuple(USUAL["judgments"]),
 }
 OPTIONAL = {"title", "category"}
 
@@ -46,7 +35,8 @@ def found_columns(table: str, path: Path, given: Mapping[str, str]) -> dict[str,
     """What the file calls each column; one that is needed and not found is the user's to name."""
     names = columns_of(path)
     chosen: dict[str, str] = {}
-    for column, usual in USUAL[table].items():
+    for column in COLUMNS[table]:
+        usual = USUAL[table][column]
         by_name = {name.lower(): name for name in names}
         name = given.get(f"{table}.{column}") or next((by_name[word] for word in usual if word in by_name), "")
         if name and name not in names:

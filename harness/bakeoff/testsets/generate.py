@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,7 +115,7 @@ def query_file(
     used = {entry.query_id for entry in entries}
     sources: dict[str, list[int | str]] = dict(metadata.get("sources", {}))
     for draft in generated.queries:
-        name = _free_id(draft.category, used)
+        name = free_id(draft.category, used)
         used.add(name)
         sources[name] = list(draft.sources)
         entries.append(
@@ -142,7 +142,8 @@ def query_file(
     return QueryFile(metadata=metadata, queries=entries)
 
 
-def _free_id(category: str, used: set[str]) -> str:
+def free_id(category: str, used: Collection[str]) -> str:
+    """The next id of a category that no query has."""
     stem = re.sub(r"[^\w-]+", "_", category.lower()).strip("_") or "query"
     number = 1
     while (name := f"{stem}_{number:03d}") in used:

@@ -15,7 +15,8 @@ from bakeoff.core.files import write_json
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import Document, Query
 from bakeoff.tasks.ground_truth import GRADES
-from bakeoff.testsets.task_folder import Annotation, QueryDocument, TaskFolder
+from bakeoff.testsets.annotations import Annotation, QueryDocument
+from bakeoff.testsets.task_folder import TaskFolder
 
 LONGEST = 6000  # characters of a document that a judge sees
 SAVE_EVERY = 20  # grades between two writes of the file; each answer is in the cache at once

@@ -12,7 +12,8 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import write_json
 from bakeoff.core.sampling import order_key
-from bakeoff.testsets.task_folder import Annotation, QueryDocument, TaskFolder
+from bakeoff.testsets.annotations import Annotation, QueryDocument
+from bakeoff.testsets.task_folder import TaskFolder
 
 
 class GivenGrade(msgspec.Struct, forbid_unknown_fields=True):

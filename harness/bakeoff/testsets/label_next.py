@@ -18,8 +18,8 @@ from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.evaluation.unjudged import turn
 from bakeoff.statistics.constants import NOISE
 from bakeoff.tasks.ground_truth import GRADES
+from bakeoff.testsets.annotations import QueryDocument
 from bakeoff.testsets.pool import Rankings
-from bakeoff.testsets.task_folder import QueryDocument
 
 
 @dataclass(frozen=True, slots=True)

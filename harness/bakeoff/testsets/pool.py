@@ -16,7 +16,8 @@ from bakeoff.core.task import Task
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.schema import read_detailed
 from bakeoff.running.runner import Settings, run
-from bakeoff.testsets.task_folder import POOL, Pool, TaskFolder
+from bakeoff.testsets.annotations import POOL, Pool
+from bakeoff.testsets.task_folder import TaskFolder
 
 ALL_BELOW = 1000  # pairs up to which nothing is left out: as many as a person grades in a day
 DEPTH = 10

@@ -15,16 +15,31 @@ from bakeoff_providers.errors import InputError
 from bakeoff.tasks.formats import tables
 from bakeoff.tasks.formats.cells import Row
 
-# What a field is commonly called; the first that a table has is taken unless --column names another.
-NAMES: Mapping[str, tuple[str, ...]] = {
-    "id": ("page_id", "id", "pageid", "_id", "doc_id", "docid", "document_id", "key"),
-    "title": ("title", "name", "heading", "headline", "subject"),
-    "text": ("text", "summary", "body", "content", "abstract", "description", "long_summary", "document"),
-    "city": ("city", "best_city"),
-    "county": ("county", "best_county"),
-    "state": ("state", "best_state", "region"),
-    "categories": ("categories", "category", "tags", "topics", "key_topics", "type"),
-}
+# What a column is commonly called, by table; the first that a file has is taken unless --column names another.
+USUAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "documents": {
+        "id": ("page_id", "id", "pageid", "_id", "doc_id", "docid", "document_id", "sku", "key", "url"),
+        "title": ("title", "name", "heading", "headline", "subject"),
+        "text": (
+            "text", "summary", "body", "content", "contents", "abstract", "description", "long_summary", "document"
+        ),
+        "city": ("city", "best_city"),
+        "county": ("county", "best_county"),
+        "state": ("state", "best_state", "region"),
+        "categories": ("categories", "category", "tags", "topics", "key_topics", "type"),
+    },
+    "queries": {
+        "id": ("query_id", "id", "_id", "qid", "key"),
+        "text": ("query_text", "text", "query", "question", "q"),
+        "category": ("category", "type", "kind"),
+        "language": ("language", "lang"),
+    },
+    "judgments": {
+        "query": ("query", "query_id", "query-id", "qid", "query_key"),
+        "document": ("document", "document_id", "doc_id", "docid", "corpus-id", "page_id", "sku", "doc"),
+        "grade": ("grade", "score", "relevance", "label", "rel", "rating"),
+    },
+}  # fmt: skip
 FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
 
@@ -58,32 +73,38 @@ def read_table(path: Path, table: str | None) -> list[Row]:
         return [dict(row) for row in connection.execute(f"SELECT * FROM {_quoted(table)}")]
 
 
-def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path) -> dict[str, str]:
-    """Which column holds which field: what the user says, then what it is commonly called."""
-    first = next(iter(rows), None)
-    if first is None:
-        raise InputError("has no rows", file=file)
-    there = {str(name).lower(): str(name) for name in first}
+def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path, table: str = "documents") -> dict[str, str]:
+    """Which column holds which field: what the user says, then what it is commonly called. A text there must be."""
+    names = list(dict.fromkeys(str(name) for row in rows for name in row))
+    if not names:
+        raise InputError("has no rows", file=file, remedy="put at least one row into it")
+    there = {name.lower(): name for name in names}
     columns: dict[str, str] = {}
     for field in given:
-        if field not in NAMES:
+        if field not in USUAL[table]:
             raise InputError(
-                f"unknown field {field!r}", place="--column", remedy=f"known: {', '.join(NAMES)}, as text=body"
+                f"unknown field {field!r}", place="--column", remedy=f"known: {', '.join(USUAL[table])}, as text=body"
             )
-    for field, names in NAMES.items():
-        wanted = (given[field],) if field in given else names
+    for field, usual in USUAL[table].items():
+        wanted = (given[field],) if field in given else usual
         known = next((there[name.lower()] for name in wanted if name.lower() in there), None)
-        if known is not None:
+        if known is not None and (field in given or known not in columns.values()):
             columns[field] = known
         elif field in given:
-            raise InputError(f"there is no column {given[field]!r}", file=file, remedy=f"there are: {', '.join(there)}")
+            raise InputError(f"there is no column {given[field]!r}", file=file, remedy=f"there are: {', '.join(names)}")
     if "text" not in columns:
         raise InputError(
             "no column looks like the text",
             file=file,
-            remedy=f"name it, as --column text=…; there are: {', '.join(there)}",
+            remedy=f"name it, as --column text=…; there are: {', '.join(names)}",
         )
     return columns
+
+
+def other_columns(row: Row, columns: Mapping[str, str]) -> dict[str, Any]:
+    """What a row says beyond the fields that we know, without empty cells: its metadata."""
+    used = set(columns.values())
+    return {str(name): value for name, value in row.items() if name not in used and value is not None and value != ""}
 
 
 def _database(path: Path) -> sqlite3.Connection:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from bakeoff_providers.errors import InputError
@@ -23,45 +21,19 @@ from bakeoff.tasks.formats.native import FORMAT, QueryFile, drop_repeated_grades
 from bakeoff.tasks.ground_truth import FILE, GRADES, HIGHEST, GroundTruth, one_of
 from bakeoff.tasks.kinds import load_kind
 from bakeoff.tasks.kinds.graded import Graded
+from bakeoff.testsets.annotations import (
+    ADJUDICATION,
+    POOL,
+    AdjudicatedPair,
+    Annotation,
+    Pool,
+    QueryDocument,
+    SettledGrades,
+    settle,
+)
 
 T = TypeVar("T")
-QueryDocument = tuple[str, str]  # query id, document id
-ADJUDICATION, POOL = "adjudication.json", "pool.json"
 YES_OR_NO = {1: "relevant", 0: "not relevant"}
-
-
-class Annotation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """`annotations/<who>.json`: what one annotator, a person or a model, gave."""
-
-    metadata: dict[str, Any] = {}
-    grades: dict[str, dict[str, int]] = {}
-    notes: dict[str, dict[str, str]] = {}
-
-    @property
-    def kind(self) -> Literal["person", "model"]:
-        """People outrank models where both graded a pair."""
-        return "model" if self.metadata.get("kind") == "model" else "person"
-
-    def pairs(self) -> dict[QueryDocument, int]:
-        """The grades by pair."""
-        return {(query, document): grade for query, row in self.grades.items() for document, grade in row.items()}
-
-
-class AdjudicatedPair(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One entry of `annotations/adjudication.json`: who gave what, what it came to, and why."""
-
-    query_id: str
-    page_id: int | str
-    grades: dict[str, int]
-    grade: int
-    why: str = ""
-
-
-class Pool(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """`annotations/pool.json`: the pairs to grade, in an order that does not show who ranked them."""
-
-    metadata: dict[str, Any] = {}
-    pairs: dict[str, list[str]]
 
 
 @dataclass(slots=True)
@@ -128,6 +100,17 @@ class TaskFolder:
             raise InputError(
                 "is a built-in task, which is never written to", file=self.path,
                 remedy=f"copy it first: bakeoff queries copy {name} my-{name}",
+            )  # fmt: skip
+
+    def check_queries(self, queries: Collection[str]) -> None:
+        """Refuses to write queries that leave somebody's grades without theirs."""
+        graded = {query for query, row in self.truth.grades.items() if row}
+        graded |= {query for annotation in self.annotators().values() for query in annotation.grades}
+        if lost := sorted(graded - set(queries)):
+            more = len(lost) - 1
+            raise InputError(
+                f"query {lost[0]!r} has grades and would be gone" + (f", and {more} more" if more else ""), file=self.path,
+                remedy="--add adds to the queries that are there, or choose another --out",
             )  # fmt: skip
 
     @property
@@ -291,43 +274,6 @@ def copy_task(source: str, target: Path) -> Path:
         (draft / folder.path.name).write_text(text, encoding="utf-8")
 
     return write_folder(target, fill) / folder.path.name
-
-
-@dataclass(frozen=True, slots=True)
-class SettledGrades:
-    """One grade per pair, the pairs without a clear majority, and those that no person graded."""
-
-    grades: dict[QueryDocument, int]
-    open: list[QueryDocument]
-    by_model: list[QueryDocument]
-
-
-def settle(annotators: Mapping[str, Annotation], settled: Sequence[AdjudicatedPair]) -> SettledGrades:
-    """Adjudicated first, then the people's majority, then the models'."""
-    decided = {(entry.query_id, str(entry.page_id)): entry.grade for entry in settled}
-    given: dict[QueryDocument, dict[str, list[int]]] = {}
-    for annotation in annotators.values():
-        for pair, grade in annotation.pairs().items():
-            given.setdefault(pair, {}).setdefault(annotation.kind, []).append(grade)
-    grades, left = {}, []
-    for pair, kinds in given.items():
-        grades_that_count = kinds.get("person") or kinds["model"]
-        grades[pair] = decided.get(pair, majority(grades_that_count))
-        if pair not in decided and not decisive(grades_that_count):
-            left.append(pair)
-    by_model = [pair for pair, kinds in given.items() if "person" not in kinds and pair not in decided]
-    return SettledGrades(grades | decided, left, by_model)
-
-
-def majority(grades: Sequence[int]) -> int:
-    """The grade most often given; among equals the one nearest to the middle of all, then the lower."""
-    counts, middle = Counter(grades), median(grades)
-    return min(counts, key=lambda grade: (-counts[grade], abs(grade - middle), grade))
-
-
-def decisive(grades: Sequence[int]) -> bool:
-    """Whether more than half gave the same grade."""
-    return 2 * max(Counter(grades).values()) > len(grades)
 
 
 def write_task(folder: Path, articles: Path, queries: QueryFile) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,15 +52,15 @@ class Impression(msgspec.Struct, frozen=True, kw_only=True):
     team: tuple[str, ...] = ()
 
 
-def read_log(path: Path, columns: LogColumns, needed: Sequence[str]) -> list[Impression]:
-    """All rows, each checked; `needed` are the fields that the command can't do without."""
-    impressions = list(_impressions(path, columns, needed))
+def read_log(path: Path, columns: LogColumns, needed: Sequence[str], *, empty: bool = False) -> list[Impression]:
+    """All rows, each checked; `needed` are the fields that the command can't do without, filled unless `empty`."""
+    impressions = list(_impressions(path, columns, needed, empty))
     if not impressions:
         raise InputError("holds no row", file=path, remedy="a log has one row per list that was shown")
     return impressions
 
 
-def _impressions(path: Path, columns: LogColumns, needed: Sequence[str]) -> Iterator[Impression]:
+def _impressions(path: Path, columns: LogColumns, needed: Sequence[str], empty: bool) -> Iterator[Impression]:
     for place, row in read_table(path).rows:
         for field in needed:
             if (column := getattr(columns, field)) not in row:
@@ -74,7 +75,7 @@ def _impressions(path: Path, columns: LogColumns, needed: Sequence[str]) -> Iter
             for field in ("query", "user", "session", "arm", "time")
         }
         for field in needed:
-            if field in texts and field != "time" and not texts[field]:
+            if field in texts and field != "time" and not texts[field] and not empty:
                 raise InputError(
                     f"{getattr(columns, field)} is empty", file=path, place=place, remedy="fill it or drop the row"
                 )
@@ -86,6 +87,11 @@ def _impressions(path: Path, columns: LogColumns, needed: Sequence[str]) -> Iter
         if shown and (stray := [item for item in clicked if item not in shown]):
             raise InputError(f"{stray[0]!r} was clicked, but is not in {columns.shown}", file=path, place=place)
         yield Impression(shown=shown, clicked=tuple(dict.fromkeys(clicked)), team=team, **texts)
+
+
+def normalised(query: str) -> str:
+    """One spelling for what people mean alike: compatibility forms, case and blanks."""
+    return " ".join(unicodedata.normalize("NFKC", query).casefold().split())
 
 
 def timestamp(text: str, path: Path, place: str = "") -> datetime.datetime:

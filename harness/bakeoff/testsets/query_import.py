@@ -1,0 +1,119 @@
+"""Queries that people have → the queries of a task: a table, or the log of a search."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bakeoff_providers.errors import InputError
+
+from bakeoff.tasks.formats.cells import Row
+from bakeoff.tasks.formats.native import QueryEntry, QueryFile
+from bakeoff.tasks.formats.tables import read_table
+from bakeoff.tasks.search_log import LogColumns, normalised, read_log
+from bakeoff.testsets.generate import free_id
+from bakeoff.testsets.source_tables import columns_for, other_columns
+
+
+@dataclass(slots=True)
+class ImportedQueries:
+    """The queries, and the rows that are not among them, each by its place in the file."""
+
+    file: QueryFile
+    new: int = 0
+    duplicates: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """One query as its source has it; `id` is empty where the source gives none."""
+
+    place: str
+    text: str
+    id: str = ""
+    category: str = ""
+    language: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def import_queries(
+    path: Path,
+    columns: Mapping[str, str],
+    *,
+    log: bool = False,
+    most: int | None = None,
+    existing: QueryFile | None = None,
+    date: datetime.date | None = None,
+) -> ImportedQueries:
+    """Behind those that are there, with their own ids; duplicates and empty ones are left out and named."""
+    entries = list(existing.queries) if existing else []
+    metadata: dict[str, Any] = dict(existing.metadata) if existing else {}
+    imported = ImportedQueries(QueryFile(metadata=metadata, queries=entries))
+    places = {normalised(entry.query_text): f"query {entry.query_id}" for entry in entries}
+    ids = {entry.query_id: f"query {entry.query_id}" for entry in entries}
+    for query in _of_log(path, columns) if log else list(_of_table(path, columns)):
+        key = normalised(query.text)
+        if not key:
+            imported.empty.append(query.place)
+        elif key in places:
+            imported.duplicates.append(f"{query.place} = {places[key]}: {query.text}")
+        elif most is None or imported.new < most:
+            if query.id in ids:
+                raise InputError(
+                    f"query id {query.id!r} is taken by {ids[query.id]}", file=path, place=query.place,
+                    remedy="give each query its own id",
+                )  # fmt: skip
+            name = query.id or free_id(query.category or "query", ids)
+            places[key], ids[name] = query.place, query.place
+            entries.append(
+                QueryEntry(
+                    query_id=name,
+                    query_text=query.text,
+                    category=query.category,
+                    language=query.language,
+                    metadata=dict(query.metadata),
+                )
+            )
+            imported.new += 1
+    if not imported.new:
+        raise InputError(
+            f"no query is left ({len(imported.empty)} empty, {len(imported.duplicates)} duplicates)", file=path,
+            remedy="check --column text=…, or the source itself",
+        )  # fmt: skip
+    metadata |= {
+        "queries": len(entries),
+        "source": path.name,
+        "imported": (date or datetime.date.today()).isoformat(),
+        "empty": len(imported.empty),
+        "duplicates": len(imported.duplicates),
+    }
+    return imported
+
+
+def _of_table(path: Path, given: Mapping[str, str]) -> Iterator[_Found]:
+    rows = list(read_table(path).rows)
+    columns = columns_for((row for _, row in rows), given, path, "queries")
+
+    def cell(row: Row, name: str, place: str) -> str:
+        value = row.get(columns[name]) if name in columns else None
+        if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
+            raise InputError(f"{columns[name]} is {value!r}, not text", file=path, place=place)
+        return "" if value is None else " ".join(str(value).split())
+
+    for place, row in rows:
+        texts = {name: cell(row, name, place) for name in ("id", "text", "category", "language")}
+        yield _Found(place, metadata=other_columns(row, columns), **texts)
+
+
+def _of_log(path: Path, given: Mapping[str, str]) -> list[_Found]:
+    """Each query once, the most asked first, with how often it was asked."""
+    asked = [normalised(row.query) for row in read_log(path, LogColumns.named(given), ("query",), empty=True)]
+    first = {query: place for place, query in reversed(list(enumerate(asked, start=1)))}
+    return [
+        _Found(f"row {first[query]}", query, metadata={"asked": count}) for query, count in Counter(asked).most_common()
+    ]

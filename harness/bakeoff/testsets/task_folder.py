@@ -107,9 +107,9 @@ class TaskFolder:
         graded = {query for query, row in self.truth.grades.items() if row}
         graded |= {query for annotation in self.annotators().values() for query in annotation.grades}
         if lost := sorted(graded - set(queries)):
-            more = len(lost) - 1
+            more = f", and {len(lost) - 1} more" if lost[1:] else ""
             raise InputError(
-                f"query {lost[0]!r} has grades and would be gone" + (f", and {more} more" if more else ""), file=self.path,
+                f"query {lost[0]!r} has grades and would be gone{more}", file=self.path,
                 remedy="--add adds to the queries that are there, or choose another --out",
             )  # fmt: skip
 

@@ -89,7 +89,8 @@ class Provider(ABC):
     """Text → vectors. One subclass per file; heavy libraries are imported inside its methods.
 
     `local` says that calls are free and stay on this machine; `by_id`, that it wants ids in place of texts;
-    `paths` names the options that are files, which a line-up gives relative to itself.
+    `paths` names the options that are files, which a line-up gives relative to itself; `own_tokens`, that
+    `count_tokens` asks the model's own tokenizer.
     """
 
     name: ClassVar[str]
@@ -100,6 +101,7 @@ class Provider(ABC):
     distributions: ClassVar[tuple[str, ...]] = ()  # packages whose versions a result records
     by_id: ClassVar[bool] = False
     paths: ClassVar[tuple[str, ...]] = ()
+    own_tokens: ClassVar[bool] = False
 
     card: ModelCard
 
@@ -130,6 +132,10 @@ class Provider(ABC):
     def count_tokens(self, text: str) -> int:
         """Tokens of a text with its prompt, for cutting; three characters each where there is no tokenizer to ask."""
         return ceil(len(self.card.prompted(text, Role.DOCUMENT)) / 3)
+
+    def context_tokens(self) -> int | None:
+        """How many tokens of a text the model reads; None where there is no limit, or none that is known yet."""
+        return self.card.context
 
     @abstractmethod
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:

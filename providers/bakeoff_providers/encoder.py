@@ -34,6 +34,7 @@ class Encoder(Provider):
     """
 
     local: ClassVar[bool] = True
+    own_tokens: ClassVar[bool] = True
     distributions = ("onnxruntime",)
     context: ClassVar[int]
     shape: ClassVar[Bert]

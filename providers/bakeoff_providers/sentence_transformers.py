@@ -35,6 +35,7 @@ class SentenceTransformers(Provider):
     name: ClassVar[str] = "sentence_transformers"
     default_model: ClassVar[str] = "sentence-transformers/all-MiniLM-L6-v2"
     local: ClassVar[bool] = True
+    own_tokens: ClassVar[bool] = True
     extra: ClassVar[str | None] = "sentence-transformers"
     modules: ClassVar[tuple[str, ...]] = ("sentence_transformers",)
 
@@ -90,7 +91,7 @@ class SentenceTransformers(Provider):
         """Not normalised here: the harness does that where it is wanted."""
         model = self._loaded()
         prompt = self._prompt(model, role)
-        before, _, after = (_own_prompt(model, role), "", "") if prompt is None else prompt.partition(TEXT)
+        before, after = self._around(model, role)
         encode = model.encode_query if role is Role.QUERY else model.encode_document
         named = {} if prompt is None else {"prompt": before}
         try:
@@ -109,6 +110,18 @@ class SentenceTransformers(Provider):
         matrix = np.asarray(vectors, dtype=np.float32).reshape(len(texts), -1)
         return checked(EmbeddingBatch(matrix, truncated=_too_long(model, inputs)), texts, self.card)
 
+    def count_tokens(self, text: str) -> int:
+        """The model's own, with the prompt and the tokens at the ends."""
+        model = self._loaded()
+        before, after = self._around(model, Role.DOCUMENT)
+        ids = model.tokenizer(before + text + after, truncation=False, padding=False, verbose=False)["input_ids"]
+        return len(ids)
+
+    def context_tokens(self) -> int | None:
+        """What the line-up says, or else the model, once it is loaded."""
+        limit = getattr(self._model, "max_seq_length", None)
+        return self.card.context or (limit if isinstance(limit, int) else None)
+
     def close(self) -> None:
         """Frees the weights."""
         self._model = None
@@ -121,6 +134,11 @@ class SentenceTransformers(Provider):
         if given is not None:
             return given
         return None if any(own.values()) else self.card.prompt(role) or None
+
+    def _around(self, model: Any, role: Role) -> tuple[str, str]:
+        prompt = self._prompt(model, role)
+        before, _, after = (_own_prompt(model, role), "", "") if prompt is None else prompt.partition(TEXT)
+        return before, after
 
     def _check_prompts(self) -> None:
         """A name that the model lacks is found here where its files are; else when it is loaded."""

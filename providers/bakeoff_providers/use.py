@@ -33,6 +33,7 @@ class UniversalSentenceEncoder(Provider):
     name: ClassVar[str] = "use"
     default_model: ClassVar[str] = "universal-sentence-encoder-multilingual-3"
     local: ClassVar[bool] = True
+    own_tokens: ClassVar[bool] = True
     extra: ClassVar[str | None] = "use"
     modules: ClassVar[tuple[str, ...]] = ("sentencepiece", "threadpoolctl")
     distributions = ("numpy", "sentencepiece")
@@ -65,6 +66,10 @@ class UniversalSentenceEncoder(Provider):
                 vectors[row] = network.vector(ids)
                 tokens += len(ids)
         return EmbeddingBatch(vectors, tokens=tokens)
+
+    def count_tokens(self, text: str) -> int:
+        """The model's own, those at the ends included."""
+        return len(self._tokenizer.encode(text)) + 2
 
     def close(self) -> None:
         """Frees the weights in memory; the next embed() would load them again."""

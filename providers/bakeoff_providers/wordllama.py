@@ -26,6 +26,7 @@ class WordLlama(Provider):
     name: ClassVar[str] = "wordllama"
     default_model: ClassVar[str] = "l2_supercat"
     local: ClassVar[bool] = True
+    own_tokens: ClassVar[bool] = True
     extra: ClassVar[str | None] = "wordllama"
     modules: ClassVar[tuple[str, ...]] = ("wordllama",)
     distributions = ("wordllama",)
@@ -51,6 +52,10 @@ class WordLlama(Provider):
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return EmbeddingBatch(vectors, tokens=tokens)
+
+    def count_tokens(self, text: str) -> int:
+        """The model's own."""
+        return len(self._loaded[1].encode(text, add_special_tokens=False).ids)
 
     @cached_property
     def _loaded(self) -> tuple[Vectors, Any]:

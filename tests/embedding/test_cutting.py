@@ -8,12 +8,10 @@ import msgspec
 import pytest
 from bakeoff.core.task import Document
 from bakeoff.embedding.cutting import Cutting, cut
-from bakeoff.embedding.preflight import provider_warnings
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.lineup.toml import lineup_text
 from bakeoff.running.runner import Settings, run
 from bakeoff.search.hits import document_scores
-from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
@@ -52,6 +50,12 @@ def test_the_title_goes_before_each_piece_and_is_counted() -> None:
     assert pieces == ["The title one two three four five six seven eight", "The title nine ten"]
 
 
+def test_a_title_that_leaves_no_room_is_cut_with_the_text() -> None:
+    title = "a title of six words here"
+    assert _texts("one two three", Cutting("fixed", 5), title) == ["a title of six words", "here one two three"]
+    assert _texts("äö üß", Cutting("fixed", 8, unit="bytes")) == ["äö", "üß"]  # two bytes each, and the space
+
+
 @given(WORDS, st.sampled_from(["fixed", "sentence", "recursive", "markdown"]), st.integers(2, 12), st.booleans())
 @settings(deadline=None)
 def test_no_piece_is_too_long_and_no_word_is_lost(words: list[str], strategy: str, size: int, overlaps: bool) -> None:
@@ -63,28 +67,6 @@ def test_no_piece_is_too_long_and_no_word_is_lost(words: list[str], strategy: st
     assert set(held) == set(text.split())
     if not overlaps:
         assert held == text.split()
-
-
-def test_the_advice_leads_to_no_truncation(tmp_path: Path) -> None:
-    """Texts of long words, of which the old advice (words) let the model cut most."""
-    minilm = PROVIDERS.create("minilm")
-    long = " ".join(f"Donaudampfschifffahrtsgesellschaft{number}" for number in range(200))
-    texts = {1: ("Ships", long), 2: ("Boats", "sailing lake"), 3: ("Trees", "forest trail")}
-    (warning,) = provider_warnings(minilm, [f"Ships {long}"])
-    advice = warning.partition("set ")[2]
-    assert minilm.embed([f"Ships {long}"], Role.DOCUMENT).truncated == 1
-    file = write_lineup(
-        tmp_path,
-        native_files(pages(texts)),
-        head='measures = ["mrr"]\nrounds = 1',
-        contenders=f'[[contender]]\nprovider = "minilm"\nstore = "faiss"\n{advice}\n',
-    )
-    (row,) = run(Lineup.read(file)).ran
-    assert row.search is not None
-    assert row.search.embedding is not None
-    assert row.search.embedding.usage[Role.DOCUMENT].truncated == 0
-    assert row.search.embedding.usage[Role.DOCUMENT].texts > 3
-    assert row.search.embedding.warnings == ()
 
 
 def test_documents_are_scored_by_their_pieces() -> None:

@@ -12,6 +12,7 @@ from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.sentence_transformers import SentenceTransformers
 
+from tests.embedding.test_advice import advice_of, row_of, truncated
 from tests.providers.tiny_bert import write_tiny_model
 
 library: Any = pytest.importorskip("sentence_transformers")
@@ -91,6 +92,18 @@ def test_long_texts_are_counted(folder: Path) -> None:
     shorter = SentenceTransformers(model=str(folder), context=6)
     assert shorter.embed(["dog " * 4, "dog " * 5], Role.DOCUMENT).truncated == 1
     assert shorter.identity(Role.DOCUMENT) != provider.identity(Role.DOCUMENT)
+
+
+def test_the_advice_leads_to_no_truncation(folder: Path, tmp_path: Path) -> None:
+    """Its context is only known when it is loaded, and its prompt counts."""
+    contender = (
+        f'provider = "sentence_transformers"\nmodel = "{folder}"\noptions = {{ document_prompt = "passage : " }}'
+    )
+    cut, said = row_of(tmp_path, contender)
+    assert truncated(cut) >= 4
+    whole, then = row_of(tmp_path, contender, advice_of(said))
+    assert truncated(whole) == 0
+    assert not [sentence for sentence in then if "chunking" in sentence]
 
 
 def test_dimensions_are_cut(folder: Path) -> None:

@@ -20,13 +20,12 @@ from bakeoff.core.task import Chunking, Document
 from bakeoff.embedding.chunking import Chunk, pieces_of, sentences
 
 Strategy = Literal["whole", "fixed", "sentence", "semantic", "recursive", "markdown"]
-Unit = Literal["words", "tokens", "characters"]
+Unit = Literal["words", "tokens", "characters", "bytes"]
 Parents = Literal["best", "mean", "sum"]
 Count = Callable[[str], int]
 
 MODULES, EXTRA = ("semantic_text_splitter",), "chunking"
-SMALLEST = 8  # units that a piece keeps beside a long title
-_SHORT: dict[Unit, str] = {"words": "", "tokens": "t", "characters": "c"}
+_SHORT: dict[Unit, str] = {"words": "", "tokens": "t", "characters": "c", "bytes": "b"}
 
 
 class Cutting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,17 +68,28 @@ class Cutting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def estimated(text: str) -> int:
-    """Tokens where no tokenizer is at hand: three characters each, which few models exceed in prose."""
+    """Tokens where no model is asked: three characters each."""
     return ceil(len(text) / 3)
 
 
 def cut(document: Document, field: str, cutting: Cutting, tokens: Count = estimated) -> list[Chunk]:
-    """The pieces of one document; its title goes before each of them, and is counted with it."""
+    """The pieces of one document; its title goes before each of them, and is counted with it.
+
+    A title that takes more than half of a piece is cut with the text instead.
+    """
     text, title = (document.fields[field], "") if field else (document.text, document.title)
-    count = {"words": _words, "characters": len, "tokens": tokens}[cutting.unit]
-    room = max(min(SMALLEST, cutting.size), cutting.size - (count(f"{title} ") if title else 0))
-    parts = [part for part in _parts(text, cutting, room, count) if part.strip()] or [""]
-    texts = [f"{title} {part}".strip() for part in parts]
+    count = {"words": _words, "characters": len, "tokens": tokens, "bytes": _bytes}[cutting.unit]
+    taken = count(f"{title} ") if title else 0
+    if 2 * taken > cutting.size and cutting.strategy != "whole":
+        text, title, taken = f"{title} {text}", "", 0
+    room = cutting.size - taken
+    while True:
+        parts = [part for part in _parts(text, cutting, room, count) if part.strip()] or [""]
+        texts = [f"{title} {part}".strip() for part in parts]
+        excess = max(map(count, texts)) - cutting.size if cutting.unit == "tokens" else 0
+        if excess <= 0 or room == 1 or cutting.strategy == "whole":
+            break
+        room = max(1, room - excess)  # title and text together may have more tokens than apart
     if len(texts) == 1:
         return [Chunk(document.id, document.id, texts[0])]
     return [Chunk(f"{document.id}#{place}", document.id, text) for place, text in enumerate(texts)]
@@ -132,6 +142,10 @@ def _tail(piece: Sequence[str], room: int) -> list[str]:
             break
         kept.insert(0, sentence)
     return kept
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
 
 
 def _words(text: str) -> int:

@@ -7,12 +7,14 @@ from itertools import chain
 
 import numpy as np
 import xxhash
-from bakeoff_providers.base import Provider
+from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.cards import family_prompts
 
 from bakeoff.core.task import Document, Task, document_blocks
 from bakeoff.embedding.batches import estimated_tokens
 
+_ASKED = 50  # texts whose tokens are counted before anything is embedded
+_ENDS = 8  # tokens that a model may add at the ends
 _ROUNDING = 0.01  # float16 models answer lengths this far from 1; not worth a warning
 
 
@@ -53,14 +55,50 @@ def provider_warnings(provider: Provider, texts: Sequence[str]) -> list[str]:
             f"{card.name} was trained with prompts and gets none: set options = "
             f"{{ document_prompt = {wanted[0]!r}, query_prompt = {wanted[1]!r} }}"
         )
-    if card.context is not None:
-        long = sum(estimated_tokens([text]) > card.context for text in texts)
-        if long:
-            warnings.append(
-                f"about {long} of {len(texts)} texts are longer than the {card.context} tokens of {card.name} and "
-                f'will be cut: set chunking = {{ strategy = "recursive", size = {card.context}, unit = "tokens" }}'
-            )
+    context = provider.context_tokens()
+    if context is not None and (long := _longer(provider, texts, context)):
+        warnings.append(
+            f"about {long} of {len(texts)} texts are longer than the {context} tokens of {card.name} and will be cut: "
+            f"{cutting_advice(provider)}"
+        )
     return warnings
+
+
+def truncation_warnings(provider: Provider, cut: int, texts: int, already: Sequence[str]) -> list[str]:
+    """What the model had to cut, where nothing was said before."""
+    context = provider.context_tokens()
+    if not cut or context is None or any(cutting_advice(provider) in warning for warning in already):
+        return []
+    return [
+        f"{cut} of {texts} texts are longer than the {context} tokens of {provider.card.name} and were cut: "
+        f"{cutting_advice(provider)}"
+    ]
+
+
+def cutting_advice(provider: Provider) -> str:
+    """Pieces that the model reads whole; in bytes where its tokenizer is not here, as no text has more tokens."""
+    size, unit = provider.context_tokens() or 0, "tokens"
+    if not provider.own_tokens:
+        size, unit = max(1, size - _ENDS - len(provider.card.prompted("", Role.DOCUMENT).encode())), "bytes"
+    return f'set chunking = {{ strategy = "recursive", size = {size}, unit = "{unit}" }}'
+
+
+def _longer(provider: Provider, texts: Sequence[str], context: int) -> int:
+    """About how many texts are too long; where the tokenizer is here, it is asked about the first that seem so."""
+    seem, asked, are = 0, 0, 0
+    for text in texts:
+        if _likely_tokens(text) <= context:
+            continue
+        seem += 1
+        if provider.own_tokens and asked < _ASKED:
+            asked, are = asked + 1, are + (provider.count_tokens(text) > context)
+    return round(seem * are / asked) if asked else seem
+
+
+def _likely_tokens(text: str) -> float:
+    """Four letters of English each; a sign of another script is about one."""
+    plain = len(text.encode("ascii", "ignore"))
+    return estimated_tokens([text[:plain]]) + len(text) - plain
 
 
 def vector_warnings(shortest: float, longest: float) -> list[str]:

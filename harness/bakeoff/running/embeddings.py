@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff_providers import PROVIDERS
-from bakeoff_providers.base import Provider
+from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.task import Task
@@ -17,7 +17,7 @@ from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.cutting import Cutting, cut
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.pieces import AsDocumentsSay, Cut, PieceTexts, in_blocks, pieces_of
-from bakeoff.embedding.preflight import provider_warnings
+from bakeoff.embedding.preflight import provider_warnings, truncation_warnings
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.failures import adapter_work, reason_of
@@ -127,4 +127,11 @@ class Embeddings:
             if settings.vectors and not provider.by_id:
                 check_complete(embedder, texts, contender, settings.vectors)
             folder = Path(self._scratch.name) / str(len(self._corpora))
-            return EmbeddedCorpus(embedder, embedder.embed_corpus(in_blocks(texts, BLOCK), len(texts), folder))
+            rows = embedder.embed_corpus(in_blocks(texts, BLOCK), len(texts), folder)
+        late = truncation_warnings(
+            provider, embedder.usage[Role.DOCUMENT].truncated, len(texts), already=embedder.warnings
+        )
+        embedder.warnings += late
+        for warning in late:
+            settings.notice(warning)
+        return EmbeddedCorpus(embedder, rows)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from bakeoff_providers.base import ModelCard, Role
 
 from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens
-from bakeoff.embedding.cutting import estimated
 from bakeoff.embedding.embed import Embedder
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
@@ -59,8 +58,8 @@ def _second_stage(contender: Contender, embeddings: Embeddings) -> Plan:
     pairs, note = candidates * len(task.queries), contender.missing() or ""
     if reranker.local:
         return Plan(labels, pairs, note=note or "runs here")
-    document = sum(estimated(document.whole(contender.field)) for document in task.documents) / len(task.documents)
-    tokens = float(sum(candidates * (estimated(query.text) + document) for query in task.queries))
+    document = estimated_tokens([document.whole(contender.field) for document in task.documents]) / len(task.documents)
+    tokens = sum(candidates * (estimated_tokens([query.text]) + document) for query in task.queries)
     return Plan(labels, pairs, 0, tokens, len(task.queries), reranker.cost(tokens, len(task.queries)), None, note)
 
 

@@ -10,8 +10,8 @@ from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
+from bakeoff.embedding.batches import estimated_tokens
 from bakeoff.embedding.budget import Budget, reservation
-from bakeoff.embedding.cutting import estimated
 from bakeoff.embedding.retry import RateLimit, RetryPolicy, call
 from bakeoff.embedding.space import Space
 from bakeoff.search.rerankers.base import Reranker, checked
@@ -98,7 +98,7 @@ class RerankedSearcher(Searcher):
     def _called(self, query: str, documents: list[str]) -> tuple[dict[str, float], int]:
         if self.offline and not self.reranker.local:
             raise Unavailable(f"--offline, and the scores of {self.reranker.model} are not in the cache")
-        about = float(sum(estimated(query) + estimated(document) for document in documents))
+        about = len(documents) * estimated_tokens([query]) + estimated_tokens(documents)
         with reservation(self.budget, self.reranker.cost(about, 1) or 0.0) as reserved:
             answer, attempted = call(
                 lambda: checked(self.reranker.rank(query, documents), documents, self.reranker.model),

@@ -1,0 +1,145 @@
+"""What is printed when texts are too long for a model, followed to the letter, leaves no text cut."""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from bakeoff.core.task import Document
+from bakeoff.embedding.cutting import Cutting, cut
+from bakeoff.lineup.from_python import lineup_of
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.running.runner import Settings, run
+from bakeoff.running.stages import Scored
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role
+
+from tests.native_task import native_files, pages, write_lineup
+from tests.wire import PROXIES, WireServer
+
+RNG = random.Random(5)
+HARD = {  # few characters per token, in one way or another
+    1: ("Ships", " ".join(f"Donaudampfschifffahrtsgesellschaft{number}" for number in range(32))),
+    2: ("向量", "向量数据库比较嵌入模型的检索质量和延迟。" * 16),
+    3: ("Keys", " ".join(f"{RNG.getrandbits(128):032x}" for _ in range(29))),
+    4: ("", "🚀👩‍👩‍👧‍👦🔥 " * 30),
+    5: ("a title that is as long as a text " * 70, "यह एक परीक्षण वाक्य है जिसमें कई शब्द हैं। " * 4),
+    6: ("Short", "sailing lake"),
+}
+GRADES = {"q1": {"1": 1}}
+Asked = tuple[Scored, list[str]]
+
+
+def row_of(folder: Path, contender: str, chunking: str = "") -> Asked:
+    """The row, and what was said while it ran."""
+    file = write_lineup(
+        folder,
+        native_files(pages(HARD), {"q1": "ships"}, GRADES),
+        head='measures = ["mrr"]\nrounds = 1',
+        contenders=f'[[contender]]\n{contender}\nstore = "faiss"\n{chunking}\n',
+    )
+    said: list[str] = []
+    outcome = run(Lineup.read(file), Settings(notice=said.append))
+    assert outcome.not_run == []
+    return outcome.ran[0], said
+
+
+def truncated(row: Scored) -> int:
+    assert row.search is not None
+    assert row.search.embedding is not None
+    return row.search.embedding.usage[Role.DOCUMENT].truncated
+
+
+def advice_of(said: list[str]) -> str:
+    (line,) = [sentence for sentence in said if "set chunking" in sentence]
+    return line.partition("set ")[2]
+
+
+@pytest.mark.parametrize(
+    "contender",
+    ['provider = "minilm"', 'provider = "minilm"\noptions = { compute = "int8" }', 'provider = "granite"'],
+    ids=["minilm", "minilm-int8", "granite"],
+)
+def test_models_that_run_here(tmp_path: Path, contender: str) -> None:
+    cut, said = row_of(tmp_path, contender)
+    assert truncated(cut) >= 4
+    whole, then = row_of(tmp_path, contender, advice_of(said))
+    assert truncated(whole) == 0
+    assert not [sentence for sentence in then if "chunking" in sentence]
+
+
+@pytest.mark.parametrize("name", ["use", "wordllama"])
+def test_models_without_a_limit_read_to_the_end(name: str, tmp_path: Path) -> None:
+    _, said = row_of(tmp_path, f'provider = "{name}"')
+    assert not [sentence for sentence in said if "chunking" in sentence]
+    provider = PROVIDERS.create(name)
+    start = "the harbour of the old town " * 80
+    one, other = provider.embed([f"{start} copper", f"{start} volcano"], Role.DOCUMENT).vectors
+    assert not np.array_equal(one, other)
+    assert provider.count_tokens("copper mine") >= 2
+
+
+class Late(Provider):
+    """Its limit is known once it is loaded: 100 tokens, here of a byte each, with one at each end."""
+
+    name, default_model, local = "late", "late", True
+
+    def __init__(self) -> None:
+        self.card = ModelCard(name="late", dimensions=2)
+        self.limit: int | None = None
+
+    def context_tokens(self) -> int | None:
+        return self.limit
+
+    def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+        self.limit = 100
+        long = sum(len(text.encode()) + 2 > 100 for text in texts)
+        return EmbeddingBatch(np.ones((len(texts), 2), dtype=np.float32), truncated=long)
+
+
+def test_advice_where_only_the_model_can_tell() -> None:
+    corpus = {str(number): {"title": title, "text": text} for number, (title, text) in HARD.items()}
+    task = {"corpus": corpus, "queries": {"q1": "ships"}, "qrels": GRADES}
+    said: list[str] = []
+    run(lineup_of({"late": Late()}, task, measures=["mrr"], rounds=1), Settings(notice=said.append))
+    assert [line for line in said if "5 of 6 texts are longer than the 100 tokens of late and were cut" in line]
+    chunking = tomllib.loads(advice_of(said))["chunking"]
+    pieces = [
+        piece.text
+        for number, (title, text) in HARD.items()
+        for piece in cut(Document(id=str(number), text=text, title=title), "", msgspec.convert(chunking, Cutting))
+    ]
+    assert Late().embed(pieces, Role.DOCUMENT).truncated == 0
+
+
+@pytest.fixture
+def tokenizers() -> list[Callable[[str], int]]:
+    """Two real ones in the place of a hosted model's: bytes in pairs (granite's) and pieces of sentences (Llama's)."""
+    return [PROVIDERS.create(name).count_tokens for name in ("granite", "wordllama")]
+
+
+@pytest.mark.parametrize("name", ["openai", "voyage", "gemini", "cohere", "ollama"])
+def test_hosted_models_get_texts_within_their_context(
+    name: str, tmp_path: Path, tokenizers: list[Callable[[str], int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in PROXIES:
+        monkeypatch.delenv(variable, raising=False)
+    for variable in ("OPENAI_API_KEY", "VOYAGE_API_KEY", "GEMINI_API_KEY", "CO_API_KEY"):
+        monkeypatch.setenv(variable, "sk-0123456789abcdef")
+    context = 200
+    with WireServer() as wire:
+        contender = f'provider = "{name}"\noptions = {{ base_url = "{wire.base(name)}", context = {context} }}'
+        _, said = row_of(tmp_path, contender)
+        longest = max(count(text) for request in wire.requests for text in request.texts for count in tokenizers)
+        assert longest > context
+        wire.requests.clear()
+        _, then = row_of(tmp_path, contender, advice_of(said))
+        assert not [sentence for sentence in then if "chunking" in sentence]
+        sent = [text for request in wire.requests for text in request.texts]
+    assert len(sent) > len(HARD)
+    assert max(count(text) for text in sent for count in tokenizers) <= context

@@ -59,7 +59,7 @@ class KeyIndex:
         self._settle()
         if not self._runs:
             return np.empty((0, 2), dtype=np.uint64), np.empty(0, dtype=np.int64)
-        keys, places = _sorted(self._runs)
+        keys, places = self._runs[0] if len(self._runs) == 1 else _sorted(self._runs)
         shared = np.flatnonzero(np.diff(keys[:, 0]) == 0)
         if len(shared):  # few keys share their first half unless they are the same
             order = np.lexsort((places, keys[:, 1], keys[:, 0]))
@@ -67,7 +67,7 @@ class KeyIndex:
             first = np.concatenate(([True], (np.diff(keys, axis=0) != 0).any(axis=1)))
             keys, places = keys[first], places[first]
         order = np.argsort(places, kind="stable")
-        return keys[order], places[order]
+        return keys.take(order, axis=0), places[order]
 
     def __len__(self) -> int:
         return len(self.all()[0])
@@ -82,8 +82,8 @@ class KeyIndex:
 
 def _sorted(runs: list[_Run]) -> _Run:
     keys, places = np.concatenate([run.keys for run in runs]), np.concatenate([run.places for run in runs])
-    order = np.argsort(keys[:, 0], kind="stable")
-    return _Run(keys[order], places[order])
+    order = np.argsort(np.ascontiguousarray(keys[:, 0]), kind="stable")
+    return _Run(keys.take(order, axis=0), places[order])
 
 
 def _found(run: _Run, keys: Keys) -> Places:

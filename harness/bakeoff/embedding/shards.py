@@ -8,6 +8,7 @@ count, so a process that is killed leaves at most some rows that no record names
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import secrets
 import struct
@@ -31,7 +32,7 @@ _HEAD_MAGIC, _MAGIC = b"BKS1", b"BKR1"
 _HEAD = struct.Struct("<4sIQ")  # magic, length of the description, its checksum
 _RECORD = struct.Struct("<4sIQQQ")  # magic, rows, first row, checksum of the rows, checksum of the keys and tokens
 _CHECK = struct.Struct("<Q")  # checksum of the record's own head
-_CHECKED_AT_ONCE = 1 << 22  # bytes
+_MAPPED_AT_ONCE = 1 << 26  # bytes that are mapped to be checked
 
 Tokens = npt.NDArray[np.float32]
 
@@ -127,6 +128,7 @@ class Shard:
             at = self._read_head(data)
             if self.description is None:
                 return
+        window = _Window(None if trusted else self._rows_file())
         while at + _RECORD.size + _CHECK.size <= len(data):
             head = data[at : at + _RECORD.size]
             magic, rows, start, of_rows, of_body = _RECORD.unpack(head)
@@ -145,7 +147,7 @@ class Shard:
                 break
             body = data[begin:end]
             at = end
-            if checksum(body) == of_body and (trusted or self._sound(start, rows, of_rows)):
+            if checksum(body) == of_body and (trusted or self._sound(start, rows, of_rows, window)):
                 keys, tokens = body[: rows * KEY_BYTES], np.frombuffer(body[rows * KEY_BYTES :], dtype="<f4")
                 yield Batch(start, keys_from(keys), tokens)
             else:
@@ -187,6 +189,11 @@ class Shard:
             self._handle = os.open(name, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         return self._handle
 
+    def _rows_file(self) -> int | None:
+        with contextlib.suppress(OSError):
+            return self._file()
+        return None
+
     def _read_head(self, data: bytes) -> int:
         if len(data) < _HEAD.size:
             return 0
@@ -200,20 +207,34 @@ class Shard:
             self.description = msgspec.json.decode(text, type=Description)
         return _HEAD.size + int(length)
 
-    def _sound(self, start: int, rows: int, expected: int) -> bool:
-        """Whether the rows are what was written; read in small parts, so that checking takes no memory."""
-        at, end = start * self.dimensions * 4, (start + rows) * self.dimensions * 4
-        state = xxhash.xxh3_64()
-        try:
-            while at < end:
-                part = os.pread(self._file(), min(end - at, _CHECKED_AT_ONCE), at)
-                if not part:
-                    return False
-                state.update(part)
-                at += len(part)
-        except OSError:
-            return False
-        return state.intdigest() == expected
+    def _sound(self, start: int, rows: int, expected: int, window: _Window) -> bool:
+        """Whether the rows are what was written."""
+        part = window.bytes(start * self.dimensions * 4, (start + rows) * self.dimensions * 4)
+        return part is not None and xxhash.xxh3_64_intdigest(part) == expected
+
+
+class _Window:
+    """The part of a file that is being checked, mapped: nothing is copied, and what was checked is let go."""
+
+    def __init__(self, handle: int | None) -> None:
+        self._handle = handle
+        self._size = 0 if handle is None else os.fstat(handle).st_size
+        self._start = self._stop = 0
+        self._view = memoryview(b"")
+
+    def bytes(self, start: int, stop: int) -> memoryview | None:
+        """This part; None where the file has not so much."""
+        if stop > self._size or self._handle is None:
+            return None
+        if start == stop:
+            return memoryview(b"")
+        if not self._start <= start <= stop <= self._stop:
+            self._start = start - start % mmap.ALLOCATIONGRANULARITY
+            self._stop = min(self._size, max(stop, self._start + _MAPPED_AT_ONCE))
+            length = self._stop - self._start
+            mapped = mmap.mmap(self._handle, length, access=mmap.ACCESS_READ, offset=self._start)
+            self._view = memoryview(mapped)  # the part before is let go with its view
+        return self._view[start - self._start : stop - self._start]
 
 
 def _write_all(handle: int, data: memoryview, offset: int) -> None:

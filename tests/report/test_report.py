@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.report import render
+from bakeoff.report import page_data, render
 from bakeoff.report.charts import pictures
 from bakeoff.report.exports import csv_text, json_bytes, latex, markdown
 from bakeoff.report.matrix import matrix
@@ -240,3 +240,17 @@ def test_a_page_comes_out_of_the_smallest_results(
     made = (folder / "evaluation_report.html").read_text()
     assert ("No contender ran" in made) == (kept == ["voyage-4"])
     assert csv_text(read_summary(folder))
+
+
+def test_a_page_of_very_many_answers_has_the_best_contenders(
+    result: tuple[Summary, Detailed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary, detailed = result
+    monkeypatch.setattr(page_data, "ANSWERS", 2 * len(detailed.queries))
+    means = {row.label: row.measures[summary.verdict.measure].mean for row in summary.ran}
+    best = sorted(means, key=lambda label: -means[label])[:2]
+    assert len(means) > 2
+    assert set(payload(summary, page_data.shown_contenders(summary, detailed))["contenders"]) == set(best)
+    text = page(summary, detailed, [])
+    assert f"this page has the 2 best of {len(means)} contenders" in text
+    assert all(label in text for label in means)

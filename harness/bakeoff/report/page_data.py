@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.columns import INDEX, PER_MILLION, TOTAL, Column
 from bakeoff.results.schema import Detailed, QueryInfo, Summary
@@ -12,6 +14,7 @@ from bakeoff.statistics.constants import ALPHA
 
 SHOWN = 10  # places of each ranking that a query shows
 MISSED = 20  # relevant documents whose places are shown
+ANSWERS = 20_000  # rankings that a page holds: with more contenders and queries, those of the best contenders
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,16 @@ LIMITS = (
     Limit("cost", "Cost, a million documents", PER_MILLION, before="$"),
     Limit("index", "Memory, the index", INDEX, after="MB"),
 )
+
+
+def shown_contenders(summary: Summary, detailed: Detailed) -> Detailed:
+    """As many contenders as a page can hold with all their queries, the best ones, in the order of the line-up."""
+    most = max(2, ANSWERS // max(len(detailed.queries), 1))
+    if len(detailed.contenders) <= most:
+        return detailed
+    means = {row.label: row.measures[summary.verdict.measure].mean for row in summary.ran}
+    best = set(sorted(means, key=lambda label: -means[label])[:most])
+    return replace(detailed, contenders=[one for one in detailed.contenders if one.label in best])
 
 
 def payload(summary: Summary, detailed: Detailed) -> dict[str, Any]:

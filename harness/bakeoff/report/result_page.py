@@ -11,14 +11,15 @@ from bakeoff.report import plots
 from bakeoff.report.charts import Chart, available, colours, shapes
 from bakeoff.report.frame import document
 from bakeoff.report.matrix import KEYS, Bar, matrix, short_name
-from bakeoff.report.notes import notes
-from bakeoff.report.page_data import LIMITS, payload
+from bakeoff.report.notes import Note, notes
+from bakeoff.report.page_data import LIMITS, payload, shown_contenders
 from bakeoff.report.provenance import USE, Head, run_facts, task_facts, use_table
 from bakeoff.results.schema import Detailed, Section, Summary
 
 
 def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = None) -> str:
     """`evaluation_report.html`, from the two files of a result alone."""
+    everyone, detailed = len(detailed.contenders), shown_contenders(summary, detailed)
     if charts is None:
         charts = plots.charts(summary, detailed) if available() else []
     palette = colours(summary)
@@ -29,7 +30,7 @@ def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = 
         "measure": Measure.parse(summary.verdict.measure).label,
         "limits": LIMITS,
         "matrix": matrix(summary),
-        "notes": notes(summary),
+        "notes": [*notes(summary), *_left_out(everyone, len(detailed.contenders))],
         "legend": KEYS,
         "example": Bar(0.62, 0.5, 0.74, 0.2, 1.0, 0.88 if summary.task.targets else None),
         "sections": [_section(section) for section in summary.sections],
@@ -44,6 +45,13 @@ def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = 
         "lineup": lineup_text(summary.lineup),
     }
     return document("result.html", content, payload(summary, detailed) | {"colours": labelled}, charts)
+
+
+def _left_out(everyone: int, shown: int) -> list[Note]:
+    if shown == everyone:
+        return []
+    text = f"Query by query, this page has the {shown} best of {everyone} contenders; detailed_results.json has all."
+    return [Note("warning", text)]
 
 
 def _section(section: Section) -> dict[str, Any]:

@@ -182,6 +182,11 @@ def _count(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
+MOST_LISTED = 12  # names in a sentence
+
+
 def listed(names: Sequence[str]) -> str:
-    """a, b and c."""
+    """a, b and c; of very many the first."""
+    if len(names) > MOST_LISTED + 1:
+        return f"{', '.join(names[:MOST_LISTED])} and {len(names) - MOST_LISTED} more"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -10,7 +10,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.recommend import listed, recommend
 from bakeoff.results.schema import Row, Verdict
-from bakeoff.statistics.compare import Outlook, PairedDifference, compare, outlook, tie_group
+from bakeoff.statistics.compare import Outlook, PairedDifference, compare_nearest, outlook, tie_group
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.effects import kendall_tau
 from bakeoff.statistics.tests import holm, sign_flip_tests
@@ -31,7 +31,7 @@ def decide(
 
     `floor` has what a random order is expected to score on each query: a contender has to be better than that.
     """
-    pairs = compare(scores, seed=seed)
+    pairs = compare_nearest(scores, seed=seed)
     group = tie_group(scores, pairs, ALPHA)
     best = group[0] if group else None
     ahead = outlook(scores, best, seed)
@@ -39,6 +39,11 @@ def decide(
     sentences += _floor_sentences(scores, floor, seed)
     agreement = order_agreement([row for row in rows if row.label in scores], measure, others)
     sentences += _agreement_sentence(agreement, measure)
+    if len(pairs) < (tested := len(scores) * (len(scores) - 1) // 2):
+        sentences.append(
+            f"Shown are pairs with the best and of neighbours by mean, {len(pairs):,} of the {tested:,} that were "
+            "tested: bakeoff compare RESULT --contender A --contender B shows any other."
+        )
     verdict = Verdict(
         measure=str(measure),
         best=best,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 
 import msgspec
@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.columns import differences_of, table_of
+from bakeoff.statistics.columns import Pairs, differences_of, table_of
 from bakeoff.statistics.constants import ALPHA, SEED
 from bakeoff.statistics.effects import effect_size, wins_ties_losses
 from bakeoff.statistics.holm_power import HolmPower
 from bakeoff.statistics.intervals import RESAMPLES
+from bakeoff.statistics.many_pairs import MANY_PAIRS, pair_tests
 from bakeoff.statistics.small_samples import difference_intervals, doubt
-from bakeoff.statistics.tests import FLIPS, first_equal, holm, holm_of_pairs, paired_t, sign_flip_tests, wilcoxon
+from bakeoff.statistics.tests import FLIPS, first_equal, holm, holm_of_pairs, paired_t, wilcoxon
+
+SIMULATED_PAIRS = 400  # that stand for all, where there are very many
 
 
 class PairedDifference(msgspec.Struct, frozen=True):
@@ -51,21 +54,55 @@ def compare(
     seed: int = SEED,
 ) -> list[PairedDifference]:
     """Every pair of contenders, in the order they are given; Holm's correction is over all distinct ones."""
+    return _compared(scores, lambda _table, pairs: pairs, level=level, flips=flips, resamples=resamples, seed=seed)
+
+
+def compare_nearest(scores: Mapping[str, ArrayLike], *, seed: int = SEED) -> list[PairedDifference]:
+    """Where there are very many pairs, those with the best and those of neighbours by mean; else every pair.
+
+    All are tested, and Holm's correction is over all; intervals are worked out for what a reader looks at.
+    """
+
+    def near(table: Values, pairs: Pairs) -> Pairs:
+        if len(pairs) <= MANY_PAIRS:
+            return pairs
+        means = table.mean(axis=0)
+        order = np.argsort(-means, kind="stable")
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.arange(len(order))
+        best = int(np.argmax(means))
+        return [(i, j) for i, j in pairs if best in (i, j) or abs(place[i] - place[j]) == 1]
+
+    return _compared(scores, near, seed=seed)
+
+
+def _compared(
+    scores: Mapping[str, ArrayLike],
+    choose: Callable[[Values, Pairs], Pairs],
+    *,
+    level: float = 0.95,
+    flips: int = FLIPS,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> list[PairedDifference]:
     names, table = list(scores), table_of(list(scores.values()))
     indices = list(combinations(range(len(names)), 2))
     if not indices:
         return []
-    p = sign_flip_tests(table, indices, flips=flips, seed=seed)
-    low, high = difference_intervals(table, indices, level=level, resamples=resamples, seed=seed)
+    p = pair_tests(table, indices, flips=flips, seed=seed)
     adjusted = holm_of_pairs(p, table, indices)
+    chosen = choose(table, indices)
+    number = {pair: at for at, pair in enumerate(indices)}
+    low, high = difference_intervals(table, chosen, level=level, resamples=resamples, seed=seed)
     pairs = []
-    for at, (i, j) in enumerate(indices):
+    for at, (i, j) in enumerate(chosen):
         d = differences_of(table[:, i], table[:, j])
         wins, ties, losses = wins_ties_losses(d)
+        pair = number[i, j]
         pairs.append(
             PairedDifference(
                 a=names[i], b=names[j], difference=float(d.mean()), low=_finite(low[at]), high=_finite(high[at]),
-                p=float(p[at]), p_holm=float(adjusted[at]), t_p=paired_t(d), wilcoxon_p=wilcoxon(d),
+                p=float(p[pair]), p_holm=float(adjusted[pair]), t_p=paired_t(d), wilcoxon_p=wilcoxon(d),
                 effect=_finite(effect_size(d)), wins=wins, ties=ties, losses=losses, doubt=doubt(d),
             )
         )  # fmt: skip
@@ -101,7 +138,7 @@ def tied_with_best(scores: Mapping[str, Values], seed: int) -> dict[str, bool]:
     if not indices:
         return dict.fromkeys(names, True)
     best = int(np.argmax(table.mean(axis=0)))
-    adjusted = holm_of_pairs(sign_flip_tests(table, indices, seed=seed), table, indices)
+    adjusted = holm_of_pairs(pair_tests(table, indices, seed=seed), table, indices)
     separated = {at for pair, p in zip(indices, adjusted, strict=True) if best in pair and p <= ALPHA for at in pair}
     return {name: at == best or at not in separated for at, name in enumerate(names)}
 
@@ -131,5 +168,9 @@ def outlook(scores: Mapping[str, Values], best: str | None, seed: int = SEED) ->
         return None
     nearest = max(rivals, key=lambda at: float(table[:, at].mean()))
     pairs = [(i, j) for i, j in combinations(sorted(set(same)), 2) if {i, j} != {mine, nearest}]
-    power = HolmPower(table, [(mine, nearest), *pairs], seed=seed)
-    return Outlook(names[nearest], len(pairs) + 1, power.detectable(0), power.more_queries(0))
+    tested = len(pairs) + 1
+    if tested > MANY_PAIRS:  # Holm's steps are simulated with an even share of them
+        drawn = np.random.default_rng(seed).choice(len(pairs), SIMULATED_PAIRS, replace=False)
+        pairs = [pairs[at] for at in np.sort(drawn)]
+    power = HolmPower(table, [(mine, nearest), *pairs], seed=seed, tested=tested)
+    return Outlook(names[nearest], tested, power.detectable(0), power.more_queries(0))

@@ -31,6 +31,7 @@ class HolmPower:
     pairs: Pairs | None = None
     alpha: float = ALPHA
     seed: int = SEED
+    tested: int = 0  # how many pairs there are in all, where `pairs` are a sample of them
 
     def detectable(self, target: int, power: float = 0.8) -> float:
         """The smallest true difference of this pair that these queries tell apart with this power; else infinite."""
@@ -83,7 +84,8 @@ class HolmPower:
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.nan_to_num(np.abs(means) / (self._sds * self._spread_of_sd(n) / math.sqrt(n)), posinf=np.inf)
         m = t.shape[1]
-        bars = stdtrit(n - 1, 1 - self.alpha / 2 / np.arange(m, 0, -1))  # Holm's steps, the strictest first
+        steps = np.linspace(self.tested, 1, m) if self.tested > m else np.arange(m, 0, -1)
+        bars = stdtrit(n - 1, 1 - self.alpha / 2 / steps)  # Holm's steps, the strictest first
         ordered = -np.sort(-t, axis=1)
         stopped = ordered < bars
         first = np.where(stopped.any(axis=1), stopped.argmax(axis=1), m)

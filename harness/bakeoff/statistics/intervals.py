@@ -16,6 +16,7 @@ from bakeoff.statistics.constants import NOISE, SEED
 RESAMPLES = 10_000
 DRAWS = 20_000_000  # queries drawn in all: beyond 2,000 queries fewer resamples say as much
 BLOCK_CELLS = 1 << 24  # draws held at once
+PAIRS_AT_ONCE = 256  # whose resamples are held at once
 
 
 def bca_interval(
@@ -37,13 +38,24 @@ def bca_intervals(
     seed: int = SEED,
 ) -> tuple[Values, Values]:
     """Intervals of the mean difference of each pair of columns, or of each column's mean; all share the resamples."""
-    n, differences = len(values), across(values.T, pairs)
+    n, count = len(values), values.shape[1] if pairs is None else len(pairs)
+    low, high = np.full(count, np.nan), np.full(count, np.nan)
     if n < 2:
-        return np.full(len(differences), np.nan), np.full(len(differences), np.nan)
-    means = differences.mean(axis=1)
+        return low, high
     from_mean = values - values.mean(axis=0)
     draws = resamples_of(n, affordable(resamples, n, DRAWS), seed)
-    drawn = across(np.concatenate([counts @ from_mean for counts in draws]).T / n, pairs)
+    columns = np.concatenate([counts @ from_mean for counts in draws]).T / n
+    for start in range(0, count, PAIRS_AT_ONCE):
+        part = slice(start, start + PAIRS_AT_ONCE)
+        some = None if pairs is None else pairs[part]
+        rows = part if pairs is None else slice(None)
+        low[part], high[part] = _bca(across(values.T[rows], some), across(columns[rows], some), level)
+    return low, high
+
+
+def _bca(differences: Values, drawn: Values, level: float) -> tuple[Values, Values]:
+    """Of the mean of each row; `drawn` has the resampled means, less the mean."""
+    means = differences.mean(axis=1)
     low, high = means.copy(), means.copy()
     for row in np.flatnonzero(np.ptp(differences, axis=1) > NOISE):
         centred = differences[row] - means[row]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import Pairs, across, without_noise
 from bakeoff.statistics.constants import NOISE, SEED
-from bakeoff.statistics.intervals import RESAMPLES, bca_intervals
+from bakeoff.statistics.intervals import PAIRS_AT_ONCE, RESAMPLES, bca_intervals
 
 FEWEST_QUERIES = 15
 FEWEST_UNLIKE = 10  # values that differ from the most frequent one
@@ -88,10 +88,14 @@ def difference_intervals(
     n = len(table)
     if n < 2:
         return low, high
-    differences = without_noise(across(table.T, pairs))
-    half = stdtrit(n - 1, (1 + level) / 2) * differences.std(axis=1, ddof=1) / np.sqrt(n)
-    means = differences.mean(axis=1)
-    return np.minimum(low, means - half), np.maximum(high, means + half)
+    quantile = stdtrit(n - 1, (1 + level) / 2)
+    for start in range(0, len(pairs), PAIRS_AT_ONCE):
+        part = slice(start, start + PAIRS_AT_ONCE)
+        differences = without_noise(across(table.T, pairs[part]))
+        half = quantile * differences.std(axis=1, ddof=1) / np.sqrt(n)
+        means = differences.mean(axis=1)
+        low[part], high[part] = np.minimum(low[part], means - half), np.maximum(high[part], means + half)
+    return low, high
 
 
 def doubt(differences: Values) -> str:

@@ -33,17 +33,17 @@ def sign_flip_tests(values: Values, pairs: Pairs | None = None, *, flips: int = 
     nonzero = np.count_nonzero(differences, axis=1)
     p = np.ones(len(differences))
     for row in np.flatnonzero((nonzero > 0) & (nonzero <= EXACT_UP_TO)):
-        p[row] = _exact(differences[row], float(bar[row]))
+        p[row] = exact_p(differences[row], float(bar[row]))
     if (sampled := nonzero > EXACT_UP_TO).any():
         flips, extreme = affordable(flips, len(values)), np.zeros(len(p), dtype=np.int64)
-        for sums in _flipped_sums(values, flips, seed):
+        for sums in flipped_sums(values, flips, seed):
             extreme += np.count_nonzero(np.abs(across(sums, pairs)) >= bar[:, None], axis=1)
         p[sampled] = (extreme[sampled] + 1) / (flips + 1)
     return p
 
 
-def _exact(differences: Values, bar: float) -> float:
-    """Doubling gives all sums without a matrix of signs; the first sign is fixed, since p is symmetric."""
+def exact_p(differences: Values, bar: float) -> float:
+    """Over all flips: doubling gives all sums without a matrix of signs; the first is fixed, since p is symmetric."""
     kept = differences[differences != 0]
     sums = kept[:1]
     for difference in kept[1:]:
@@ -51,7 +51,7 @@ def _exact(differences: Values, bar: float) -> float:
     return np.count_nonzero(np.abs(sums) >= bar) / len(sums)
 
 
-def _flipped_sums(values: Values, flips: int, seed: int, block: int = 2048) -> Iterator[Values]:
+def flipped_sums(values: Values, flips: int, seed: int, block: int = 2048) -> Iterator[Values]:
     """Blocks (columns × flips) of the columns' sums under random signs, the same for every call with the same seed.
 
     Eight queries have 256 patterns of signs: their sums are worked out once and then only looked up, by random bytes.

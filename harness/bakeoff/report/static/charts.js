@@ -21,7 +21,9 @@
       views.differences.signal("a", `v${first.value}`).signal("b", `v${second.value}`).run();
       const pair = pairOf(data.contenders[first.value], data.contenders[second.value]);
       if (!pair) {
-        at("versus").replaceChildren("Choose two different contenders.");
+        const same = first.value === second.value;
+        const elsewhere = "This pair is not on the page: bakeoff compare RESULT --contender A --contender B shows it.";
+        at("versus").replaceChildren(same ? "Choose two different contenders." : elsewhere);
         return;
       }
       const verdict = pair.p <= data.alpha ? "a real difference" : "can't be told apart";

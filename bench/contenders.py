@@ -1,0 +1,91 @@
+"""Very many contenders: time and memory of the verdict, each size in a process of its own: python bench/contenders.py
+
+Scores are made up: queries of different hardness, contenders whose true means lie close together. Time is CPU time,
+memory the peak beyond what importing takes. Exits 1 where 300 contenders × 1,000 queries take more than 10 s, or where
+memory grows faster than the number of contenders (with half as much again for what is fixed).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+SIZES, QUERIES, SECONDS = (75, 150, 300), 1000, 10.0
+
+
+def measure(contenders: int, queries: int) -> dict[str, float]:
+    """`decide` and the standings, as a run does them for its first measure, and the marks of one more measure."""
+    import numpy as np
+    from bakeoff.evaluation.measures import Measure
+    from bakeoff.results.schema import Row, Value
+    from bakeoff.results.standings import with_standings
+    from bakeoff.results.verdict import decide
+    from bakeoff.statistics.compare import tied_with_best
+
+    rng = np.random.default_rng(42)
+    hardness = rng.uniform(0, 0.8, (queries, 1))
+    means = np.linspace(0, 0.15, contenders)
+    table = np.clip(hardness + rng.normal(0, 0.15, (queries, contenders)) + means, 0, 1)
+    scores = {f"contender {at}": np.ascontiguousarray(table[:, at]) for at in range(contenders)}
+    ndcg = Measure.parse("ndcg@10")
+    rows = [
+        Row(label=label, kind="provider", measures={str(ndcg): Value(mean=float(values.mean()), low=0.0, high=1.0)})
+        for label, values in scores.items()
+    ]
+    two = dict(list(scores.items())[:2])
+    with_standings(decide(two, ndcg, rows[:2], 42), two, None, 42)  # imports
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak counts from here
+    before, start = _peak_mb(), time.process_time()
+    verdict = with_standings(decide(scores, ndcg, rows, 42), scores, None, 42)
+    seconds, start = time.process_time() - start, time.process_time()
+    tied_with_best(scores, 42)
+    marks = time.process_time() - start
+    return {
+        "seconds": seconds,
+        "marks": marks,
+        "mb": _peak_mb() - before,
+        "pairs": len(verdict.pairs),
+        "tied": len(verdict.tie_group),
+    }
+
+
+def _peak_mb() -> float:
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--contenders", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--queries", type=int, default=QUERIES)
+    parser.add_argument("--side", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.side:
+        print(json.dumps(measure(options.side, options.queries)))
+        return 0
+    print(f"{options.queries:,} queries; load {os.getloadavg()[0]:.1f}")
+    figures = {}
+    for size in options.contenders:
+        command = [sys.executable, __file__, "--side", str(size), "--queries", str(options.queries)]
+        done = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, check=True)
+        figures[size] = json.loads(done.stdout.splitlines()[-1])
+        took = figures[size]
+        print(
+            f"  {size:4d} contenders, {size * (size - 1) // 2:6,d} pairs: verdict {took['seconds']:6.2f} s of CPU, "
+            f"{took['mb']:6.1f} MB more; the marks of a further measure {took['marks']:5.2f} s; "
+            f"{took['pairs']:,} intervals, {took['tied']} tie with the best"
+        )
+    small, large = min(figures), max(figures)
+    grown, allowed = figures[large]["mb"] / figures[small]["mb"], 1.5 * large / small
+    print(f"  memory {small} → {large} contenders: {grown:.1f} × (goal ≤ {allowed:.1f})")
+    print(f"  verdict: {figures[large]['seconds']:.1f} s (goal ≤ {SECONDS:g})")
+    return int(figures[large]["seconds"] > SECONDS or grown > allowed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

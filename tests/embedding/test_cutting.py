@@ -144,7 +144,7 @@ def test_each_prompt_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         ('chunking = { strategy = "words" }', "words"),
         ('prompt = { query = "a {text} {text}" }', "prompt.query: has {text} more than once"),
         ('prompt = { query = "a", name = "b" }', "for queries and documents alike"),
-        ('prompt = { query = { nam = "b" } }', "unknown field `nam`"),
+        ('prompt = { query = { nam = "b" } }', "there is no key 'nam'"),
         ('prompt = "e6"', "no prompts called 'e6'"),
         ('prompt = "none"', "no option 'query_prompt'"),
     ],

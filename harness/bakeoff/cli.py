@@ -10,83 +10,19 @@ import typer
 from bakeoff_providers.errors import BakeoffError, InputError
 from bakeoff_providers.secrets import scrubbed, without_secrets
 
-from bakeoff.commands import (
-    agreement,
-    annotate,
-    cache,
-    canary,
-    compare,
-    embed,
-    grade,
-    init,
-    listing,
-    log,
-    migrate,
-    mteb,
-    plan,
-    probe,
-    reference,
-    report,
-    run,
-    score,
-    select,
-    signals,
-    snapshot,
-    stores,
-    tasks,
-    testsets,
-    traffic,
-    validate,
-    vectors,
-)
+from bakeoff.commands import signals
+from bakeoff.commands.lazily import CommandGroup
 from bakeoff.commands.renamed import current_names
 
 UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
 
 app = typer.Typer(
     help="Compares embedding providers and vector stores on your corpus, and says how sure it is.",
+    cls=CommandGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: rich would take half of the time that `--help` takes
 )
-app.command()(init.init)
-app.command()(run.run)
-app.command()(run.show)
-app.command()(embed.embed)
-app.command()(tasks.tasks)
-app.command()(validate.validate)
-app.command()(report.report)
-app.command()(report.history)
-app.command()(report.serve)
-app.command(name="list")(listing.list_)
-app.command()(reference.options)
-app.add_typer(testsets.corpus, name="corpus")
-app.command()(select.select)
-app.add_typer(testsets.queries, name="queries")
-app.add_typer(grade.grade, name="grade")
-app.command()(annotate.annotate)
-app.command()(agreement.agreement)
-app.command()(annotate.adjudicate)
-app.command()(agreement.audit)
-app.command()(score.score)
-app.command()(compare.compare)
-app.command()(compare.gate)
-app.command()(plan.plan_queries)
-app.command()(mteb.export_mteb)
-app.command()(snapshot.snapshot)
-app.command()(stores.sweep)
-app.command()(stores.loadtest)
-app.command()(stores.footprint)
-app.add_typer(log.log, name="log")
-app.add_typer(canary.canary, name="canary")
-app.command()(probe.probe)
-app.add_typer(migrate.migrate, name="migrate")
-app.command()(traffic.interleave)
-app.command()(traffic.ab)
-app.command()(cache.doctor)
-app.add_typer(cache.cache, name="cache")
-app.add_typer(vectors.vectors, name="vectors")
-app.add_typer(listing.models, name="models")
 
 
 def _print_version(wanted: bool) -> None:

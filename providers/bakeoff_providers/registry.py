@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.machinery import PathFinder
 from typing import Any, Generic, TypeVar, cast
 
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
@@ -21,9 +21,27 @@ T = TypeVar("T")
 
 def missing_modules(modules: tuple[str, ...], extra: str | None) -> str | None:
     """Which install would make these importable; None when they all are. Imports nothing."""
-    if all(importlib.util.find_spec(module) for module in modules):
+    if all(map(importable, modules)):
         return None
     return f"install bakeoff[{extra}]" if extra else f"install {' '.join(modules)}"
+
+
+def importable(module: str) -> bool:
+    """Whether a module is installed. `find_spec` would import the packages that it is in."""
+    package, _, rest = module.partition(".")
+    spec = importlib.util.find_spec(package)
+    while spec is not None and rest:
+        name, _, rest = rest.partition(".")
+        package = f"{package}.{name}"
+        spec = PathFinder.find_spec(package, spec.submodule_search_locations)
+    return spec is not None
+
+
+def _others(group: str) -> list[Any]:
+    """What other packages offer."""
+    from importlib.metadata import entry_points  # not above: it takes longer than Python's start
+
+    return list(entry_points(group=group))
 
 
 class Registry(Generic[T]):
@@ -37,7 +55,7 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """Every known name, built-in ones first and in the order of their lines."""
-        others = {point.name for point in entry_points(group=self.group)} - set(self.builtin)
+        others = {point.name for point in _others(self.group)} - set(self.builtin)
         return [*self.builtin, *sorted(others)]
 
     def get(self, name: str) -> type[T]:
@@ -45,7 +63,7 @@ class Registry(Generic[T]):
         if target := self.builtin.get(name):
             module, _, attribute = target.partition(":")
             return cast(type[T], getattr(import_module(module), attribute))
-        for point in entry_points(group=self.group):
+        for point in _others(self.group):
             if point.name == name:
                 return cast(type[T], point.load())
         raise InputError(f"unknown {self.noun} {name!r}", remedy=nearest(name, self.names()))

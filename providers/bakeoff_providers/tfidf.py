@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 import numpy as np
@@ -13,22 +15,22 @@ from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Ve
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 from bakeoff_providers.shared_options import Label
 
+_WORD = re.compile(r"\w+")
 # The two dimensions behind the vocabulary: where a text goes that shares no word with the corpus.
 _UNKNOWN = {Role.QUERY: 0, Role.DOCUMENT: 1}
 
 
 class Tfidf(Provider):
-    """scikit-learn's TfidfVectorizer, dense and of length 1, fitted to the documents of the task.
+    """What scikit-learn's TfidfVectorizer gives with sublinear counts, without the second that its import takes.
 
-    No stop words: the idf already makes them light, and a list would tie the baseline to one language.
-    Words of one letter are kept, since they may be all that tells vitamin C from vitamin D.
+    Dense, of length 1, fitted to the documents of the task. No stop words: the idf already makes them light, and a list
+    would tie the baseline to one language. Words of one letter are kept, since they may be all that tells vitamin C
+    from vitamin D.
     """
 
     name: ClassVar[str] = "tfidf"
     default_model: ClassVar[str] = "tfidf"
     local: ClassVar[bool] = True
-    modules: ClassVar[tuple[str, ...]] = ("sklearn",)
-    distributions = ("scikit-learn",)
 
     def __init__(
         self,
@@ -40,28 +42,32 @@ class Tfidf(Provider):
             raise InputError(f"max_features is {max_features}", place="tfidf", remedy="give 1 or more")
         self.max_features = max_features
         self.card = ModelCard(name=model or self.default_model, batch_items=1024)
-        self._vectorizer: Any = None
+        self._places: dict[str, int] = {}
+        self._idf: Vectors = np.zeros(0, dtype=np.float32)
         self._fingerprint: str | None = None
 
     def fit(self, documents: Sequence[str]) -> None:
         """Learns the vocabulary and the idf; the most frequent words stay where there are too many."""
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        vectorizer = TfidfVectorizer(
-            sublinear_tf=True, token_pattern=r"(?u)\b\w+\b", max_features=self.max_features, dtype=np.float32
-        )
-        try:
-            vectorizer.fit(documents)
-        except ValueError as error:
+        counts: Counter[str] = Counter()
+        documents_with: Counter[str] = Counter()
+        for document in documents:
+            words = Counter(_words(document))
+            counts.update(words)
+            documents_with.update(words.keys())
+        if not counts:
             raise InputError(
                 f"{len(documents)} documents hold no word to learn from",
                 place="tfidf",
                 remedy="check that the corpus has text",
-            ) from error
-        terms = vectorizer.get_feature_names_out()
+            )
+        kept = sorted(counts, key=lambda word: (-counts[word], word))[: self.max_features]
+        terms = sorted(kept)
+        known = np.array([1 + documents_with[term] for term in terms], dtype=np.float32)
+        self._idf = np.log(np.float32(1 + len(documents)) / known) + np.float32(1)
+        self._places = {term: place for place, term in enumerate(terms)}
         digest = hashlib.sha256("\n".join(terms).encode(errors="surrogatepass"))
-        digest.update(np.asarray(vectorizer.idf_, dtype="<f4").tobytes())
-        self._vectorizer, self._fingerprint = vectorizer, digest.hexdigest()[:16]
+        digest.update(self._idf.astype("<f4").tobytes())
+        self._fingerprint = digest.hexdigest()[:16]
         self.card = msgspec.structs.replace(self.card, dimensions=len(terms) + len(_UNKNOWN))
 
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
@@ -72,15 +78,24 @@ class Tfidf(Provider):
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
         """A text with no known word gets a dimension of its own role: at 0 from every text of the other role."""
-        if self._vectorizer is None:
+        if self._fingerprint is None:
             raise _unfitted()
-        words = len(self._vectorizer.vocabulary_)
-        vectors: Vectors = np.zeros((len(texts), words + len(_UNKNOWN)), dtype=np.float32)
-        if texts:
-            sparse = self._vectorizer.transform(texts)
-            vectors[:, :words] = sparse.toarray()
-            vectors[np.diff(sparse.indptr) == 0, words + _UNKNOWN[role]] = 1.0
+        known = len(self._places)
+        vectors: Vectors = np.zeros((len(texts), known + len(_UNKNOWN)), dtype=np.float32)
+        for row, text in enumerate(texts):
+            words = Counter(place for word in _words(text) if (place := self._places.get(word)) is not None)
+            if not words:
+                vectors[row, known + _UNKNOWN[role]] = 1.0
+                continue
+            places = np.fromiter(words.keys(), np.intp, len(words))
+            counts = np.fromiter(words.values(), np.float32, len(words))
+            weights = (np.log(counts) + np.float32(1)) * self._idf[places]
+            vectors[row, places] = weights / np.linalg.norm(weights.astype(np.float64))
         return EmbeddingBatch(vectors)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
 
 
 def _unfitted() -> EmbeddingFailed:

@@ -77,10 +77,10 @@ def test_errors_leave_in_words_and_with_their_code(
     """A command that fails in each way, in a process of its own."""
     script = (
         "from bakeoff import cli\nfrom bakeoff_providers.errors import BakeoffError, InputError\n"
-        f"@cli.app.command()\ndef fail() -> None:\n    raise {error}\ncli.main()"
+        f"from bakeoff.commands import tasks\ndef fail() -> None:\n    raise {error}\ntasks.tasks = fail\ncli.main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, "fail", *verbose], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES},
+        [sys.executable, "-c", script, "tasks", *verbose], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == code

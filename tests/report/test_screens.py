@@ -14,11 +14,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from bakeoff.core.figures import Section
 from bakeoff.report.console import Screen, console
 from bakeoff.report.grid import Grid
 from bakeoff.report.matrix import matrix
 from bakeoff.report.terminal import terminal
-from bakeoff.results.schema import Section, Summary, read_summary
+from bakeoff.results.schema import Summary, read_summary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from bakeoff.core.clock import Percentiles
+from bakeoff.core.figures import PairedDifference, Percentiles
 from bakeoff.results.recommend import Limits, choose, keeps, recommend, round_below
 from bakeoff.results.schema import Cost, Latency, Row, Value, Verdict
-from bakeoff.statistics.compare import PairedDifference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bakeoff.core.clock import Percentiles
+from bakeoff.core.figures import Percentiles
 from bakeoff.results.recommend import recommend
 from bakeoff.results.schema import Cost, Latency, Row, Value, Verdict
 

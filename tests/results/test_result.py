@@ -11,7 +11,7 @@ import msgspec
 import pandas as pd
 import polars as pl
 import pytest
-from bakeoff.core.clock import Timing
+from bakeoff.core.figures import Timing
 from bakeoff.core.machine import Machine
 from bakeoff.results import schema
 from bakeoff.results.result import Result, load

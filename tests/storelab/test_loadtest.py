@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.core.clock import Percentiles
+from bakeoff.core.figures import Percentiles
 from bakeoff.search.stores.null import NullStore
 from bakeoff.storelab import loadtest as module
 from bakeoff.storelab.client_loops import Answers, closed, open_

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bakeoff.core.clock import Percentiles
+from bakeoff.core.figures import Percentiles
 from bakeoff.storelab import pareto
 from bakeoff.storelab.points import Point, mark_fronts, sentences
 from bakeoff.storelab.sweep import Walk, sweep

@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-import msgspec
-import numpy as np
-
+from bakeoff.core.figures import Percentiles, Timing
 from bakeoff.core.machine import Machine
 
 T = TypeVar("T")
@@ -16,26 +14,6 @@ T = TypeVar("T")
 now = time.perf_counter_ns  # the one clock of everything that is timed
 
 SAMPLES_FOR = {50: 5, 95: 60, 99: 300}  # fewer samples than this say nothing about the percentile
-
-
-class Percentiles(msgspec.Struct, frozen=True):
-    """Milliseconds; a percentile that the number of samples does not support is absent."""
-
-    n: int
-    p50: float | None = None
-    p95: float | None = None
-    p99: float | None = None
-
-
-class Timing(msgspec.Struct, kw_only=True):
-    """Raw nanoseconds of one contender. The cold first call is kept on its own, warm-up not at all."""
-
-    embed_ns: list[int] = []
-    search_ns: list[int] = []
-    total_ns: list[int] = []
-    rerank_ns: list[int] = []
-    cold_embed_ns: int | None = None
-    cold_search_ns: int | None = None
 
 
 def timed(call: Callable[[], T]) -> tuple[T, int]:
@@ -48,8 +26,14 @@ def timed(call: Callable[[], T]) -> tuple[T, int]:
 def percentiles(samples_ns: Sequence[int]) -> Percentiles:
     """The percentiles that this many samples support."""
     n = len(samples_ns)
-    values = {f"p{q}": float(np.percentile(samples_ns, q)) / 1e6 for q, needed in SAMPLES_FOR.items() if n >= needed}
+    values = {f"p{q}": _percentile(samples_ns, q) / 1e6 for q, needed in SAMPLES_FOR.items() if n >= needed}
     return Percentiles(n, **values)
+
+
+def _percentile(samples: Sequence[int], q: int) -> float:
+    import numpy as np  # not above: a result is read without it
+
+    return float(np.percentile(samples, q))
 
 
 def doubts(timing: Timing, machine: Machine, *, local: bool) -> list[str]:
@@ -63,7 +47,7 @@ def doubts(timing: Timing, machine: Machine, *, local: bool) -> list[str]:
             f"{len(timing.search_ns)} samples are too few for p95 ({SAMPLES_FOR[95]} needed): raise --rounds"
         )
     for what, samples in (("embedding", timing.embed_ns), ("search", timing.search_ns)):
-        if len(samples) >= 20 and np.percentile(samples, 95) > 5 * np.percentile(samples, 50):
+        if len(samples) >= 20 and _percentile(samples, 95) > 5 * _percentile(samples, 50):
             reasons.append(f"{what} times scatter (p95 is over 5 × p50): close other programs, raise --rounds")
     if not local and not timing.embed_ns:
         reasons.append("query vectors came from the cache: embedding was not timed (--no-cache times it, and pays)")

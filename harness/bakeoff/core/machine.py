@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import msgspec
@@ -74,6 +73,8 @@ def _memory_gb() -> float:
 
 
 def _version(name: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version  # not above: it takes longer than Python's start
+
     try:
         return version(name)
     except PackageNotFoundError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +14,21 @@ from bakeoff.core.task import Judgments
 from bakeoff.evaluation.ranked_grades import RankedGrades, Ties, blank_grades, ideal_grades
 
 Lines = NDArray[np.int64]
+Scores = NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)
 class RunTable:
     """The lines of a run by query: `starts` bounds the lines of each, `scores` has one entry a line.
 
-    `codes` gives for every line the place of its document among these ids, −1 for all others; `ids` names the documents
-    of some lines.
+    `lines_of` gives the line of each (place of a query, document), −1 where there is none; `ids` names the documents of
+    some lines.
     """
 
     queries: Sequence[str]
     starts: Lines
     scores: Values
-    codes: Callable[[Sequence[str]], NDArray[np.int32]]
+    lines_of: Callable[[Lines, Sequence[str]], Lines]
     ids: Callable[[Lines], list[str]]
     _places: Mapping[str, int] = field(init=False)
 
@@ -41,40 +43,56 @@ class RunTable:
 
     def join(self, judgments: Judgments, query_ids: Sequence[str], depth: int | None, ties: Ties) -> RankedGrades:
         """The grade at each judged document's place: as many places down as its query has better scores."""
-        counts = np.diff(self.starts)
-        returned = np.array([counts[self._places[q]] if q in self._places else 0 for q in query_ids], dtype=np.int32)
+        at = np.array([self._places.get(query, -1) for query in query_ids], dtype=np.int64)
+        returned = np.where(at >= 0, np.diff(self.starts)[at], 0).astype(np.int32)
         if depth is not None:
             np.minimum(returned, depth, out=returned)
         grades = blank_grades(returned)
-        ids = sorted({document for query in query_ids for document in judgments.get(query, {})})
-        codes = self.codes(ids)
-        judged_somewhere = np.flatnonzero(codes >= 0)
-        bounds = np.searchsorted(judged_somewhere, self.starts)
-        for row, query in enumerate(query_ids):
-            if (at := self._places.get(query)) is None:
-                continue
-            graded = judgments.get(query, {})
-            lines = judged_somewhere[bounds[at] : bounds[at + 1]]
-            given = [graded.get(ids[code], -1) for code in codes[lines].tolist()]
-            kept = np.array([grade >= 0 for grade in given], dtype=bool)
-            if kept.any():
-                places = self._ranks(at, lines[kept], ties)
-                inside = places < grades.shape[1]
-                grades[row, places[inside]] = np.array(given, dtype=np.int32)[kept][inside]
+        judged = [judgments.get(query, {}) if place >= 0 else {} for query, place in zip(query_ids, at, strict=True)]
+        sizes = [len(graded) for graded in judged]
+        rows = np.repeat(np.arange(len(query_ids)), sizes)
+        given = np.fromiter(chain.from_iterable(graded.values() for graded in judged), np.int32, len(rows))
+        lines = self.lines_of(at[rows], list(chain.from_iterable(judged)))
+        kept = np.flatnonzero(lines >= 0)
+        places = self._ranks(at[rows[kept]], lines[kept], ties)
+        inside = places < grades.shape[1]
+        grades[rows[kept][inside], places[inside]] = given[kept][inside]
         return RankedGrades(grades, returned, ideal_grades(judgments, query_ids), depth)
 
-    def _ranks(self, query: int, lines: Lines, ties: Ties) -> Lines:
+    def _ranks(self, queries: Lines, lines: Lines, ties: Ties) -> Lines:
         """The place of each of these lines in its query's ranking; ids are looked at only where scores are equal."""
-        first, last = self.starts[query], self.starts[query + 1]
-        scores: NDArray[np.floating] = self.scores[first:last]
-        if ties == "trec_single":
-            scores = scores.astype(np.float32)
-        mine = scores[lines - first]
-        ascending = scores[::-1] if (scores[1:] <= scores[:-1]).all() else np.sort(scores)
-        places = np.asarray(len(scores) - np.searchsorted(ascending, mine, "right"), dtype=np.int64)
-        ends = len(scores) - np.searchsorted(ascending, mine, "left")
-        for at in np.flatnonzero(ends - places > 1):
-            equal = first + np.flatnonzero(scores == mine[at])
-            ordered = sorted(self.ids(equal), reverse=ties != "id_ascending")
-            places[at] += ordered.index(self.ids(lines[at : at + 1])[0])
+        scores: Scores = self.scores.astype(np.float32) if ties == "trec_single" else self.scores
+        mine, first, last = scores[lines], self.starts[queries], self.starts[queries + 1]
+        ordered = _best_first(scores, self.starts)
+        better = _first_at_most(ordered, first, last, mine)
+        places = better - first
+        equals = _first_at_most(ordered, better, last, np.nextafter(mine, -np.inf, dtype=mine.dtype)) - better
+        for tied in np.flatnonzero(equals > 1).tolist():
+            equal = first[tied] + np.flatnonzero(scores[first[tied] : last[tied]] == mine[tied])
+            names = sorted(self.ids(equal), reverse=ties != "id_ascending")
+            places[tied] += names.index(self.ids(lines[tied : tied + 1])[0])
         return places
+
+
+def _best_first(scores: Scores, starts: Lines) -> Scores:
+    """Every query's scores, descending. Most runs are written so, and then there is nothing to sort."""
+    rises = np.flatnonzero(scores[1:] > scores[:-1]) + 1
+    queries = np.searchsorted(starts, rises, "right") - 1
+    unsorted = np.unique(queries[rises != starts[queries]])  # a query may begin above the end of the one before it
+    if not len(unsorted):
+        return scores
+    ordered = scores.copy()
+    for query in unsorted.tolist():
+        ordered[starts[query] : starts[query + 1]][::-1].sort()
+    return ordered
+
+
+def _first_at_most(ordered: Scores, low: Lines, high: Lines, values: Scores) -> Lines:
+    """For each value the first place within its bounds whose score is not above it, all searched at once."""
+    low, high = low.copy(), high.copy()
+    while (open_ := low < high).any():
+        middle = (low + high) // 2
+        above = open_ & (ordered[np.minimum(middle, len(ordered) - 1)] > values)
+        low = np.where(above, middle + 1, low)
+        high = np.where(open_ & ~above, middle, high)
+    return low

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
+from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
 from bakeoff.production.check import Check, Gauge
 from bakeoff.production.migrate import Cost, Way
-from bakeoff.statistics.compare import PairedDifference, compare_chosen
+from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.power import queries_needed
 

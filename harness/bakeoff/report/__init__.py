@@ -9,7 +9,6 @@ from pathlib import Path
 
 from bakeoff.core.files import write_atomic
 from bakeoff.results.schema import read_detailed, read_summary
-from bakeoff.tasks.kinds import TASK_KINDS
 
 PAGE = "evaluation_report.html"
 log = logging.getLogger(__name__)
@@ -39,6 +38,8 @@ def render(folder: Path, *, pictures: bool = False, page: Path | None = None, ch
         problems += failures
         renderers |= {name: partial(bytes, content) for name, content in files.items()}
         if charts and available():
+            from bakeoff.tasks.kinds import TASK_KINDS
+
             renderers |= TASK_KINDS.get(summary.task.kind).pictures(summary.figures)
     for name, make in renderers.items():
         try:

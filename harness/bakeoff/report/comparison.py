@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from bakeoff.core.figures import PairedDifference
 from bakeoff.report.pairs import p_text, pairs_table, with_interval
 from bakeoff.results.compare import Comparison
 from bakeoff.results.gate import Gate
-from bakeoff.statistics.compare import PairedDifference
 from bakeoff.statistics.constants import ALPHA
 
 if TYPE_CHECKING:

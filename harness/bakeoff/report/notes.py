@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from bakeoff.core.figures import Loss
 from bakeoff.report.matrix import DOUBT
-from bakeoff.results.schema import Loss, Summary
+from bakeoff.results.schema import Summary
 
 NoteKind = Literal["warning", "loss", "doubt", "stable"]
 

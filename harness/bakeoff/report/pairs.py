@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report.matrix import DOUBT
-from bakeoff.statistics.compare import PairedDifference
 from bakeoff.statistics.constants import ALPHA
 
 if TYPE_CHECKING:

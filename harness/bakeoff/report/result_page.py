@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from bakeoff.core.figures import Section
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.toml import lineup_text
 from bakeoff.report import plots
@@ -14,7 +15,7 @@ from bakeoff.report.matrix import KEYS, Bar, matrix, short_name
 from bakeoff.report.notes import Note, notes
 from bakeoff.report.page_data import LIMITS, payload, shown_contenders
 from bakeoff.report.provenance import USE, Head, run_facts, task_facts, use_table
-from bakeoff.results.schema import Detailed, Section, Summary
+from bakeoff.results.schema import Detailed, Summary
 
 
 def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = None) -> str:

@@ -8,12 +8,13 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
+from bakeoff.core.figures import Section
 from bakeoff.report.grid import Grid
 from bakeoff.report.matrix import KEYS as MARKS
 from bakeoff.report.matrix import Matrix, matrix
 from bakeoff.report.notes import advice, headline, notes
 from bakeoff.results.columns import COST, MODEL, STORE, TOTAL, Column
-from bakeoff.results.schema import Section, Summary
+from bakeoff.results.schema import Summary
 
 STYLES = {"name": "bold", "scale": "italic", "best": "bold green", "tied": "green", "doubt": "yellow", "lost": "dim"}
 SECTION_ROWS = 12  # longer tables of a kind of task are on the page

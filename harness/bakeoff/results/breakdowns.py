@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from bakeoff.core.arrays import Values
+from bakeoff.core.figures import Section
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.schema import Section
 
 LANGUAGE_KEYS = ("language", "lang")
 LENGTHS = ((1, 3), (4, 8), (9, 16), (17, None))  # words of a query

@@ -12,10 +12,11 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
 from bakeoff.core.arrays import Values
+from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.result import Result, load
 from bakeoff.statistics.columns import differences_of
-from bakeoff.statistics.compare import PairedDifference, compare, compare_chosen
+from bakeoff.statistics.compare import compare, compare_chosen
 from bakeoff.statistics.equivalence import equivalence_tests, relation
 
 

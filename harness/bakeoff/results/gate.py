@@ -9,11 +9,12 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
+from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.compare import why_not
 from bakeoff.results.result import Result
 from bakeoff.statistics.columns import differences_of
-from bakeoff.statistics.compare import PairedDifference, compare_chosen
+from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.holm_power import HolmPower
 

@@ -11,7 +11,8 @@ from bakeoff_providers.base import ModelCard, Role
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from bakeoff.core.clock import Timing, doubts, percentiles
+from bakeoff.core.clock import doubts, percentiles
+from bakeoff.core.figures import Timing
 from bakeoff.core.machine import Machine
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import vector_warnings

@@ -10,12 +10,9 @@ import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.secrets import without_known, without_secrets
 
-from bakeoff.core.clock import Percentiles, Timing
+from bakeoff.core.figures import Loss, PairedDifference, Percentiles, Section, Timing
 from bakeoff.core.files import read_json, write_atomic, write_folder, write_json
 from bakeoff.core.machine import Machine
-from bakeoff.search.loss import Loss as Loss  # part of a row, so it is had from here too
-from bakeoff.statistics.compare import PairedDifference
-from bakeoff.tasks.kinds.base import Section as Section
 
 AGAIN = "the file was changed after the run: run it again"
 SUMMARY, DETAILED, QRELS = "metrics_summary.json", "detailed_results.json", "judgments.qrels"

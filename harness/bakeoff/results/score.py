@@ -12,13 +12,14 @@ from typing import Literal
 import numpy as np
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.figures import PairedDifference
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.grammar import measures_of
 from bakeoff.evaluation.metrics import Scores, evaluate
 from bakeoff.evaluation.ranked_grades import Ties, join_scores
 from bakeoff.evaluation.run_table import RunTable
-from bakeoff.statistics.compare import PairedDifference, compare, tie_group
+from bakeoff.statistics.compare import compare, tie_group
 from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.small_samples import mean_intervals
 from bakeoff.tasks.formats.run_reader import read_run_table

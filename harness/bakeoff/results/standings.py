@@ -8,8 +8,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bakeoff.core.arrays import Values
+from bakeoff.core.figures import Section
 from bakeoff.results.recommend import listed
-from bakeoff.results.schema import Section, Standing, Summary, Verdict
+from bakeoff.results.schema import Standing, Summary, Verdict
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.equivalence import equivalence_tests, relation

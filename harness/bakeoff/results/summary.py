@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bakeoff.core.clock import Timing
+from bakeoff.core.figures import Timing
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Task, document_ids
 from bakeoff.results.breakdowns import breakdown_sections

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bakeoff.core.figures import Section
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.unjudged import Answers, if_relevant, turn
-from bakeoff.results.schema import Bounds, Row, Section, Turning
+from bakeoff.results.schema import Bounds, Row, Turning
 
 JUDGED_CUT = 10  # where the measure has no cut-off of its own
 

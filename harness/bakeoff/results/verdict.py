@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bakeoff.core.arrays import Values
+from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.recommend import listed, recommend
 from bakeoff.results.schema import Row, Verdict
-from bakeoff.statistics.compare import Outlook, PairedDifference, compare_nearest, outlook, tie_group
+from bakeoff.statistics.compare import Outlook, compare_nearest, outlook, tie_group
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.effects import kendall_tau
 from bakeoff.statistics.tests import holm, sign_flip_tests

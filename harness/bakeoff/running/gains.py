@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bakeoff.core.figures import Section
 from bakeoff.running.stages import Scored
 from bakeoff.statistics.compare import compare
-from bakeoff.tasks.kinds.base import Extras, FinishedRun, Section
+from bakeoff.tasks.kinds.base import Extras, FinishedRun
 
 
 def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> Extras:

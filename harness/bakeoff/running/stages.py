@@ -8,12 +8,11 @@ from pathlib import Path
 
 from bakeoff_providers.base import ModelCard, Role
 
-from bakeoff.core.clock import Timing
+from bakeoff.core.figures import Loss, Timing
 from bakeoff.core.ranking import Ranking
 from bakeoff.embedding.embed import Embedder, Usage
 from bakeoff.evaluation.metrics import Scores
 from bakeoff.lineup.contender import Contender
-from bakeoff.search.loss import Loss
 from bakeoff.search.reranked_searcher import RerankedSearcher, RerankUsage
 from bakeoff.search.searchers import Searcher
 from bakeoff.tasks.kinds.base import Reading

@@ -8,10 +8,11 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
+from bakeoff.core.figures import Section
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.stages import Scored
 from bakeoff.search.fusion import FOLDS, GRID, Fusion, FusionWeights, Tuned, fuse, grid, tune
-from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, Section, TaskKind
+from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, TaskKind
 
 
 def check_tunable(lineup: Lineup) -> None:

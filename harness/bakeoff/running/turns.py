@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from bakeoff.core.clock import Timing
+from bakeoff.core.figures import Timing
 from bakeoff.core.progress import Progress
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query, Task

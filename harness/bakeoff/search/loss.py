@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
-import msgspec
 import numpy as np
 
+from bakeoff.core.figures import Loss
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
@@ -16,19 +16,6 @@ from bakeoff.search.exact_search import ExactSearch
 from bakeoff.search.searchers import Searcher
 
 NDCG = Measure.parse("ndcg@10")
-
-
-class Loss(msgspec.Struct, kw_only=True, frozen=True):
-    """What an approximate index takes from its model: NDCG@10 under exact search, how much of it is lost, and recall.
-
-    `recall` is the share of the ten nearest documents that came back; one that ties with the tenth counts. `short`
-    counts queries that got fewer documents than there were.
-    """
-
-    ndcg_exact: float
-    ndcg_lost: float
-    recall: float
-    short: int = 0
 
 
 @dataclass(slots=True)

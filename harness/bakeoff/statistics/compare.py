@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bakeoff.core.arrays import Values
+from bakeoff.core.figures import PairedDifference
 from bakeoff.statistics.columns import Pairs, differences_of, table_of
 from bakeoff.statistics.constants import ALPHA, SEED
 from bakeoff.statistics.effects import effect_size, wins_ties_losses
@@ -20,29 +21,6 @@ from bakeoff.statistics.small_samples import difference_intervals, doubt
 from bakeoff.statistics.tests import FLIPS, first_equal, holm, holm_of_pairs, paired_t, wilcoxon
 
 SIMULATED_PAIRS = 400  # that stand for all, where there are very many
-
-
-class PairedDifference(msgspec.Struct, frozen=True):
-    """Two contenders on the same queries: `difference` is a's mean minus b's, with its interval.
-
-    A single query has no interval, and differences that are all alike have no effect size. `doubt` says why interval
-    and p may be too sure.
-    """
-
-    a: str
-    b: str
-    difference: float
-    low: float | None
-    high: float | None
-    p: float
-    p_holm: float
-    t_p: float
-    wilcoxon_p: float
-    effect: float | None
-    wins: int
-    ties: int
-    losses: int
-    doubt: str = ""
 
 
 def compare(

@@ -15,7 +15,7 @@ from bakeoff.statistics.constants import NOISE, SEED
 
 RESAMPLES = 10_000
 DRAWS = 20_000_000  # queries drawn in all: beyond 2,000 queries fewer resamples say as much
-BLOCK_CELLS = 1 << 24  # draws held at once
+BLOCK_CELLS = 1 << 17  # draws held at once: few enough for the cache
 PAIRS_AT_ONCE = 256  # whose resamples are held at once
 
 

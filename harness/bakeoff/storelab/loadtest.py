@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 from bakeoff_providers.errors import Unavailable
 
-from bakeoff.core.clock import Percentiles, percentiles
+from bakeoff.core.clock import percentiles
+from bakeoff.core.figures import Percentiles
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.scratch import scratch

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bakeoff.core.clock import Percentiles
+from bakeoff.core.figures import Percentiles
 
 
 class Point(msgspec.Struct, kw_only=True, frozen=True):

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-import msgspec
-
+from bakeoff.core.figures import Section
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query, Task
 from bakeoff.embedding.embed import Embedder
@@ -20,15 +19,6 @@ from bakeoff.evaluation.metrics import Scores, evaluate, join
 from bakeoff.lineup.contender import Contender
 from bakeoff.search.index import Index
 from bakeoff.tasks.rankings_file import read_rankings
-
-
-class Section(msgspec.Struct, kw_only=True, frozen=True):
-    """A table that a kind of task adds to every report, in words and figures that are ready to be shown."""
-
-    title: str
-    head: list[str] = []
-    rows: list[list[str]] = []
-    notes: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)

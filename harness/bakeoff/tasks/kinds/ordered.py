@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import msgspec
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.figures import Section
 from bakeoff.core.files import read_json
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Query, Task
@@ -17,7 +18,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores, evaluate, join, random_expectation
 from bakeoff.search.fusion import Fusion
 from bakeoff.tasks.formats.items import read_documents
-from bakeoff.tasks.kinds.base import Extras, FinishedRun, ScoredContender, Section, TaskKind
+from bakeoff.tasks.kinds.base import Extras, FinishedRun, ScoredContender, TaskKind
 
 NOTHING = Ranking((), ())
 

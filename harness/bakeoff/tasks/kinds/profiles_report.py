@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from bakeoff.core.figures import Section
 from bakeoff.core.markdown import section_lines
-from bakeoff.tasks.kinds.base import Section
 
 NOT_THERE = "N/A"
 

@@ -18,6 +18,7 @@ from bakeoff_providers.shapes import converted
 from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
+from bakeoff.core.figures import Section
 from bakeoff.core.task import Query, Task
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
@@ -27,14 +28,7 @@ from bakeoff.search.exact import nearest
 from bakeoff.search.hits import SIMILARITY_DIGITS, Hits
 from bakeoff.search.index import Index
 from bakeoff.tasks.formats.items import read_documents
-from bakeoff.tasks.kinds.base import (
-    CorpusVectors,
-    Extras,
-    FinishedRun,
-    ScoredContender,
-    Section,
-    TaskKind,
-)
+from bakeoff.tasks.kinds.base import CorpusVectors, Extras, FinishedRun, ScoredContender, TaskKind
 from bakeoff.tasks.kinds.curves import Curve, curves_png
 
 Gain = Literal["binary", "rank"]

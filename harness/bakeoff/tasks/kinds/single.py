@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.figures import Section
 from bakeoff.core.files import read_bytes, read_json_lines
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Document, Query, Task
@@ -23,7 +24,7 @@ from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, UNJUDGED, RankedGrades
 from bakeoff.lineup.contender import Contender
 from bakeoff.statistics.tests import paired_t
 from bakeoff.tasks.formats.items import read_documents
-from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, Reading, Section, TaskKind
+from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, Reading, TaskKind
 from bakeoff.tasks.score_arrays import Ranks, blocks, has_targets, ranks_and_tops, read_targets
 
 COLUMNS = ("acc@1", "acc@3", "acc@5", "acc@10", "mrr", "ndcg@10")

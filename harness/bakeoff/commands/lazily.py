@@ -1,0 +1,104 @@
+"""The commands by name, each imported when it is called: most of a short command's time would go into the others."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+# Name → `module:function` in this folder, or the family's Typer; in the order of `bakeoff --help`.
+COMMANDS = {
+    "init": "init:init",
+    "run": "run:run",
+    "show": "run:show",
+    "embed": "embed:embed",
+    "tasks": "tasks:tasks",
+    "validate": "validate:validate",
+    "report": "report:report",
+    "history": "report:history",
+    "serve": "report:serve",
+    "list": "listing:list_",
+    "options": "reference:options",
+    "corpus": "testsets:corpus",
+    "select": "select:select",
+    "queries": "testsets:queries",
+    "grade": "grade:grade",
+    "annotate": "annotate:annotate",
+    "agreement": "agreement:agreement",
+    "adjudicate": "annotate:adjudicate",
+    "audit": "agreement:audit",
+    "score": "score:score",
+    "compare": "compare:compare",
+    "gate": "compare:gate",
+    "plan-queries": "plan:plan_queries",
+    "export-mteb": "mteb:export_mteb",
+    "snapshot": "snapshot:snapshot",
+    "sweep": "stores:sweep",
+    "loadtest": "stores:loadtest",
+    "footprint": "stores:footprint",
+    "log": "log:log",
+    "canary": "canary:canary",
+    "probe": "probe:probe",
+    "migrate": "migrate:migrate",
+    "interleave": "traffic:interleave",
+    "ab": "traffic:ab",
+    "doctor": "cache:doctor",
+    "cache": "cache:cache",
+    "vectors": "vectors:vectors",
+    "models": "listing:models",
+}
+
+
+class CommandGroup(TyperGroup):
+    """All commands; `--help` needs their first lines alone, so that it reads no signature."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands()  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
+        """In the order of the table."""
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - click's signature
+        """The list under `--help`."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _summary(name)) for name in COMMANDS])
+
+
+class _Commands(Mapping[str, Any]):
+    """Looks like typer's own mapping, but makes a command when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        found = _imported(name)
+        family = isinstance(found, typer.Typer)
+        commands = found if family else typer.Typer()
+        commands.rich_markup_mode, commands._add_completion = None, False
+        if family:
+            command: Any = typer.main.get_group(commands)
+        else:
+            commands.command(name)(found)
+            command = typer.main.get_command(commands)
+        command.name = name
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+def _imported(name: str) -> Any:
+    module, _, attribute = COMMANDS[name].partition(":")
+    return getattr(import_module(f"bakeoff.commands.{module}"), attribute)
+
+
+def _summary(name: str) -> str:
+    command = _imported(name)
+    text = command.info.help if isinstance(command, typer.Typer) else inspect.getdoc(command)
+    return str(text).partition("\n\n")[0].replace("\n", " ")

@@ -1,0 +1,70 @@
+"""Figures that go from the room that makes them into the result: plain values, so that a result is read without it."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Percentiles(msgspec.Struct, frozen=True):
+    """Milliseconds; a percentile that the number of samples does not support is absent."""
+
+    n: int
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+
+
+class Timing(msgspec.Struct, kw_only=True):
+    """Raw nanoseconds of one contender. The cold first call is kept on its own, warm-up not at all."""
+
+    embed_ns: list[int] = []
+    search_ns: list[int] = []
+    total_ns: list[int] = []
+    rerank_ns: list[int] = []
+    cold_embed_ns: int | None = None
+    cold_search_ns: int | None = None
+
+
+class Loss(msgspec.Struct, kw_only=True, frozen=True):
+    """What an approximate index takes from its model: NDCG@10 under exact search, how much of it is lost, and recall.
+
+    `recall` is the share of the ten nearest documents that came back; one that ties with the tenth counts. `short`
+    counts queries that got fewer documents than there were.
+    """
+
+    ndcg_exact: float
+    ndcg_lost: float
+    recall: float
+    short: int = 0
+
+
+class PairedDifference(msgspec.Struct, frozen=True):
+    """Two contenders on the same queries: `difference` is a's mean minus b's, with its interval.
+
+    A single query has no interval, and differences that are all alike have no effect size. `doubt` says why interval
+    and p may be too sure.
+    """
+
+    a: str
+    b: str
+    difference: float
+    low: float | None
+    high: float | None
+    p: float
+    p_holm: float
+    t_p: float
+    wilcoxon_p: float
+    effect: float | None
+    wins: int
+    ties: int
+    losses: int
+    doubt: str = ""
+
+
+class Section(msgspec.Struct, kw_only=True, frozen=True):
+    """A table that a kind of task adds to every report, in words and figures that are ready to be shown."""
+
+    title: str
+    head: list[str] = []
+    rows: list[list[str]] = []
+    notes: list[str] = []

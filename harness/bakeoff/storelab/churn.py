@@ -21,7 +21,8 @@ from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
 from bakeoff.core import clock
-from bakeoff.core.clock import Percentiles, percentiles
+from bakeoff.core.clock import percentiles
+from bakeoff.core.figures import Percentiles
 from bakeoff.search import exact
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store

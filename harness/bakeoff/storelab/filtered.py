@@ -16,7 +16,8 @@ from bakeoff_providers.base import Vectors
 from numpy.typing import NDArray
 
 from bakeoff.core import clock
-from bakeoff.core.clock import Percentiles, percentiles
+from bakeoff.core.clock import percentiles
+from bakeoff.core.figures import Percentiles
 from bakeoff.core.filters import Where
 from bakeoff.search import exact
 from bakeoff.search.stores import STORES

@@ -14,6 +14,7 @@ import contextlib
 import gzip
 import hashlib
 import json
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -112,7 +113,7 @@ class WireServer:
 
     def __enter__(self) -> Self:
         handler = type("Handler", (_Handler,), {"wire": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server = _Quiet(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         return self
@@ -163,6 +164,13 @@ class WireServer:
         with self._lock:
             self._in_flight += by
             self.peak = max(self.peak, self._in_flight)
+
+
+class _Quiet(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed on its way is part of the tests."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

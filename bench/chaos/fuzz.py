@@ -18,10 +18,13 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 
 from chaos.mutations import mutated
+from chaos.row import Figure, Plan, not_made
 from chaos.target import Target
 from chaos.targets import make_targets
 
@@ -48,19 +51,34 @@ class Misses:
         self.examples.setdefault(kind, example)
 
 
-def fuzz(count: int, seed: int, seconds: float = float("inf"), only: str = "", keep: Path | None = None) -> Misses:
-    """Tries so many inputs, spread over the targets; the same seed tries the same."""
+def fuzz(numbers: range, seed: int, until: float = float("inf"), only: str = "", keep: Path | None = None) -> Misses:
+    """Tries these inputs, spread over the targets; the same seed tries the same."""
     misses = Misses()
-    until = time.monotonic() + seconds
     with tempfile.TemporaryDirectory(prefix="chaos-fuzz-") as name, _settled(Path(name)):
         targets = [target for target in make_targets(Path(name)) if only in target.name]
-        for number in range(count):
+        for number in numbers:
             if time.monotonic() > until:
                 break
             misses.inputs += 1
             target = targets[number % len(targets)]
             _one(target, Path(name) / "work", random.Random(f"{seed}-{number}"), number, misses, keep)
     return misses
+
+
+def fuzzed(folder: Path, plan: Plan, count: int) -> list[Figure]:  # noqa: ARG001 - it has folders of its own
+    """The row of the table: all inputs, in a few processes."""
+    with ProcessPoolExecutor(plan.jobs, mp_context=get_context("spawn")) as pool:
+        shares = [range(first, count, plan.jobs) for first in range(plan.jobs)]
+        parts = list(pool.map(_share, [plan] * plan.jobs, shares))
+    inputs = sum(part.inputs for part in parts)
+    kinds: Counter[str] = sum((part.kinds for part in parts), Counter())
+    examples = {kind: example for part in parts for kind, example in part.examples.items()}
+    detail = "\n".join(f"{number} times {kind}\n    {examples[kind]}" for kind, number in kinds.most_common())
+    return [Figure(f"tracebacks, {inputs:,} fuzzed inputs", kinds.total(), 0, detail), not_made("fuzz", count - inputs)]
+
+
+def _share(plan: Plan, numbers: range) -> Misses:
+    return fuzz(numbers, plan.seed, until=plan.until)
 
 
 def _one(target: Target, work: Path, rng: random.Random, number: int, misses: Misses, keep: Path | None) -> None:
@@ -134,7 +152,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, default=None, help="keep the inputs that got through here")
     given = parser.parse_args()
     start = time.monotonic()
-    misses = fuzz(given.count, given.seed, only=given.only, keep=given.keep and given.keep.resolve())
+    misses = fuzz(range(given.count), given.seed, only=given.only, keep=given.keep and given.keep.resolve())
     for kind, count in misses.kinds.most_common():
         print(f"{count:5d}  {kind}\n       {misses.examples[kind]}")
     total = sum(misses.kinds.values())

@@ -1,107 +1,71 @@
-"""Runs of the real command against the test server, ended by signals and kills."""
+"""The real command in a process, with a home, a temporary folder and a provider of its own."""
 
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from bakeoff.core.scratch import PREFIX
 
-from tests.wire import PROXIES, Fault, WireServer
+from tests.wire import PROXIES, WireServer
 
 BATCH, WORKERS = 4, 4
-LIMIT = 2.0  # seconds from a signal to the end
+KEY = "test-key-0123456789abcdef"
+KEYS = ("OPENAI_API_KEY", "VOYAGE_API_KEY", "GEMINI_API_KEY", "CO_API_KEY", "OLLAMA_API_KEY")
+LINEUP = """task = "wikipedia"
+rounds = 1
+[[contender]]
+provider = "openai"
+store = "faiss"
+options = {{ base_url = "{base}", batch_items = {batch} }}
+"""
 
 
-@dataclass
-class Ended:
-    """What all attempts together showed."""
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """Nothing of this machine's home, cache or proxies."""
+    (folder / "tmp").mkdir(parents=True, exist_ok=True)
+    variables = {name: value for name, value in os.environ.items() if name not in PROXIES}
+    variables |= {"TMPDIR": str(folder / "tmp"), "BAKEOFF_HOME": str(folder / "home"), "COLUMNS": "100"}
+    return {**variables, **dict.fromkeys(KEYS, KEY), "OMP_NUM_THREADS": "1", **more}
 
-    attempts: int = 0
-    late: int = 0
-    wrong_exit: int = 0
-    asked_after: int = 0
-    left: int = 0
-    tracebacks: int = 0
-    slowest: float = 0.0
-    paid_twice: int = 0  # the most texts that one kill cost
+
+def bakeoff(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    """Starts the command line with these arguments."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "bakeoff", *arguments],
+        env=environment(folder, **(variables or {})),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
 
 
 def start(folder: Path, wire: WireServer) -> subprocess.Popen[str]:
-    """`bakeoff run` with a hosted provider, a home and a temporary folder of its own."""
+    """`bakeoff run` with a hosted provider."""
+    folder.mkdir(parents=True, exist_ok=True)
     lineup = folder / "lineup.toml"
-    lineup.write_text(
-        'task = "wikipedia"\nrounds = 1\n[[contender]]\nprovider = "openai"\nstore = "faiss"\n'
-        f'options = {{ base_url = "{wire.base("openai")}", batch_items = {BATCH} }}\n'
-    )
-    (folder / "tmp").mkdir(exist_ok=True)
-    variables = {name: value for name, value in os.environ.items() if name not in PROXIES}
-    variables |= {"TMPDIR": str(folder / "tmp"), "BAKEOFF_HOME": str(folder / "home"), "OPENAI_API_KEY": "k" * 20}
-    command = [sys.executable, "-m", "bakeoff", "run", str(lineup), "--out", str(folder / "results")]
-    return subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    lineup.write_text(LINEUP.format(base=wire.base("openai"), batch=BATCH))
+    return bakeoff(folder, "run", str(lineup), "--no-charts", "--out", str(folder / "results"))
 
 
-def signals(folder: Path, rng: random.Random, count: int) -> Ended:
-    """SIGINT and SIGTERM while calls wait for a retry or hang: nothing is asked any more, nothing is left."""
-    ended = Ended()
-    for number in range(count):
-        place = folder / str(number)
-        place.mkdir(parents=True)
-        with WireServer() as wire:
-            hold = rng.choice([Fault(status=429, headers={"Retry-After": "50"}), Fault(kind="slow", seconds=50)])
-            wire.faults += [None] * rng.randint(0, 3) + [hold] * 100
-            process = start(place, wire)
-            _wait(wire, 1, process)
-            time.sleep(rng.uniform(0, 1))
-            which = rng.choice([signal.SIGINT, signal.SIGTERM])
-            process.send_signal(which)
-            sent = time.monotonic()
-            time.sleep(0.2)  # what was on its way has arrived
-            asked = len(wire.embeddings())
-            _, said = process.communicate(timeout=120)
-            took = time.monotonic() - sent
-            ended.attempts += 1
-            ended.slowest = max(ended.slowest, took)
-            ended.late += took > LIMIT
-            ended.wrong_exit += process.returncode != 128 + which
-            ended.asked_after += len(wire.embeddings()) - asked
-            ended.left += len(list((place / "tmp").glob(f"{PREFIX}*")))
-            ended.tracebacks += "Traceback" in said
-    return ended
-
-
-def kills(folder: Path, rng: random.Random, count: int) -> Ended:
-    """kill -9 at any moment, then the same command again: what was paid for twice, and what is left then."""
-    ended = Ended()
-    for number in range(count):
-        place = folder / str(number)
-        place.mkdir(parents=True)
-        with WireServer() as wire:
-            wire.faults += [Fault(kind="slow", seconds=rng.uniform(0.02, 0.2)) for _ in range(40)]
-            process = start(place, wire)
-            _wait(wire, rng.randint(1, 6), process)
-            time.sleep(rng.uniform(0, 0.3))
-            process.kill()
-            process.communicate()
-            again = start(place, wire)
-            _, said = again.communicate(timeout=300)
-            asked = Counter(text for request in wire.embeddings() for text in request.texts)
-            ended.attempts += 1
-            ended.wrong_exit += again.returncode != 0
-            ended.paid_twice = max(ended.paid_twice, sum(times - 1 for times in asked.values()))
-            ended.left += len(list((place / "tmp").glob(f"{PREFIX}*")))
-            ended.tracebacks += "Traceback" in said
-    return ended
-
-
-def _wait(wire: WireServer, count: int, process: subprocess.Popen[str]) -> None:
+def wait_for(wire: WireServer, count: int, process: subprocess.Popen[str]) -> None:
+    """Until so many requests have arrived, or the process has ended."""
     until = time.monotonic() + 120
     while len(wire.embeddings()) < count and process.poll() is None and time.monotonic() < until:
         time.sleep(0.01)
+
+
+def left_in(folder: Path) -> int:
+    """Our folders that are still in the temporary folder."""
+    return len(list((folder / "tmp").glob(f"{PREFIX}*")))
+
+
+def exit_code(number: signal.Signals) -> int:
+    """What a shell expects after this signal."""
+    return 128 + number

@@ -6,13 +6,14 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import typer
 from bakeoff.cli import app
 from bakeoff_providers.errors import BakeoffError
 
-# They serve, ask, take long or throw away.
 SILENT = (
     "serve",
     "annotate",
@@ -97,13 +98,21 @@ def command(*arguments: str) -> None:
     """The command line in this process: usage errors, bad input and ordinary ends are fine."""
     COMMANDS.append(" ".join(arguments))
     try:
-        app(list(arguments), standalone_mode=False)
-    except (BakeoffError, SystemExit, OSError):  # the command line turns an OSError into one line
+        _command_line().main(list(arguments), prog_name="bakeoff", standalone_mode=False)
+    except (BakeoffError, SystemExit):
         return
     except Exception as error:
         names = {kind.__name__ for kind in type(error).__mro__}
         if not names & {"ClickException", "Exit", "Abort"}:  # typer has a click of its own
             raise
+
+
+@lru_cache
+def _command_line() -> Any:
+    """Made once: most of the time of a command that refuses its input goes into this."""
+    group: Any = typer.main.get_command(app)
+    group.commands = dict(group.commands.items())
+    return group
 
 
 def write(folder: Path, files: dict[str, Any]) -> list[str]:

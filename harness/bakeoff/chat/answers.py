@@ -11,7 +11,7 @@ import msgspec
 import xxhash
 
 from bakeoff.chat.base import Reply
-from bakeoff.core.files import write_json
+from bakeoff.core.files import check_writable, write_json
 from bakeoff.core.hashing import Identity, space_name, text_key
 
 OLD, CHECKED = "*.jsonl", "*.answers"  # files of earlier versions have no checksums and are read as they are
@@ -33,6 +33,7 @@ class Answers:
         self.folder = folder / space_name(identity)
         self._known: dict[str, Reply] = {}
         self._file: IO[bytes] | None = None
+        self._sure = False
         if not self.folder.exists():
             write_json(self.folder / "identity.json", dict(identity))
         for file in sorted(self.folder.glob(OLD)):
@@ -47,6 +48,12 @@ class Answers:
     def get(self, prompt: str, seed: int) -> Reply | None:
         """The answer that was given to this prompt under this seed, if any."""
         return self._known.get(_key(prompt, seed))
+
+    def make_sure(self) -> None:
+        """Before the first answer is paid for: that it can be kept."""
+        if not self._sure:
+            check_writable(self.folder, "make room, or set BAKEOFF_HOME to a folder on another disk")
+            self._sure = True
 
     def put(self, prompt: str, seed: int, reply: Reply) -> None:
         """Appends one line with its checksum; it is on disk when this returns."""

@@ -81,6 +81,8 @@ class Asker:
             if known is not None:
                 self.usage.cached += 1
                 return read(known.text)
+            if self.answers is not None and not self.offline:
+                self.answers.make_sure()
         if self.offline:
             raise Unavailable(f"--offline, and an answer of {self.model.label} is not in the cache")
         problem = ""

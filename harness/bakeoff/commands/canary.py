@@ -9,7 +9,7 @@ import typer
 from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import DryRun, MaxCost, parse_settings
+from bakeoff.commands.options import DryRun, MaxCost, check_file, parse_settings
 
 if TYPE_CHECKING:
     from bakeoff_providers.base import Provider
@@ -57,11 +57,12 @@ def record(
         _announce(asked, [*(wanted * calls), *_texts_of(watched)], max_cost)
         if dry_run:
             return Check(command="canary", worse=False, sentences=["Nothing was asked."])
+        path = out or file_for(asked.name, asked.card.name)
+        check_file(path)
         try:
             recording = recordings.record(asked, wanted, options, calls, watched)
         finally:
             asked.close()
-        path = out or file_for(asked.name, asked.card.name)
         recordings.save(recording, path)
         said = f"{len(wanted)} texts in {calls} calls" + (f", and {documents} documents of {task}" if watched else "")
         return Check(command="canary", worse=False, sentences=[f"Recorded {said}; written to {path}."])

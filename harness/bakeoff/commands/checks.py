@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError, StoreError, Unavailable
 
+from bakeoff.commands.options import check_file
+
 if TYPE_CHECKING:
     from bakeoff.production.check import Check
 
@@ -25,6 +27,7 @@ def deliver(command: str, check: Callable[[], Check], *, as_json: bool, metrics_
 
     if metrics_file is not None and not metrics_file.absolute().parent.is_dir():
         raise InputError("its folder does not exist", file=metrics_file, place="--metrics-file", remedy="make it first")
+    check_file(metrics_file)
     try:
         outcome = check()
     except (Unavailable, CallFailed, EmbeddingFailed, StoreError) as error:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from bakeoff.commands.options import EquivalentWithin
+from bakeoff.commands.options import EquivalentWithin, check_file
 
 MeasureOption = Annotated[
     str | None, typer.Option("-m", "--measure", help="Such as ndcg@10; default: the one that decided the first result.")
@@ -58,6 +58,7 @@ def gate(
     from bakeoff.results.compare import read_results
     from bakeoff.results.gate import gate as check
 
+    check_file(junit)
     new, old = read_results([result, baseline])
     verdict = check(new, old, measure, max_drop, contender or (), alpha=alpha)
     if junit is not None:

@@ -10,6 +10,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from bakeoff.commands.path_arguments import with_checked_paths
+
 # Name → `module:function` in this folder, or the family's Typer; in the order of `bakeoff --help`.
 COMMANDS = {
     "init": "init:init",
@@ -84,7 +86,7 @@ class _Commands(Mapping[str, Any]):
             commands.command(name)(found)
             command = typer.main.get_command(commands)
         command.name = name
-        return command
+        return with_checked_paths(command)
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)

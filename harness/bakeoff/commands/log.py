@@ -9,7 +9,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import ColumnOption, LineupOption, lineup_path, parse_columns
+from bakeoff.commands.options import ColumnOption, LineupOption, check_file, lineup_path, parse_columns
 
 if TYPE_CHECKING:
     from bakeoff.production.check import Check
@@ -166,6 +166,7 @@ def replay(
             raise InputError(f"there is no contender {label!r}", remedy=f"the line-up has {', '.join(labels)}")
     if old == new:
         raise InputError("both contenders are the same", remedy="name two")
+    check_file(out)
     drawn = read_sample(sample) if sample else {}
     task = load_kind(chosen.task, chosen.folder, chosen.overrides).task()
     queries = [Query(id=query.id, text=query.text) for query in drawn.values()] or list(task.queries)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from bakeoff.commands.options import check_folder
+
 
 def export_mteb(
     result: Annotated[Path, typer.Argument(help="A folder under results/.")],
@@ -18,6 +20,7 @@ def export_mteb(
     from bakeoff.results.mteb import mteb_files
     from bakeoff.results.result import load
 
+    check_folder(out)
     for name, content in mteb_files(load(result), task).items():
         path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)

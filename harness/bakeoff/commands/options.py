@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import re
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -40,7 +39,6 @@ ColumnOption = Annotated[
 ]
 
 LATEST = "latest"
-PROBE = 1 << 20  # bytes that must fit where the result is written
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WORDS = {"true": True, "false": False, "null": None}
 
@@ -137,17 +135,11 @@ def check_file(out: Path | None, *, force: bool = True) -> None:
         raise InputError("exists already", file=out, remedy="--force writes over it, --out names another")
     if out.is_dir():
         raise InputError("is a folder", file=out, remedy="name a file, such as " + str(out / "name"))
-    if (below := next((parent for parent in out.parents if parent.exists()), None)) and not below.is_dir():
-        raise InputError("is not a folder", file=below, remedy="choose another --out")
+    check_folder(out.parent)
 
 
 def check_folder(out: Path) -> None:
     """Refuses at the start what would only fail when the result is written."""
-    try:
-        if out.exists() and not out.is_dir():
-            raise InputError("is not a folder", file=out, remedy="choose another --out")
-        nearest = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
-        with tempfile.TemporaryFile(dir=nearest) as file:
-            file.write(b"\0" * PROBE)
-    except OSError as error:
-        raise InputError(f"can't be written: {error.strerror}", file=out, remedy="choose another --out") from None
+    from bakeoff.core.files import check_writable
+
+    check_writable(out)

@@ -32,9 +32,11 @@ def report(
     folders = _results([result_path(folder) for folder in result])
     if len(folders) == 1:
         page = out or folders[0] / PAGE
+        check_file(page)
         problems = render(folders[0], pictures=pictures, page=page)
     else:
         page = out or Path("history.html")
+        check_file(page)
         problems = _history(folders, page, pictures=pictures)
     typer.echo(f"Written to {page}")
     for problem in problems:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.commands.options import parse_day
+from bakeoff.commands.options import check_folder, parse_day
 
 
 def snapshot(
@@ -23,6 +23,7 @@ def snapshot(
     """Write <source>_snapshot_YYYYMMDD.parquet (or .json) for a profiles task."""
     from bakeoff.tasks.formats.snapshot import write_snapshot
 
+    check_folder(out)
     when = parse_day(date, "--date") or datetime.date.today()
     suffix = "json" if as_json else "parquet"
     typer.echo(write_snapshot(source, out, when, id_key=id_key, title_key=title_key, text_key_=text_key, suffix=suffix))

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from bakeoff.commands.options import check_folder
+
 
 def tasks(
     results: Annotated[list[Path], typer.Argument(metavar="RESULT...", help="Results, each of another task.")],
@@ -20,6 +22,8 @@ def tasks(
     from bakeoff.results.compare import read_results
     from bakeoff.results.tasks import combine
 
+    if out is not None:
+        check_folder(out)
     table = combine(read_results(results), measure)
     console().print(report.terminal(table))
     if out is not None:

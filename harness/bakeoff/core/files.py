@@ -7,6 +7,7 @@ import gzip
 import io
 import secrets
 import shutil
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -15,10 +16,11 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.files import replacing
+from bakeoff_providers.files import replacing, writing
 from bakeoff_providers.shapes import misfit
 
 T = TypeVar("T")
+PROBE = 1 << 20  # bytes that must fit where something is to be written
 
 _LINES_AT_ONCE = 1 << 20  # bytes
 
@@ -168,6 +170,16 @@ def _with_line(problem: str, data: bytes) -> str:
     return f"{head}(line {line})"
 
 
+def check_writable(folder: Path, remedy: str = "choose another --out") -> None:
+    """Makes sure that files can be made in a folder, or where it is to be made, before anything is asked or paid."""
+    with writing(folder):
+        nearest = next(part for part in (folder.absolute(), *folder.absolute().parents) if part.exists())
+        if not nearest.is_dir():
+            raise InputError("is not a folder", file=nearest, remedy=remedy)
+        with tempfile.TemporaryFile(dir=nearest) as file:
+            file.write(bytes(PROBE))
+
+
 def write_atomic(path: Path, content: str | bytes) -> None:
     """Whole or not at all: a reader never sees half a file."""
     with replacing(path) as part:
@@ -177,9 +189,11 @@ def write_atomic(path: Path, content: str | bytes) -> None:
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> Path:
     """A folder that appears only when `fill` has written all of it; where the name is taken, with a number after it."""
     draft = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
-    draft.mkdir(parents=True)
+    with writing(folder):
+        draft.mkdir(parents=True)
     try:
-        fill(draft)
+        with writing(folder):
+            fill(draft)
         for number in count(1):
             target = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
             with contextlib.suppress(OSError):

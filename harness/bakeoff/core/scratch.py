@@ -1,13 +1,19 @@
-"""Folders for indexes that nobody keeps: gone when their run ends, and collected by the next one after a kill."""
+"""Folders for indexes that nobody keeps: gone when their run ends, and collected by the next one after a kill.
+
+The process that made a folder holds a lock in it for as long as it lives. A collector takes that lock before it removes
+anything, and whoever makes a folder looks, with the lock in hand, whether it still is the one that it made.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +22,9 @@ PREFIX = "bakeoff-"
 LOCK = ".in-use"  # locked for as long as its process lives, however it ends
 SERVER = "postmaster.pid"  # PostgreSQL writes its process and its folder into it
 PATIENCE = 1.0  # seconds that a server gets to stop by itself
+ABANDONED = 60.0  # seconds after which an empty folder without a lock is nobody's
 
+_OURS = re.compile(rf"{PREFIX}[\w-]+-\d+-[0-9a-f]{{8}}")
 _open: dict[Path, int] = {}
 
 
@@ -24,21 +32,31 @@ _open: dict[Path, int] = {}
 def scratch(name: str = "run") -> Iterator[Path]:
     """A new folder. Before it is made, those that killed runs left behind are removed."""
     collect()
-    folder = Path(tempfile.gettempdir()) / f"{PREFIX}{name}-{os.getpid()}-{secrets.token_hex(4)}"
-    folder.mkdir(mode=0o755)
-    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    _lock(handle)
-    _open[folder] = handle
+    folder = _new_folder(name)
     try:
         yield folder
     finally:
         discard(folder)
 
 
+def _new_folder(name: str) -> Path:
+    """A collector that looks between the folder and its lock may take both away: then another one is made."""
+    while True:
+        folder = Path(tempfile.gettempdir()) / f"{PREFIX}{name}-{os.getpid()}-{secrets.token_hex(4)}"
+        folder.mkdir(mode=0o755)
+        try:
+            handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:
+            continue
+        _open[folder] = handle
+        if _lock(handle) in (None, True) and _is_at(handle, folder / LOCK):
+            return folder
+        os.close(_open.pop(folder))
+
+
 def discard(folder: Path) -> None:
     """Stops what still runs in the folder and removes it."""
-    _stop_servers(folder)
-    shutil.rmtree(folder, ignore_errors=True)
+    _remove(folder)
     handle = _open.pop(folder, None)
     if handle is not None:
         os.close(handle)
@@ -53,31 +71,62 @@ def discard_all() -> None:
 def collect() -> list[Path]:
     """Removes the folders whose process is gone; says which."""
     removed = []
-    for lock in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}"):
-        if lock.parent in _open:
-            continue
-        with contextlib.suppress(OSError):
-            handle = os.open(lock, os.O_RDWR)
-            try:
-                if _lock(handle):
-                    _stop_servers(lock.parent)
-                    shutil.rmtree(lock.parent, ignore_errors=True)
-                    removed.append(lock.parent)
-            finally:
-                os.close(handle)
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        if folder not in _open:
+            with contextlib.suppress(OSError):
+                if _collected(folder):
+                    removed.append(folder)
     return removed
 
 
-def _lock(handle: int) -> bool:
+def _collected(folder: Path) -> bool:
+    lock = folder / LOCK
+    if not lock.exists():  # killed before it had a lock; one that is being made is younger
+        if not _OURS.fullmatch(folder.name) or time.time() - folder.stat().st_mtime < ABANDONED:
+            return False
+        folder.rmdir()  # an empty one only
+        return True
+    handle = os.open(lock, os.O_RDWR)
+    try:
+        if not _lock(handle) or not _is_at(handle, lock):
+            return False
+        _remove(folder)
+        return True
+    finally:
+        os.close(handle)
+
+
+def _remove(folder: Path) -> None:
+    """The lock goes last, so that what a kill leaves of this is collected too."""
+    _stop_servers(folder)
+    with contextlib.suppress(OSError):
+        for part in list(folder.iterdir()):
+            if part.is_dir() and not part.is_symlink():
+                shutil.rmtree(part, ignore_errors=True)
+            elif part.name != LOCK:
+                part.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lock(handle: int) -> bool | None:
+    """Whether it is ours now; None where there are no such locks: nothing is ever collected there."""
     try:
         import fcntl
-    except ImportError:  # no such locks here: nothing is ever collected
-        return False
+    except ImportError:
+        return None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     return True
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether this file is still the one that its path leads to."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except OSError:
+        return False
 
 
 def _stop_servers(folder: Path) -> None:

@@ -167,6 +167,7 @@ class Embedder:
         while text not in space:
             with self._claimed([text], keys_of([text]), space) as (mine, names, _):
                 if mine:
+                    space.probe(1)
                     batch, attempted = self._call([text], role)
                     self.usage[role].texts += 1
                     self._account(batch, [text], role, attempted)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.files import write_atomic
 from bakeoff.core.ranking import Ranking
+from bakeoff.core.scratch import scratch
 from bakeoff.core.task import Query
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.production.check import Check, Gauge
@@ -52,21 +51,20 @@ def ask(
     task = msgspec.structs.replace(kind.task(), queries=list(queries), judgments={})
     chosen = lineup.narrowed(labels).contenders
     embeddings = Embeddings(task, depth, settings, lineup.folder)
-    scratch = Path(tempfile.mkdtemp(prefix="bakeoff-"))
-    preparation = Preparation(chosen, embeddings, scratch)
-    try:
-        answers: dict[str, dict[str, Ranking]] = {}
-        for row in preparation.all():
-            if not isinstance(row, Prepared):
-                raise Unavailable(f"{row.contender.label}: {getattr(row, 'reason', 'its answers are files')}")
-            with adapter_work():
-                row.searcher.prefetch(queries)
-                answers[row.contender.label] = {query.id: row.searcher.ask(query).ranking for query in queries}
-        return {label: answers[label] for label in labels}
-    finally:
-        preparation.close()
-        embeddings.close()
-        shutil.rmtree(scratch, ignore_errors=True)
+    with scratch("replay") as folder:
+        preparation = Preparation(chosen, embeddings, folder)
+        try:
+            answers: dict[str, dict[str, Ranking]] = {}
+            for row in preparation.all():
+                if not isinstance(row, Prepared):
+                    raise Unavailable(f"{row.contender.label}: {getattr(row, 'reason', 'its answers are files')}")
+                with adapter_work():
+                    row.searcher.prefetch(queries)
+                    answers[row.contender.label] = {query.id: row.searcher.ask(query).ranking for query in queries}
+            return {label: answers[label] for label in labels}
+        finally:
+            preparation.close()
+            embeddings.close()
 
 
 def replay(

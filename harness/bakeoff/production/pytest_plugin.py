@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,6 +41,7 @@ class BakeoffFixture:
         from bakeoff_providers.errors import InputError
 
         from bakeoff.core.paths import vectors_folder
+        from bakeoff.core.scratch import scratch
         from bakeoff.lineup.lineup import Lineup
         from bakeoff.results.gate import gate
         from bakeoff.results.result import load
@@ -55,8 +55,8 @@ class BakeoffFixture:
         if not kept:
             raise InputError("holds no result", file=folder, remedy="keep one: bakeoff run, then commit its folder")
         outcome = run(Lineup.read(self._root / lineup).narrowed(contenders), Settings(cache=vectors_folder()))
-        with TemporaryDirectory(prefix="bakeoff-") as scratch:
-            result = load(save(outcome, self._root / out if out else scratch), "this run")
+        with scratch("gate") as place:
+            result = load(save(outcome, self._root / out if out else place), "this run")
         checked = gate(result, load(kept[-1], "baseline"), measure, max_drop, contenders, alpha=alpha)
         if checked.refused:
             pytest.fail("can't be compared with the baseline: " + "; ".join(checked.refused), pytrace=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.errors import Unavailable
 
+from bakeoff.core.scratch import scratch
 from bakeoff.core.task import Task
 from bakeoff.embedding.budget import Budget
 from bakeoff.embedding.cache import VectorCache
@@ -36,7 +37,7 @@ class Embeddings:
         self._indexes: dict[tuple[Any, ...], Index] = {}
         self._embedders: dict[tuple[str, ...], Embedder] = {}
         self._corpora: dict[tuple[str, ...], EmbeddedCorpus | Exception] = {}
-        self._scratch = tempfile.TemporaryDirectory(prefix="bakeoff-", ignore_cleanup_errors=True)
+        self._resources = contextlib.ExitStack()
 
     def index(self, contender: Contender) -> Index:
         """The pieces that this contender searches. Vectors that are known by id need no text of the field."""
@@ -89,7 +90,12 @@ class Embeddings:
         settings = self.settings
         if provider.by_id or not (settings.cache or settings.vectors):
             return None
-        return VectorCache(settings.cache or Path(self._scratch.name) / "queries", settings.vectors)
+        return VectorCache(settings.cache or self._temporary / "queries", settings.vectors)
+
+    @cached_property
+    def _temporary(self) -> Path:
+        """Where vectors go that no cache keeps."""
+        return self._resources.enter_context(scratch("vectors"))
 
     def of(self, contender: Contender) -> EmbeddedCorpus:
         """The vectors of all pieces, through the cache; a second store must not ask for them again, or fail again."""
@@ -109,7 +115,7 @@ class Embeddings:
         for embedder in self._embedders.values():
             with contextlib.suppress(Exception):  # a session that is gone must not take the result with it
                 embedder.close()
-        self._scratch.cleanup()
+        self._resources.close()
 
     def _embedded(self, contender: Contender) -> EmbeddedCorpus:
         settings = self.settings
@@ -126,7 +132,7 @@ class Embeddings:
             embedder.fit(texts)
             if settings.vectors and not provider.by_id:
                 check_complete(embedder, texts, contender, settings.vectors)
-            folder = Path(self._scratch.name) / str(len(self._corpora))
+            folder = self._temporary / str(len(self._corpora))
             rows = embedder.embed_corpus(in_blocks(texts, BLOCK), len(texts), folder)
         late = truncation_warnings(
             provider, embedder.usage[Role.DOCUMENT].truncated, len(texts), already=embedder.warnings

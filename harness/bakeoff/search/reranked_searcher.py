@@ -98,6 +98,8 @@ class RerankedSearcher(Searcher):
     def _called(self, query: str, documents: list[str]) -> tuple[dict[str, float], int]:
         if self.offline and not self.reranker.local:
             raise Unavailable(f"--offline, and the scores of {self.reranker.model} are not in the cache")
+        if self.space is not None:
+            self.space.probe(len(documents))
         about = len(documents) * estimated_tokens([query]) + estimated_tokens(documents)
         with reservation(self.budget, self.reranker.cost(about, 1) or 0.0) as reserved:
             answer, attempted = call(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bakeoff_providers.errors import InputError
+
 from bakeoff.core.paths import task_file, task_names
 
 
@@ -12,4 +14,8 @@ def task_description(source: str, base: Path) -> Path:
     if source.endswith(".toml"):
         return base / source
     own = base / source / "task.toml"
-    return own if source not in task_names() and own.is_file() else task_file(source)
+    try:
+        is_own = source not in task_names() and own.is_file()
+    except OSError as error:
+        raise InputError(f"can't be a task: {error.strerror}", place=f"{source[:40]}…") from None
+    return own if is_own else task_file(source)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.files import read_json, read_toml, write_atomic, write_folder, write_json
+from bakeoff.core.files import check_writable, read_json, read_toml, write_atomic, write_folder, write_json
 from bakeoff.core.paths import default_lineup, root
 from bakeoff.core.task import Document, Query, Task, document_ids
 from bakeoff.tasks.description import task_description
@@ -92,7 +92,7 @@ class TaskFolder:
         return list(self._query_places)
 
     def check_own(self) -> None:
-        """Refuses to write into a task that comes with Bakeoff: results are comparable only if it stays as it is."""
+        """Refuses to write into a task that comes with Bakeoff, so that results stay comparable, or that can't be."""
         here = self.path.resolve()
         shipped = [(root() / folder).resolve() for folder in ("queries", "lineups")]
         if here == default_lineup().resolve() or set(shipped) & set(here.parents):
@@ -101,6 +101,7 @@ class TaskFolder:
                 "is a built-in task, which is never written to", file=self.path,
                 remedy=f"copy it first: bakeoff queries copy {name} my-{name}",
             )  # fmt: skip
+        check_writable(self.path.parent, "make room, or copy the task to another disk")
 
     def check_queries(self, queries: Collection[str]) -> None:
         """Refuses to write queries that leave somebody's grades without theirs."""
@@ -265,6 +266,7 @@ def copy_task(source: str, target: Path) -> Path:
     articles = folder.kind.base / folder.kind.options["articles"]
     if target.exists():
         raise InputError("exists already", file=target, remedy="choose another folder")
+    check_writable(target, "choose another folder")
 
     def fill(draft: Path) -> None:
         shutil.copytree(folder.path.parent, draft, dirs_exist_ok=True)

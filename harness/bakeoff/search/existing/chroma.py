@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from bakeoff_providers.base import Vectors
 
+from bakeoff.core.scratch import scratch
 from bakeoff.search.existing.base import BLOCK, Existing, ExistingIndex, field_of, is_url, known, path_of
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.chroma import URL, server_client
@@ -28,7 +28,7 @@ class ExistingChroma(ExistingIndex):
 
     def __init__(self, *, existing: Existing, **where: Any) -> None:
         super().__init__(existing=existing, **where)
-        self._copy: Path | None = None
+        self._resources = contextlib.ExitStack()
         if is_url(existing):
             self._client = server_client(server_url(existing, URL))
         else:
@@ -36,9 +36,9 @@ class ExistingChroma(ExistingIndex):
             from chromadb.config import Settings
 
             settings = Settings(anonymized_telemetry=False, migrations="validate")
-            self._copy = Path(tempfile.mkdtemp(prefix="bakeoff-chroma-"))
-            shutil.copytree(path_of(existing), self._copy, dirs_exist_ok=True)
-            self._client = chromadb.PersistentClient(str(self._copy), settings=settings)
+            copy = self._resources.enter_context(scratch("chroma")) / "copy"
+            shutil.copytree(path_of(existing), copy)
+            self._client = chromadb.PersistentClient(str(copy), settings=settings)
         try:
             self._open()
         except BaseException:
@@ -75,8 +75,7 @@ class ExistingChroma(ExistingIndex):
     def close(self) -> None:
         """Stops the system that Chroma keeps for each path."""
         self._client.close()
-        if self._copy is not None:
-            shutil.rmtree(self._copy, ignore_errors=True)
+        self._resources.close()
 
     def _names(self, ids: list[str], metadata: Any) -> list[str]:
         if not self._fields:

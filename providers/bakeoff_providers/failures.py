@@ -51,6 +51,11 @@ HOPELESS = frozenset(
 WORDS = {400: "bad request", 401: "not authorised", 403: "forbidden", 404: "not found", 413: "too large"}
 WORDS |= {408: "timed out", 422: "not accepted", 429: "too many requests", 500: "server error"}
 WORDS |= {502: "bad gateway", 503: "unavailable", 504: "gateway timed out", 529: "overloaded"}
+# A text that is too long stays too long: some servers (llama.cpp) call that an error of theirs, which would be retried.
+TOO_LONG = re.compile(
+    r"\b(input|text|prompt|sequence|tokens?)\b.*\b(too (large|long)|exceeds?|longer than)\b", re.IGNORECASE
+)
+CUT = "a text is too long for it: cut texts with chunking or max_chars, or let the server take larger batches"
 GRPC = {"INVALID_ARGUMENT": 400, "UNAUTHENTICATED": 401, "PERMISSION_DENIED": 403, "NOT_FOUND": 404, "ABORTED": 409}
 GRPC |= {"RESOURCE_EXHAUSTED": 429, "INTERNAL": 500, "UNAVAILABLE": 503, "DEADLINE_EXCEEDED": 504}
 
@@ -70,10 +75,13 @@ def failure(
     body = next((content for link in chain if (content := _body(link)) is not None), None)
     said = scrubbed(_said(error, chain, body), secrets)
     if status is not None and not 200 <= status < 300:
-        retryable = status in RETRYABLE and not _out_of_money(body, said)
+        too_long = status in (400, 413, 422, 500) and TOO_LONG.search(said) is not None
+        retryable = status in RETRYABLE and not too_long and not _out_of_money(body, said)
         words = f"HTTP {status}" + (f" ({WORDS[status]})" if status in WORDS else "")
         message = f"{who}: {words}: {said}"
-        if hints and status in hints:
+        if too_long:
+            message += f"; {CUT}"
+        elif hints and status in hints:
             message += f"; {hints[status]}"
         return CallFailed(message, status=status, retryable=retryable, retry_after=_retry_after(chain, body))
     names = {name for link in chain for name in _names(link)}

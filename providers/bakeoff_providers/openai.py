@@ -112,7 +112,7 @@ class OpenAI(OpenAIServer, Hosted):
         return [_decoded(row.embedding) for row in rows], getattr(getattr(answer, "usage", None), "prompt_tokens", None)
 
     def _hints(self) -> dict[int, str]:
-        return super()._hints() | {400: "if a text is too long, cut texts with max_chars"}
+        return super()._hints() | {400: "if a text is too long, cut texts with chunking or max_chars"}
 
 
 def _decoded(embedding: Any) -> Any:

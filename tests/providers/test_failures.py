@@ -99,6 +99,27 @@ def test_no_money_is_not_retried() -> None:
     assert "You exceeded your current quota" in str(error)
 
 
+@pytest.mark.parametrize(
+    ("said", "retryable"),
+    [
+        # as llama.cpp, vLLM and OpenAI say it
+        (
+            "input (2002 tokens) is too large to process. increase the physical batch size (current: 512)",
+            False,
+        ),
+        ("input is too large to process. increase the physical batch size", False),
+        ("This model's maximum context length is 8192 tokens, the given text exceeds it", False),
+        ("tokens per minute: limit reached", True),
+        ("internal error: the queue is too long", True),
+    ],
+)
+def test_a_text_that_is_too_long_is_not_sent_again(said: str, retryable: bool) -> None:
+    error = translated(Status(500, body={"error": {"message": said}}))
+    assert error.retryable is retryable
+    assert ("cut texts with chunking or max_chars" in str(error)) is not retryable
+    assert translated(Status(429, body={"error": {"message": said}})).retryable  # a rate limit is no long text
+
+
 def test_the_remedy_of_a_status_is_told() -> None:
     hints = {404: "run ollama pull x"}
     assert str(translated(Status(404), hints=hints)).endswith("; run ollama pull x")

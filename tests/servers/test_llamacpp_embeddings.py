@@ -11,6 +11,7 @@ import bakeoff
 import numpy as np
 import pytest
 from bakeoff.core.paths import default_lineup
+from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.lineup.lineup import Contender
 from bakeoff.running.runner import NotRun, Settings
 from bakeoff_providers.base import Role, checked
@@ -88,8 +89,28 @@ def test_a_whole_run_in_small_batches_ranks_as_minilm_does(server: LlamaServer, 
 
 
 def test_a_text_that_is_too_long_is_named_by_the_server(server: LlamaServer) -> None:
-    with pytest.raises(CallFailed, match="too large to process"):
+    with pytest.raises(CallFailed, match="too large to process") as caught:
         adapter(server).embed(["river " * 2000], Role.DOCUMENT)
+    assert caught.value.status == 500  # which would be tried again if it were a failure of the server's
+    assert not caught.value.retryable
+
+
+def test_a_text_that_is_too_long_costs_one_request_and_the_row_says_what_to_do(
+    server: LlamaServer, tmp_path: Path
+) -> None:
+    documents = {"short": "river", "long": "river " * 2000}
+    task = bakeoff.Task.from_dicts(corpus=documents, queries={"q": "river"}, qrels={"q": {"short": 1}})
+    waits: list[float] = []
+    policy = RetryPolicy(attempts=5, sleep=waits.append)
+    contenders = lineup(server).contenders
+    long = dataclasses.replace(lineup(server), task=task, contenders=contenders)
+    outcome = bakeoff.run(long, Settings(cache=tmp_path / "cache", policy=policy))
+    served = next(row for row in outcome.contenders if row.contender.label == "served")
+    assert isinstance(served, NotRun)
+    assert "too large to process" in served.reason
+    assert "cut texts with chunking or max_chars" in served.reason
+    assert waits == []  # nothing was tried again
+    assert not isinstance(next(row for row in outcome.contenders if row.contender.label == "minilm"), NotRun)
 
 
 def test_a_wrong_address_on_the_server_says_what_to_check(server: LlamaServer) -> None:

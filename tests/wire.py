@@ -107,6 +107,8 @@ class WireServer:
         self.answer: Callable[[str, str], str] = lambda model, prompt: "{}"
         self.pulled = ["nomic-embed-text:latest", "mxbai-embed-large:latest", "llama3.1:latest"]
         self.peak = 0
+        self.seconds_each = 0.0  # how long every request for vectors takes
+        self.most_at_once: int | None = None  # more requests than this at the same time are refused with 429
         self.stopping = threading.Event()
         self._lock = threading.Lock()
         self._in_flight = 0
@@ -165,6 +167,11 @@ class WireServer:
             self._in_flight += by
             self.peak = max(self.peak, self._in_flight)
 
+    def crowded(self) -> bool:
+        """Whether more requests are under way than are allowed."""
+        with self._lock:
+            return self.most_at_once is not None and self._in_flight > self.most_at_once
+
 
 class _Quiet(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -212,6 +219,8 @@ class _Handler(BaseHTTPRequestHandler):
             Recorded(name, method, self.path, headers, body, asked.model, asked.texts, asked.task, asked.dimensions)
         )
         fault = self.wire.next_fault()
+        if fault is None and self.wire.crowded():
+            fault = Fault(status=429, message="too many at once", headers={"Retry-After-Ms": "20"})
         try:
             if fault is not None and fault.kind == "status":
                 raise Refused(fault.status, fault.message, fault.code)
@@ -227,6 +236,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, dialect: Dialect, asked: Asked, fault: Fault | None) -> None:
         kind = fault.kind if fault else None
+        if self.wire.seconds_each:
+            self.wire.stopping.wait(self.wire.seconds_each)
         if kind == "slow" and fault is not None:
             self.wire.stopping.wait(fault.seconds)
         if dialect.chat is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.test_cli import bakeoff
+from tests.wire import PROXIES, WireServer
 
 
 def test_a_sweep_writes_figures_words_and_pictures(tmp_path: Path) -> None:
@@ -50,6 +51,25 @@ def test_conditions_write_theirs(tmp_path: Path) -> None:
     (line,) = json.loads((folder / "conditions.json").read_text())["writes"]
     assert [phase["name"] for phase in line["phases"]] == ["before", "during", "after"]
     assert {file.name for file in folder.iterdir()} == {"conditions.json", "conditions.md"}
+
+
+def test_an_endpoint_says_its_cost_first_and_writes_its_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    with WireServer() as wire:
+        asked = ("loadtest", "--provider", "openai", "--model", "mine", "--set", f"base_url={wire.base('openai')}")
+        size = ("--set", "price=0.5", "--batch", "2", "--clients", "1", "--words", "8", "--requests", "3")
+        done = bakeoff(*asked, *size, "--max-cost", "0.00001", cwd=tmp_path)
+        assert (done.returncode, wire.requests) == (2, [])
+        assert "1 settings, 3 requests, about" in done.stderr
+        assert "more than $1e-05" in done.stderr
+        done = bakeoff(*asked, *size, "--max-cost", "1", "--documents", "5000", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert "5,000" in done.stdout
+    (folder,) = (tmp_path / "results").iterdir()
+    assert json.loads((folder / "provider.json").read_text())["levels"][0]["texts"] == 6
 
 
 def test_a_line_ups_own_vectors_are_taken(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from bakeoff.core.paths import default_lineup
 from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.lineup.lineup import Contender
 from bakeoff.running.runner import NotRun, Settings
+from bakeoff.storelab.provider_load import drawn_texts, load_provider, settings_of
 from bakeoff_providers.base import Role, checked
 from bakeoff_providers.errors import CallFailed, Unavailable
 from bakeoff_providers.minilm import MiniLM
@@ -111,6 +112,16 @@ def test_a_text_that_is_too_long_costs_one_request_and_the_row_says_what_to_do(
     assert "cut texts with chunking or max_chars" in served.reason
     assert waits == []  # nothing was tried again
     assert not isinstance(next(row for row in outcome.contenders if row.contender.label == "minilm"), NotRun)
+
+
+def test_the_server_under_load(server: LlamaServer) -> None:
+    settings = settings_of([1, 8], [1, 2], [10])
+    load = load_provider(adapter(server), settings, requests=6, documents=10_000)
+    assert [(level.requests, level.errors, level.stopped) for level in load.levels] == [(6, {}, None)] * 4
+    assert len(load.knees) == len(load.projections) == 1
+    tokens = load.levels[0].tokens / load.levels[0].texts
+    assert tokens == pytest.approx(np.mean([MiniLM().count_tokens(drawn_texts(1, 10, 1000 + n)[0]) for n in range(6)]))
+    assert load.projections[0].usd is None
 
 
 def test_a_wrong_address_on_the_server_says_what_to_check(server: LlamaServer) -> None:

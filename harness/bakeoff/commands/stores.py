@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from bakeoff_providers.errors import InputError, StoreError, Unavailable
 
-from bakeoff.commands.options import LineupArgument, OutOption, check_folder, lineup_path, parse_repeated
+from bakeoff.commands.options import (
+    DryRun,
+    LineupArgument,
+    MaxCost,
+    OutOption,
+    check_folder,
+    lineup_path,
+    parse_repeated,
+)
+from bakeoff.commands.provider_load import load_endpoint
+from bakeoff.commands.store_files import write_sheet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bakeoff.storelab.tables import Sheet
     from bakeoff.storelab.vector_sample import VectorSample
 
 StoreOption = Annotated[list[str] | None, typer.Option(help="A store; may be repeated. Default: faiss.")]
@@ -72,7 +79,7 @@ def sweep(
         raise StoreError(f"no setting could be measured, so nothing was written{reasons}")
     if reason := pareto.missing():
         typer.echo(f"no pictures: {reason}", err=True)
-    _write(out, "sweep", swept, sweep_sheet(swept), lambda folder: pareto.draw(swept, folder))
+    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: pareto.draw(swept, folder))
 
 
 def loadtest(
@@ -93,6 +100,14 @@ def loadtest(
     cold: Annotated[
         bool, typer.Option("--cold", help="The first answer of a new process, files out of memory.")
     ] = False,
+    provider: Annotated[str, typer.Option(help="Put this provider's endpoint under load, in place of a store.")] = "",
+    model: Annotated[str, typer.Option(help="Of the provider.")] = "",
+    batch: Annotated[list[int] | None, typer.Option(min=1, help="Texts in a request; may be repeated.")] = None,
+    words: Annotated[list[int] | None, typer.Option(min=1, help="Words in a text; may be repeated.")] = None,
+    requests: Annotated[int, typer.Option(min=1, help="Requests of each setting.")] = 20,
+    documents: Annotated[int, typer.Option(min=1, help="Say what a corpus of so many texts would take.")] = 1_000_000,
+    max_cost: MaxCost = None,
+    dry_run: DryRun = False,
     contender: ContenderOption = None,
     synthetic: SyntheticOption = None,
     dimensions: DimensionsOption = 384,
@@ -103,6 +118,7 @@ def loadtest(
     """Put a store under load: throughput against p95, the knee, late and dropped requests.
 
     With --writes, --filters, --tenants or --cold: recall and time under these, for one store or several.
+    With --provider: throughput of an embedding endpoint by batch, requests at the same time and length of the texts.
     """
     from bakeoff.report.console import Bars
     from bakeoff.storelab.conditions import Asked, conditions
@@ -110,6 +126,13 @@ def loadtest(
     from bakeoff.storelab.loadtest import loadtest_store
     from bakeoff.storelab.tables import loadtest_sheet
 
+    if provider:
+        check_folder(out)
+        load_endpoint(
+            provider, model, set_ or [], batches=batch or [], clients=clients or [], words=words or [],
+            requests=requests, documents=documents, max_cost=max_cost, dry_run=dry_run, out=out,
+        )  # fmt: skip
+        return
     stores = _stores(store, out)
     given = _given(set_ or [], stores)
     if asked := Asked(writes=writes, filters=filters, tenants=tenants, cold=cold):
@@ -120,7 +143,7 @@ def loadtest(
             sample, [(name, _single(given[name])) for name in stores], asked, k=k, clients=(clients or [1])[0],
             seconds=seconds, progress=Bars(),
         )  # fmt: skip
-        _write(out, "conditions", measured, conditions_sheet(measured))
+        write_sheet(out, "conditions", measured, conditions_sheet(measured))
         return
     if len(stores) > 1:
         raise InputError("one store at a time", place="--store", remedy="run it again for the other")
@@ -130,7 +153,7 @@ def loadtest(
         stores[0], options, sample, k=k, clients=sorted(clients or [1, 2, 4, 8]), rates=rate or (), seconds=seconds,
         progress=Bars(),
     )  # fmt: skip
-    _write(out, "loadtest", tested, loadtest_sheet(tested))
+    write_sheet(out, "loadtest", tested, loadtest_sheet(tested))
 
 
 def footprint(
@@ -152,7 +175,7 @@ def footprint(
     given = _given(set_ or [], stores)
     sample = _sample(lineup, contender, synthetic, dimensions, vectors, None)
     measured = footprints(sample, [(name, _single(given[name])) for name in stores], progress=Bars())
-    _write(out, "footprint", measured, footprint_sheet(measured))
+    write_sheet(out, "footprint", measured, footprint_sheet(measured))
 
 
 def _stores(names: list[str] | None, out: Path) -> list[str]:
@@ -227,24 +250,3 @@ def _check_memory(documents: int, dimensions: int) -> None:
             place="--synthetic",
             remedy=f"at most {free // (4 * dimensions):,} fit",
         )
-
-
-def _write(
-    out: Path, what: str, content: object, sheet: Sheet, draw: Callable[[Path], list[str]] = lambda _folder: []
-) -> None:
-    """All files of one result, in a folder that appears under its name only when it is complete."""
-    import datetime
-
-    from bakeoff.core.files import write_atomic, write_folder, write_json
-    from bakeoff.report.console import console
-    from bakeoff.storelab.tables import markdown, terminal
-
-    folder = out / f"{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M%S}-{what}"
-
-    def fill(draft: Path) -> None:
-        write_json(draft / f"{what}.json", content)
-        write_atomic(draft / f"{what}.md", markdown(sheet, draw(draft)))
-
-    folder = write_folder(folder, fill)
-    console().print(terminal(sheet))
-    typer.echo(f"\nWritten to {folder}/")

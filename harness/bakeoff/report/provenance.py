@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bakeoff.report.notes import counted
 from bakeoff.results.schema import Cost, Detailed, Latency, Row, Summary
 
 Facts = list[tuple[str, str]]
@@ -47,7 +48,7 @@ def run_facts(summary: Summary) -> Facts:
         ("Load", f"{machine.load_before:g} before, {machine.load_after:g} after"),
         ("Threads", ", ".join(f"{name} {value}" for name, value in machine.threads.items()) or "not pinned"),
         ("Versions", f"Python {machine.python}, {versions}"),
-        ("Asked", f"top {lineup['depth']}, {lineup['rounds']} rounds, seed {lineup['seed']}"),
+        ("Asked", f"top {lineup['depth']}, {counted(lineup['rounds'], 'round')}, seed {lineup['seed']}"),
         ("Statistics", "paired by query; sign-flip randomisation test, Holm over all distinct pairs; BCa intervals"),
     ]
 

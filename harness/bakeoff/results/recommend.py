@@ -110,17 +110,17 @@ def _quick(ran: Sequence[Row], best: Row, verdict: Verdict) -> Recommendation:
 
 
 def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
-    use = "Cheapest in the tie group"
+    alone = len(verdict.tie_group) == 1
+    use = "Cost of the best" if alone else "Cheapest in the tie group"
     priced = [row for row in ran if row.label in verdict.tie_group and price(row) is not None]
     if not priced:
-        return Recommendation(use=use, label=None, why="No price is known for any of them.")
+        why = f"No price is known for {'it' if alone else 'any of them'}."
+        return Recommendation(use=use, label=None, why=why)
     cost = min(price(row) or 0.0 for row in priced)
     equals = [row for row in priced if price(row) == cost]
     fastest = min((p95(row) or math.inf for row in equals), default=math.inf)
     as_fast = [row for row in equals if (p95(row) or math.inf) <= NOISE * fastest]
     chosen = _best(as_fast or equals, verdict)  # rows within the noise of the fastest are as fast
-    if len(verdict.tie_group) == 1:
-        use = "Cheapest of the best"
     why = f"{dollars(cost)} for a million documents"
     figure = p95(chosen)
     if len(equals) > 1 and figure is not None:

@@ -91,10 +91,9 @@ def _sentences(
     if worse:
         closest = min(worse, key=lambda label: abs(against[label].difference))
         pair = against[closest]
-        sentences.append(
-            f"It is better than {listed(worse)}; the smallest of these leads is {abs(pair.difference):.3f} "
-            f"over {closest} (p = {pair.p_holm:.2g})."
-        )
+        lead = f"{abs(pair.difference):.3f}"
+        by = f", by {lead}" if len(worse) == 1 else f"; the smallest of these leads is {lead} over {closest}"
+        sentences.append(f"It is better than {listed(worse)}{by} (p = {pair.p_holm:.2g}).")
         sentences += [f"{best} and {label}: {against[label].doubt}." for label in worse if against[label].doubt]
     return sentences + _outlook_sentence(best, n, ahead)
 

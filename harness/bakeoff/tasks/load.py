@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.options import REST
+from bakeoff_providers.registry import nearest
+
 from bakeoff.core.files import read_toml
 from bakeoff.core.task import Task
 from bakeoff.lineup.values import toml_value
 from bakeoff.tasks.description import task_description
-from bakeoff.tasks.kinds import TASK_KINDS, load_kind
+from bakeoff.tasks.formats import FORMATS
+from bakeoff.tasks.kinds import TASK_KINDS, TaskKeys, load_kind
 
 
 def load_task(source: str | Mapping[str, Any] | Task, base: Path) -> Task:
@@ -31,5 +36,22 @@ def task_options(
         return {}
     toml_value(given)  # what a task file could not say, it can't be told from outside
     description = read_toml(task_description(source, base), dict[str, Any]) if isinstance(source, str) else source
+    _check_known(description, given)
     paths = TASK_KINDS.get(str(description.get("kind", "graded"))).paths
     return {key: str(folder / str(value)) if key in paths else value for key, value in given.items()}
+
+
+def _check_known(description: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Says which kind of task an option belongs to, where it is not this one's."""
+    kind, format_name = str(description.get("kind", "graded")), description.get("format")
+    known = [*TaskKeys.__struct_fields__, *(option.name for option in TASK_KINDS.options(kind))]
+    if REST in known:
+        if format_name not in FORMATS.names():
+            return
+        known = [*known, *(option.name for option in FORMATS.options(str(format_name)))]
+    for option in given:
+        if option not in known:
+            has = [other for other in TASK_KINDS.names() if option in {one.name for one in TASK_KINDS.options(other)}]
+            remedy = f"tasks of kind {' and '.join(has)} have it" if has else nearest(option, [*known])
+            what = f"a task of kind {kind!r}" + (f" and format {format_name!r}" if format_name else "")
+            raise InputError(f"{what} has no option {option!r}", place="--set", remedy=remedy)

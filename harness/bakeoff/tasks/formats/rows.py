@@ -110,7 +110,11 @@ def task_of(
     ids = UniqueIds(documents, columns.documents.id)
     read = read_documents(documents, columns.documents, ids, empty, drop_empty=lenient.drop_empty)
     kept_documents = collected(read)
+    if not ids.seen - empty:
+        raise InputError("has no documents", file=documents.source, remedy="one row is one document, below a head")
     asked = _queries(queries, columns.queries)
+    if not asked:
+        raise InputError("has no queries", file=queries.source, remedy="one row is one query, below a head")
     known = ids.seen - empty if empty else ids.seen
     truth = _judgments(judgments, columns.judgments, grades, known, empty, set(asked), lenient)
     kept = [query for query in asked.values() if truth.get(query.id) or not lenient.judged_only]

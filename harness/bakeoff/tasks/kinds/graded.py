@@ -43,7 +43,7 @@ class Graded(TaskKind):
     ) -> None:
         super().__init__(name, base, targets)
         if not isinstance(format, str) or not format:
-            raise InputError("a task needs a format", place="format", remedy=f"one of: {FORMATS.names()}")
+            raise InputError("a task needs a format", place="format", remedy=f"one of: {', '.join(FORMATS.names())}")
         takes_truth = any(option.name == "ground_truth" for option in FORMATS.options(format))
         if takes_truth and ground_truth:
             options["ground_truth"] = ground_truth

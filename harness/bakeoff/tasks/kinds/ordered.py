@@ -125,7 +125,7 @@ class Ordered(TaskKind):
         rows += [["random", "any", str(k), *(f"{v:.3f}" for v in _means(chance, k).values())] for k in self.cuts]
         return Section(
             title="Spaces against their own lists",
-            head=["Space", "list", "K", "Hits@K", "MRR@K", "nDCG@K"],
+            head=["Space", "list", "K", "Hits@K", "MRR@K", "NDCG@K (exponential gain)"],
             rows=rows,
             notes=[
                 f"Hits@K counts the list's {self.length} items among the first K. The item at place p has grade "
@@ -144,18 +144,18 @@ class Ordered(TaskKind):
                 scores = self._scores(scored, run.task, facet, [k])
                 cells.append(f"{_means(scores, k)['mean_ndcg']:.3f}" if own else "–")
             rows.append([scored.contender.label, *cells])
-        return Section(title=f"nDCG@{k} against every list", head=["Row", *self.facets], rows=rows)
+        return Section(title=f"{_ndcg(k).label} against every list", head=["Row", *self.facets], rows=rows)
 
     def _by_cluster(self, run: FinishedRun) -> Section:
         k, task = self.length, run.task
-        ndcg = Measure.parse(f"ndcg(gain=exp)@{k}")
+        ndcg = _ndcg(k)
         values = [self._scores(scored, task, self.overall, [k])[ndcg] for scored in run.contenders]
         rows = []
         for cluster in task.categories:
             inside = [place for place, query in enumerate(task.queries) if query.category == cluster]
             rows.append([cluster, str(len(inside)), *(f"{column[inside].mean():.3f}" for column in values)])
         return Section(
-            title=f"nDCG@{k} by {self.cluster}, against the overall lists",
+            title=f"{ndcg.label} by {self.cluster}, against the overall lists",
             head=[self.cluster.capitalize(), "items", *(scored.contender.label for scored in run.contenders)],
             rows=rows,
         )
@@ -232,7 +232,11 @@ def graded(lists: Lists, length: int) -> dict[str, dict[str, int]]:
 
 
 def _measures(k: int) -> list[Measure]:
-    return [Measure.parse(f"p@{k}"), Measure.parse(f"mrr@{k}"), Measure.parse(f"ndcg(gain=exp)@{k}")]
+    return [Measure.parse(f"p@{k}"), Measure.parse(f"mrr@{k}"), _ndcg(k)]
+
+
+def _ndcg(k: int) -> Measure:
+    return Measure.parse(f"ndcg(gain=exp)@{k}")
 
 
 def _means(scores: Scores, k: int) -> dict[str, float]:

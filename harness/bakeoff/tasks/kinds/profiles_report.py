@@ -59,17 +59,18 @@ def _modes(figures: Mapping[str, Any], k: int) -> Section:
             [label, _number(plain), _number(hybrid), change, "–" if calibrated is None else f"{calibrated:.3f}"]
         )
     notes = [
+        "Means over the profiles that have a label; the matrix counts the others as 0, so its figures are lower.",
         "Proxy labels share features with the ranker (keywords, and in hybrid mode the similarity itself): a high NDCG "
-        "says that it agrees with them, not that people would."
+        "says that it agrees with them, not that people would.",
     ]
     if moved:
         notes.append(f"Between the two label modes NDCG@{k} moves by up to {max(moved):.3f}.")
     notes.append(
-        "Calibrated thresholds are told, never applied: the median over profiles of the similarity that leaves the top "
-        "25% of the items without a common keyword (--set calibrate_thresholds=true)."
+        "Calibrated thresholds are shown, never applied: the median over profiles of the similarity that leaves the "
+        "top 25% of the items without a common keyword (--set calibrate_thresholds=true)."
     )
     return Section(
-        title=f"NDCG@{k} by label mode",
+        title=f"NDCG@{k} by label mode, over profiles with a label",
         head=["Contender", "no_similarity", "hybrid", "change", "calibrated threshold"],
         rows=rows,
         notes=notes,
@@ -79,7 +80,7 @@ def _modes(figures: Mapping[str, Any], k: int) -> Section:
 def _eligibility(figures: Mapping[str, Any]) -> Section:
     empty = [name for name, count in figures["eligible"].items() if not count]
     counts = sorted(figures["eligible"].values())
-    notes = [f"Eligible items a profile: {counts[0]} to {counts[-1]}."] if counts else []
+    notes = [f"Eligible items per profile: {counts[0]} to {counts[-1]}."] if counts else []
     if empty:
         notes.append(f"Nothing is eligible for {', '.join(empty)}: the list is empty.")
     return Section(

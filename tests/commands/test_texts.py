@@ -1,0 +1,90 @@
+"""What people read when something is wrong, or when two figures seem to disagree: each text names its real cause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.test_wrong_arguments import bakeoff
+
+LINEUP = """
+[task]
+format = "tables"
+documents = "documents.csv"
+queries = "queries.csv"
+judgments = "judgments.csv"
+
+[[contender]]
+ranker = "bm25"
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    (tmp_path / "documents.csv").write_text("id,text\nd1,desk lamp\nd2,oak desk\n")
+    (tmp_path / "queries.csv").write_text("id,text\nq1,lamp\nq2,desk\n")
+    (tmp_path / "judgments.csv").write_text("query,document,grade\nq1,d1,1\nq2,d2,1\n")
+    (tmp_path / "shop.toml").write_text(LINEUP)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [("documents.csv", "documents.csv: has no documents"), ("queries.csv", "queries.csv: has no queries")],
+)
+def test_an_empty_table_is_named_itself_and_not_the_judgments(shop: Path, file: str, said: str) -> None:
+    (shop / file).write_text("id,text\n")
+    code, _, err = bakeoff(shop, "validate", "shop.toml")
+    assert code == 2
+    assert said in err
+    assert "judgments.csv" not in err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem", "remedy"),
+    [
+        ("[task]", 'mesures = ["p@5"]\n[task]', "there is no key 'mesures'", "did you mean 'measures'?"),
+        ("ranker =", "rankr =", "$.contender[0]: there is no key 'rankr'", "did you mean 'ranker'?"),
+        (
+            'ranker = "bm25"',
+            'provider = "fake"\nstore = "faiss"\nprecision = ["float32", "int4"]',
+            "$.contender[0].precision[1]: 'int4' is not one of: float32, int8, binary",
+            "did you mean 'int8'?",
+        ),
+        (
+            'ranker = "bm25"',
+            'provider = "fake"\nstore = "faiss"\nchunking = { strategy = "sentences" }',
+            "'sentences' is not one of: whole, fixed, sentence, semantic, recursive, markdown",
+            "did you mean 'sentence'?",
+        ),
+        ('ranker = "bm25"', 'ranker = "bm25"\noptions = { k1 = "low" }', "k1: 'low' is not a number", ""),
+        ('format = "tables"', "", "a task needs a format", "one of: native, beir, tables"),
+        ('queries = "queries.csv"', "", "format 'tables' needs queries (table of queries)", "`bakeoff options tables`"),
+    ],
+)
+def test_a_line_up_with_a_slip_is_told_what_would_do(shop: Path, old: str, new: str, problem: str, remedy: str) -> None:
+    (shop / "shop.toml").write_text(LINEUP.replace(old, new))
+    code, _, err = bakeoff(shop, "validate", "shop.toml")
+    assert code == 2
+    assert problem in err
+    assert remedy in err
+    assert "None" not in err
+
+
+@pytest.mark.parametrize(
+    ("option", "remedy"),
+    [("weights_file=x.json", "tasks of kind profiles have it"), ("drop_emty=true", "did you mean 'drop_empty'?")],
+)
+def test_an_option_of_another_kind_of_task_is_named_with_its_kind(shop: Path, option: str, remedy: str) -> None:
+    code, _, err = bakeoff(shop, "run", "shop.toml", "--set", option)
+    assert code == 2
+    assert f"--set: a task of kind 'graded' and format 'tables' has no option {option.partition('=')[0]!r}" in err
+    assert remedy in err
+
+
+def test_a_lead_over_one_row_is_not_the_smallest_of_several_and_has_its_price(tmp_path: Path) -> None:
+    _, out, err = bakeoff(tmp_path, "run", "trips", "--no-charts", "--contender", "markov", "--contender", "majority")
+    assert "It is better than majority, by 0.052 (p = " in out, err
+    assert "Cost of the best: none. No price is known for it." in out
+    assert "tie group" not in out

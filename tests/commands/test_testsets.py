@@ -115,7 +115,7 @@ def test_from_a_folder_of_documents_to_a_matrix(home: Path, wire: WireServer) ->
     said = say(home, "agreement", "task")
     assert "2 annotators, 8 pairs, 4 with more than one grade" in said
     decisions = [
-        {"query_id": query, "page_id": int(page), "grade": 3, "why": "it answers"}
+        {"query_id": query, "page_id": page, "grade": 3, "why": "it answers"}
         for query, page in json.loads(_disagreements(home))
     ]
     (home / "decisions.json").write_text(json.dumps(decisions))

@@ -1,20 +1,26 @@
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import sqlite3
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import pyarrow
 import pyarrow.parquet
+import pypdf
 import pytest
 from bakeoff.core.task import Chunking
 from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.tasks.formats import native
 from bakeoff.tasks.formats.native import Article
 from bakeoff.testsets import mediawiki
-from bakeoff.testsets.corpus import Options, import_corpus, numbered
+from bakeoff.testsets.corpus import Options, import_corpus
+from bakeoff.testsets.document_files import READERS, Unreadable, read_html, read_pdf
 from bakeoff.testsets.select import select
-from bakeoff.testsets.text_files import read_html, read_markdown, read_text
+from bakeoff.testsets.text_files import read_markdown, read_text
 from bakeoff_providers.errors import CallFailed, InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,13 +66,11 @@ class TestAFolder:
         assert imported.duplicates == [("billing/refunds.md", "billing/copy.txt")]  # the same words, other signs
         assert imported.file.metadata | {"imported": ""} == {
             "source": "docs", "imported": "", "documents": 3, "empty": 1, "duplicates": 1, "missing": 0,
+            "skipped": 1,
         }  # fmt: skip
 
-    def test_a_later_document_changes_no_other_number(self, docs: Path) -> None:
-        before = {article.title: article.page_id for article in imported(docs)}
-        (docs / "a-new-one.md").write_text("# First by name\n\nA text.")
-        after = {article.title: article.page_id for article in imported(docs)}
-        assert before.items() <= after.items()
+    def test_a_document_is_called_by_its_path(self, docs: Path) -> None:
+        assert {article.page_id for article in imported(docs)} == {"about.html", "Old Town.txt", "billing/copy.txt"}
 
     def test_folders_are_categories_and_select_draws_by_them(self, docs: Path) -> None:
         articles = imported(docs)
@@ -75,11 +79,17 @@ class TestAFolder:
 
     def test_a_folder_without_texts_and_a_text_that_is_none(self, docs: Path, tmp_path: Path) -> None:
         (tmp_path / "none").mkdir()
-        with pytest.raises(InputError, match="holds no text"):
+        with pytest.raises(InputError, match="holds no document"):
             imported(tmp_path / "none")
         (docs / "latin.txt").write_bytes("Straße".encode("latin-1"))
-        with pytest.raises(InputError, match="not UTF-8"):
-            imported(docs)
+        (docs / "broken.pdf").write_bytes(b"%PDF-1.4 nothing more")
+        (docs / "README").write_text("no ending")
+        skipped = import_corpus(docs, Options()).skipped
+        assert [line.partition(": ")[0] for line in skipped] == ["README", "broken.pdf", "latin.txt", "picture.png"]
+        assert skipped[0] == "README: its name has no ending"
+        assert "is no PDF that can be read" in skipped[1]
+        assert "is not UTF-8 (byte 4)" in skipped[2]
+        assert skipped[3] == "picture.png: .png is not read"
 
     def test_only_empty_documents_are_no_corpus(self, tmp_path: Path) -> None:
         (tmp_path / "a.txt").write_text(" \n")
@@ -115,9 +125,89 @@ def test_front_matter_reaches_the_article(tmp_path: Path) -> None:
     )
 
 
+def test_whatever_else_is_known_of_a_document_is_its_metadata(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("---\nid: 17\nauthor: Ada\nsince: 2024\ntags: [x]\n---\n# Loa\n\nSmall.")
+    (tmp_path / "b.html").write_text(
+        '<html lang="de"><head><meta name="Author" content="Bo"><meta name="viewport" content="width=1">'
+        "<title>B</title></head><body>Text</body></html>"
+    )
+    first, second = imported(tmp_path)
+    assert first.metadata == {"id": "17", "author": "Ada", "since": "2024"}
+    assert second.metadata == {"author": "Bo", "language": "de"}
+    assert native.document(first).metadata["author"] == "Ada"  # filters can use it
+
+
 def test_html_that_nobody_closed() -> None:
-    title, text, _ = read_html("<head><title>T</title><body><p>one<p>two</div><li>three")
-    assert (title, text) == ("T", "one\ntwo\n\nthree")
+    title, text, _ = read_html(b"<head><title>T</title><body><p>one<p>two</div><li>three")
+    assert (title, text) == ("T", "one\n\ntwo\n\nthree")
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        ("<title>Ü</title><p>straße</p>".encode(), "straße"),
+        ('<meta charset="latin-1"><p>straße</p>'.encode("latin-1"), "straße"),
+        (b"<p>a<!-- no --> b<svg><title>drawn</title></svg><script>x</script>c</p>", "a bc"),
+        (b"<p>one<br>two</p><ul><li>three<li>four</ul>", "one\ntwo\n\nthree\n\nfour"),
+        (b"", ""),
+    ],
+)
+def test_what_a_reader_of_a_page_sees(page: bytes, shown: str) -> None:
+    assert read_html(page)[1] == shown
+
+
+@pytest.mark.parametrize(
+    "page", [b"<table><tr>" + b"<td>" * 20_000, b"<" * 20_000, b"<b><p>" * 5_000, b"<a " + b"b " * 20_000]
+)
+def test_pages_that_take_other_parsers_very_long(page: bytes) -> None:
+    assert read_html(page)[0] == ""
+
+
+def test_a_page_that_is_nested_too_deeply_is_no_document() -> None:
+    with pytest.raises(Unreadable, match="nested too deeply"):
+        read_html(b"<div>" * 20_000 + b"text")
+
+
+def test_pdf_files(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(pdf("Copper is a metal", Title="On metals", Author="Ada"))
+    (tmp_path / "b.pdf").write_bytes(pdf("Sailing on lakes"))
+    metals, lakes = imported(tmp_path)
+    assert (metals.page_id, metals.title, metals.summary) == ("a.pdf", "On metals", "Copper is a metal")
+    assert metals.metadata == {"author": "Ada"}
+    assert (lakes.title, lakes.summary, lakes.metadata) == ("b", "Sailing on lakes", msgspec.UNSET)
+    with pytest.raises(Unreadable, match="OCR"):
+        read_pdf(pdf(""))
+    with pytest.raises(Unreadable, match="is encrypted"):
+        read_pdf(locked(pdf("secret")))
+
+
+def pdf(text: str, **about: str) -> bytes:
+    """One page with one line of text, written by hand after the PDF reference."""
+    drawn = f"BT /F1 12 Tf 20 100 Td ({text}) Tj ET".encode() if text else b""
+    facts = " ".join(f"/{name} ({value})" for name, value in about.items())
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 200] /Contents 4 0 R "
+        b"/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(drawn), drawn),
+        f"<< {facts} >>".encode(),
+    ]
+    content, places = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, start=1):
+        places.append(len(content))
+        content += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    trailer = b"trailer\n<< /Size 6 /Root 1 0 R /Info 5 0 R >>\nstartxref\n%d\n%%%%EOF\n" % len(content)
+    return content + b"xref\n0 6\n0000000000 65535 f \n" + table + trailer
+
+
+def locked(content: bytes) -> bytes:
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(content))
+    writer.encrypt("key", algorithm="RC4-128")
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
 
 
 def test_a_plain_title_needs_a_blank_line() -> None:
@@ -125,16 +215,16 @@ def test_a_plain_title_needs_a_blank_line() -> None:
     assert read_text("One line\nand another\nand one more")[0] == ""
 
 
-@given(st.text(), st.sampled_from([read_text, read_markdown, read_html]))
-def test_any_text_can_be_read(content: str, read: Any) -> None:
-    title, text, _ = read(content)
-    assert text == text.strip()
-    assert "\x00" not in title or "\x00" in content
+@given(st.text().map(str.encode) | st.binary(), st.sampled_from(sorted(READERS)))
+def test_any_file_is_read_or_named(content: bytes, suffix: str) -> None:
+    with contextlib.suppress(Unreadable):
+        _, text, _ = READERS[suffix](content)
+        assert text == text.strip()
 
 
-ROWS = [
-    {"sku": "a-1", "name": "Copper", "body": "mine", "tags": "metal; red"},
-    {"sku": "b-2", "name": "Boats", "body": "lake", "tags": ""},
+ROWS: list[dict[str, Any]] = [
+    {"sku": "a-1", "name": "Copper", "body": "mine", "tags": "metal; red", "price": 3},
+    {"sku": "b-2", "name": "Boats", "body": "lake", "tags": "", "price": None},
 ]
 
 
@@ -144,7 +234,8 @@ class TestTables:
         path = tmp_path / f"rows.{suffix}"
         if suffix in ("csv", "tsv"):
             mark = "," if suffix == "csv" else "\t"
-            lines = [mark.join(ROWS[0])] + [mark.join(f'"{value}"' for value in row.values()) for row in ROWS]
+            lines = [mark.join(ROWS[0])]
+            lines += [mark.join(f'"{"" if value is None else value}"' for value in row.values()) for row in ROWS]
             path.write_text("\n".join(lines), encoding="utf-8-sig")
         elif suffix == "jsonl":
             path.write_text("\n".join(map(json.dumps, ROWS)) + "\n\n")
@@ -154,17 +245,26 @@ class TestTables:
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
         else:
             with sqlite3.connect(path) as connection:
-                connection.execute("CREATE TABLE goods (sku TEXT, name TEXT, body TEXT, tags TEXT)")
-                connection.executemany("INSERT INTO goods VALUES (:sku, :name, :body, :tags)", ROWS)
+                connection.execute("CREATE TABLE goods (sku TEXT, name TEXT, body TEXT, tags TEXT, price INT)")
+                connection.executemany("INSERT INTO goods VALUES (:sku, :name, :body, :tags, :price)", ROWS)
         copper, boats = imported(path, columns={"id": "sku"})
         assert (copper.title, copper.summary, copper.categories) == ("Copper", "mine", ["metal", "red"])
         assert (boats.title, boats.summary, boats.categories) == ("Boats", "lake", [])
-        assert copper.page_id == numbered(["a-1", "b-2"])["a-1"]
+        assert (copper.page_id, boats.page_id) == ("a-1", "b-2")
+        assert copper.metadata == {"price": 3 if suffix in ("jsonl", "json", "parquet", "db") else "3"}
+        assert boats.metadata is msgspec.UNSET
 
     def test_numbers_stay_and_lists_are_lists(self, tmp_path: Path) -> None:
         (tmp_path / "x.jsonl").write_text('{"id": 7, "text": "mine", "categories": ["metal", "red"]}\n')
         (article,) = imported(tmp_path / "x.jsonl")
         assert (article.page_id, article.categories) == (7, ["metal", "red"])
+
+    def test_without_an_id_the_row_is_the_id(self, tmp_path: Path) -> None:
+        (tmp_path / "x.csv").write_text("text,note\nmine,a\nlake,\n")
+        assert [(article.page_id, article.metadata) for article in imported(tmp_path / "x.csv")] == [
+            ("row 1", {"note": "a"}),
+            ("row 2", msgspec.UNSET),
+        ]
 
     def test_pieces_are_cut_as_asked(self, tmp_path: Path) -> None:
         (tmp_path / "x.jsonl").write_text('{"text": "mine"}\n')
@@ -290,10 +390,3 @@ class TestAWiki:
         (tmp_path / "t.txt").write_text("# nothing\n")
         with pytest.raises(InputError, match="names no title"):
             imported(tmp_path / "t.txt", api="http://127.0.0.1:1/")
-
-
-@given(st.lists(st.text(min_size=1), unique=True, min_size=1))
-def test_every_name_has_a_number_of_its_own(names: list[str]) -> None:
-    numbers = numbered(names)
-    assert len(set(numbers.values())) == len(names)
-    assert numbered(names[::-1]).keys() == numbers.keys()

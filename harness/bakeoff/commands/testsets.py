@@ -69,6 +69,7 @@ def import_(
     _list("empty, left out", imported.empty)
     _list("duplicates, left out", [f"{name} = {first}" for name, first in imported.duplicates])
     _list("no such page", imported.missing)
+    _list("skipped", imported.skipped)
 
 
 @queries.command()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +16,11 @@ from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import Chunking
 from bakeoff.tasks.formats.cells import Row
 from bakeoff.tasks.formats.native import Article, ArticleFile
-from bakeoff.testsets import mediawiki, source_tables, text_files, wikipedia_database
+from bakeoff.testsets import mediawiki, source_tables, wikipedia_database
+from bakeoff.testsets.document_files import READERS, Unreadable, read_document
 from bakeoff.testsets.text_similarity import normalised
 
-IDS = 10**10  # short enough to read, rarely the same for two names
+OF_A_FILE = {field: field for field in source_tables.USUAL["documents"] if field != "id"}  # its id is its path
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,11 @@ class Options:
 
 @dataclass(slots=True)
 class SourceDocuments:
-    """Documents with the names that their source gives them, and the names of those that are missing."""
+    """Documents with the names that their source gives them, those that are missing, and what is no document."""
 
     documents: list[tuple[str, Article]] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -51,6 +52,7 @@ class Imported:
     duplicates: list[tuple[str, str]]
     empty: list[str]
     missing: list[str]
+    skipped: list[str]
 
 
 def import_corpus(source: Path, options: Options, *, date: datetime.date | None = None) -> Imported:
@@ -81,11 +83,13 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
         "empty": len(empty),
         "duplicates": len(duplicates),
         "missing": len(source_documents.missing),
+        "skipped": len(source_documents.skipped),
     }
     if options.api:
         metadata["api"] = options.api
     articles = [article for _, article in kept.values()]
-    return Imported(ArticleFile(metadata=metadata, articles=articles), duplicates, empty, source_documents.missing)
+    file = ArticleFile(metadata=metadata, articles=articles)
+    return Imported(file, duplicates, empty, source_documents.missing, source_documents.skipped)
 
 
 def _reader(source: Path, options: Options) -> Callable[[Path, Options], SourceDocuments]:
@@ -107,31 +111,33 @@ def _reader(source: Path, options: Options) -> Callable[[Path, Options], SourceD
 
 
 def _from_folder(folder: Path, options: Options) -> SourceDocuments:
-    """Every text below the folder; the names of its folders are its first categories."""
+    """Every document below the folder, by its path; the names of its folders are its first categories."""
     paths = sorted(
         path
         for path in folder.rglob("*")
-        if path.is_file()
-        and path.suffix.lower() in text_files.READERS
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
-    if not paths:
-        raise InputError("holds no text", file=folder, remedy=f"files ending in {', '.join(text_files.READERS)}")
-    names = [path.relative_to(folder).as_posix() for path in paths]
-    numbers = numbered(names)
     collected = SourceDocuments()
     with options.progress("documents", len(paths)) as advance:
-        for path, name in zip(paths, names, strict=True):
+        for path in paths:
+            name = path.relative_to(folder).as_posix()
+            suffix = path.suffix.lower()
             try:
-                content = path.read_bytes().decode("utf-8-sig")
-            except UnicodeDecodeError as error:
-                raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
-            title, text, fields = text_files.READERS[path.suffix.lower()](content)
-            tags = [fields.get(key, "") for key in ("categories", "tags")]
-            fields["categories"] = "; ".join(filter(None, [*Path(name).parts[:-1], *tags]))
-            row = {**fields, "title": title or path.stem.replace("-", " ").replace("_", " "), "text": text}
-            collected.documents.append((name, _article(numbers[name], row)))
+                if suffix not in READERS:
+                    raise Unreadable(f"{suffix} is not read" if suffix else "its name has no ending")
+                title, text, fields = read_document(suffix, read_bytes(path))
+            except Unreadable as error:
+                collected.skipped.append(f"{name}: {error}")
+            else:
+                tags = [fields.pop(key, "") for key in ("categories", "tags")]
+                categories = "; ".join(filter(None, [*Path(name).parts[:-1], *tags]))
+                title = title or path.stem.replace("-", " ").replace("_", " ")
+                row = {**fields, "categories": categories, "title": title, "text": text}
+                collected.documents.append((name, _article(name, row, OF_A_FILE)))
             advance(1)
+    if not collected.documents:
+        reasons = f" ({collected.skipped[0]})" if collected.skipped else ""
+        raise InputError(f"holds no document{reasons}", file=folder, remedy=f"files ending in {', '.join(READERS)}")
     return collected
 
 
@@ -173,48 +179,35 @@ def _from_wiki(path: Path, options: Options) -> SourceDocuments:
 
 def _from_table(path: Path, table: Sequence[Row], options: Options) -> SourceDocuments:
     columns = source_tables.columns_for(table, options.columns, path)
-    fields = [{name: row.get(column) for name, column in columns.items()} for row in table]
-    names = [_name(row, place) for place, row in enumerate(fields, start=1)]
-    numbers = numbered(names)
-    return SourceDocuments([(name, _article(numbers[name], row)) for name, row in zip(names, fields, strict=True)])
+    named = [(_id(row, columns, place), row) for place, row in enumerate(table, start=1)]
+    return SourceDocuments([(str(name), _article(name, row, columns)) for name, row in named])
 
 
-def _name(row: Mapping[str, Any], place: int) -> str:
-    """What a row is called: its id, otherwise its place in the file."""
-    given = row.get("id")
+def _id(row: Row, columns: Mapping[str, str], place: int) -> int | str:
+    """The row's own id as it is, otherwise its place in the file."""
+    given = row.get(columns.get("id", ""))
+    if isinstance(given, int) and not isinstance(given, bool):
+        return given
     return f"row {place}" if given is None or not str(given).strip() else str(given).strip()
 
 
-def _article(number: int, row: Mapping[str, Any]) -> Article:
-    def place(name: str) -> str | None:
-        return str(row.get(name) or "").strip() or None
+def _article(name: int | str, row: Row, columns: Mapping[str, str]) -> Article:
+    """A row as a document; what is no field of ours is its metadata."""
 
-    text = str(row.get("text") or "").strip()
+    def cell(field: str) -> str | None:
+        return str(row.get(columns.get(field, "")) or "").strip() or None
+
+    text = cell("text") or ""
     return Article(
-        page_id=number,
-        title=str(row.get("title") or "").strip() or text[:60],
+        page_id=name,
+        title=cell("title") or text[:60],
         summary=text,
-        city=place("city"),
-        county=place("county"),
-        state=place("state"),
-        categories=list(dict.fromkeys(source_tables.listed(row.get("categories")))),
+        city=cell("city"),
+        county=cell("county"),
+        state=cell("state"),
+        categories=list(dict.fromkeys(source_tables.listed(row.get(columns.get("categories", ""))))),
+        metadata=source_tables.other_columns(row, columns) or msgspec.UNSET,
     )
-
-
-def numbered(names: Sequence[str]) -> dict[str, int]:
-    """Ids as numbers. A name that is one keeps it; others get a hash of the name.
-
-    So a document that comes later changes no other's number, and grades stay with what they were given to.
-    """
-    if all(name.isascii() and name.isdigit() and int(name) < 2**53 for name in names):
-        return {name: int(name) for name in names}
-    taken: dict[int, str] = {}
-    for name in names:
-        number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % IDS
-        while taken.get(number, name) != name:
-            number = (number + 1) % IDS
-        taken[number] = name
-    return {name: number for number, name in taken.items()}
 
 
 def _refuse_shared_ids(named: Sequence[tuple[str, str]], source: Path) -> None:

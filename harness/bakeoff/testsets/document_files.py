@@ -80,10 +80,8 @@ def _shown(page: Any) -> Parts:
             else:
                 pieces += ["\n" if element.tag in BLOCKS else "", element.text or ""]
         else:
-            pieces += [
-                "\n" if element.tag in BLOCKS and len(element) + len(element.text or "") else "",
-                element.tail or "",
-            ]
+            closed = element.tag in BLOCKS and bool(len(element) or element.text)
+            pieces += ["\n" if closed else "", element.tail or ""]
     text = squeezed("".join(pieces))
     named = {str(meta.get("name") or "").lower(): str(meta.get("content") or "") for meta in page.iter("meta")}
     named["language"] = str(page.get("lang") or named.get("language", ""))

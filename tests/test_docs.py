@@ -13,6 +13,8 @@ from bakeoff import load, save
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
 from bakeoff.tasks.load import load_task
+from bakeoff_providers.base import Role
+from bakeoff_providers.fake import Fake
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -57,6 +59,31 @@ def test_the_example_of_a_native_task_works_without_category_and_with_one_place_
     assert all(row.categories == {} for row in summary.rows)  # no table by category
 
 
+def _run_on_an_existing_index(text: str, folder: Path) -> None:
+    """The page's own entry over a Chroma folder as its reader would have one; only the paid provider is exchanged."""
+    import chromadb
+
+    lineup = Lineup.read(folder / "own.toml")
+    documents = load_task(lineup.task, folder).documents
+    client = chromadb.PersistentClient(str(folder / "chroma_db"))
+    collection = client.create_collection("docs", configuration={"hnsw": {"space": "cosine"}})
+    vectors = Fake(dimensions=32).embed([document.whole() for document in documents], Role.DOCUMENT).vectors
+    pages = [{"page_id": document.id} for document in documents]
+    collection.add(ids=[f"entry{at}" for at in range(len(documents))], embeddings=vectors, metadatas=pages)
+    client.close()
+    (entry,) = re.findall(
+        r"^```toml\n(\[\[contender\]\]\nprovider = \"openai\".*?)^```", text, re.MULTILINE | re.DOTALL
+    )
+    paid = 'provider = "openai"\nmodel = "text-embedding-3-small"\n'
+    assert paid in entry
+    ours = entry.replace(paid, 'provider = "fake"\noptions = { dimensions = 32 }\n')
+    head = (folder / "own.toml").read_text(encoding="utf-8").partition("[[contender]]")[0]
+    (folder / "existing.toml").write_text(head + ours, encoding="utf-8")
+    outcome = run(Lineup.read(folder / "existing.toml"))
+    assert [row.contender.kind for row in outcome.ran] == ["existing"]
+    assert {len(ranking) for ranking in outcome.ran[0].rankings.values()} == {len(documents)}
+
+
 def test_the_rows_of_ones_own_run(tmp_path: Path) -> None:
     _write_named_files((DOCS / "tasks.md").read_text(encoding="utf-8"), tmp_path)
     text = (DOCS / "rows.md").read_text(encoding="utf-8")
@@ -64,6 +91,7 @@ def test_the_rows_of_ones_own_run(tmp_path: Path) -> None:
         if name.endswith(".toml"):
             outcome = run(Lineup.read(tmp_path / name))
             assert outcome.not_run == []
+    _run_on_an_existing_index(text, tmp_path)
     (endpoint,) = re.findall(r"^```toml\n(\[\[contender\]\]\nlabel = .*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     (tmp_path / "endpoint.toml").write_text(f'task = "wikipedia"\n{endpoint}')
     assert Lineup.read(tmp_path / "endpoint.toml").contenders[0].remote

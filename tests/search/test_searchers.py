@@ -71,3 +71,44 @@ def test_an_id_that_nobody_owns_is_an_error() -> None:
     index = _index({"a": "a"}, depth=1)
     with pytest.raises(Exception, match="unknown id 'x'"):
         index.ranking(Hits(["x"], [1.0]), lambda _k: Hits([], []))
+
+
+@given(
+    st.lists(st.lists(st.integers(-5, 9), min_size=1, max_size=5), min_size=1, max_size=12),
+    st.integers(1, 6),
+    st.integers(1, 4),
+)
+def test_a_mean_of_the_best_pieces_is_settled_without_every_piece(
+    documents: list[list[int]], depth: int, top: int
+) -> None:
+    """By hand: the mean of each document's best pieces, over all of them."""
+    scores = {f"d{at}#{n}": score / 10 for at, pieces in enumerate(documents) for n, score in enumerate(pieces)}
+    chunks = [Chunk(piece, piece.partition("#")[0], "") for piece in scores]
+    index = Index(chunks, depth, parents="mean", top=top)
+    search = _exact(scores, sorted(scores, reverse=True))
+    assert callable(search)
+    means = {}
+    for at, pieces in enumerate(documents):
+        best = sorted(pieces, reverse=True)[:top]
+        means[f"d{at}"] = sum(best) / len(best) / 10
+    expected = sorted(means, key=lambda name: (-round(means[name], 9), name))[:depth]
+    ranking = index.ranking(search(index.fetch_size()), search)
+    assert [round(score, 9) for score in ranking.scores] == [round(means[name], 9) for name in expected]
+    assert list(ranking.ids) == expected
+
+
+def test_a_mean_asks_for_few_of_many_pieces() -> None:
+    scores = {f"d{at:04d}#{n}": 1 - at / 1000 - n / 1e5 for at in range(1000) for n in range(4)}
+    index = Index([Chunk(piece, piece.partition("#")[0], "") for piece in scores], 10, parents="mean", top=3)
+    asked: list[int] = []
+    search = _exact(scores, list(scores))
+    assert callable(search)
+
+    def counted(k: int) -> Hits:
+        asked.append(k)
+        hits = search(k)
+        assert isinstance(hits, Hits)
+        return hits
+
+    assert index.ranking(counted(index.fetch_size()), counted).ids == tuple(f"d{at:04d}" for at in range(10))
+    assert max(asked) <= 200

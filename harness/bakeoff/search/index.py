@@ -24,12 +24,13 @@ class Index:
     depth: int
     texts: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    parents: str = "best"  # how a document is scored by its pieces; all but the best one need every piece
+    parents: str = "best"  # how a document is scored by its pieces
     top: int = 3
     ids: list[str] = field(init=False)
     owners: list[str] = field(init=False)  # whose each piece is
     owner: dict[str, str] = field(init=False)
     most_pieces: int = field(init=False)
+    _sizes: Counter[str] | None = field(init=False, default=None)  # how many pieces each document has
     _documents: list[str] | None = field(init=False, default=None)
     _starts: tuple[NDArray[np.int64], NDArray[np.intp]] | None = field(init=False, default=None)
 
@@ -54,12 +55,24 @@ class Index:
     def fetch_size(self, excluding: str = "") -> int:
         """How many pieces to ask for: enough for `depth` documents however they are cut, and one to see a tie by.
 
-        A query that is an item itself is excluded from its ranking, so its own pieces come on top.
+        A query that is an item itself is excluded from its ranking, so its own pieces come on top. A sum needs every
+        piece: the worst of a document's pieces count as much as its best, and may be anywhere.
         """
-        if self.parents != "best" and self.most_pieces > 1:
+        if self.parents == "sum" and self.most_pieces > 1:
             return len(self.owner)
         wanted = self.depth * self.most_pieces + 1 + (self.most_pieces if excluding else 0)
         return min(len(self.owner), wanted)
+
+    def _at_most(self, means: Mapping[str, float], ids: Sequence[str], lowest: float) -> dict[str, float]:
+        """The highest mean that documents can have whose best pieces are not all found: none is above `lowest`."""
+        if self._sizes is None:
+            self._sizes = Counter(self.owners)
+        highest = {}
+        for document, found in Counter(self.owner[piece] for piece in ids).items():
+            wanted = min(self.top, self._sizes[document])
+            if found < wanted and document in means:
+                highest[document] = (means[document] * found + lowest * (wanted - found)) / wanted
+        return highest
 
     @property
     def documents(self) -> list[str]:
@@ -73,7 +86,7 @@ class Index:
         return self.metadata.get(self.owners[row], {})
 
     def ranking(self, hits: Hits, more: Callable[[int], Hits], excluding: str = "") -> Ranking:
-        """Documents by their best piece. Asks for more while documents that tie with the last may be missing.
+        """Documents by their pieces. Asks for more while documents that tie with the last, or pieces, may be missing.
 
         `excluding` is the document that asks: it has no place in its own ranking.
         """
@@ -81,11 +94,18 @@ class Index:
             scores = [round(score, SIMILARITY_DIGITS) for score in hits.scores]
             best = document_scores(hits.ids, scores, self.owner, self.parents, self.top)
             best.pop(excluding, None)
-            ranking = ordered(best.items(), self.depth)
             complete = len(hits.ids) >= len(self.owner) or len(hits.ids) < self.fetch_size(excluding)
-            if complete or (len(ranking) == self.depth and min(scores) < ranking.scores[-1]):
+            partial = self._at_most(best, hits.ids, min(scores)) if self.parents == "mean" and not complete else {}
+            ranking = ordered(_rounded(best | partial), self.depth)
+            settled = len(ranking) == self.depth and min(scores) < ranking.scores[-1]
+            if complete or (settled and not any(document in partial for document in ranking.ids)):
                 return ranking
             wider = more(min(len(self.owner), 2 * len(hits.ids)))
             if len(wider.ids) <= len(hits.ids):
-                return ranking
+                return ordered(_rounded(best), self.depth)
             hits = wider
+
+
+def _rounded(scores: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Means and sums of equal pieces are equal, whatever the order in which they were added."""
+    return [(document, round(score, SIMILARITY_DIGITS)) for document, score in scores.items()]

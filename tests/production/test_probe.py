@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,87 @@ def test_chroma_built_badly_and_after_deletes_and_inserts(tmp_path: Path) -> Non
     churned = _probed("chroma", existing=str(tmp_path / "bad"))
     assert churned["entries"] == N
     assert churned["recall"] < 0.95
+
+
+def _faiss(folder: Path, good: bool) -> dict[str, str]:
+    """IVF learns its lists from what it is trained on: from a few vectors of other data, they fit nothing."""
+    import faiss
+
+    built = faiss.index_factory(D, "IVF32,Flat" if good else "IVF64,Flat", faiss.METRIC_INNER_PRODUCT)
+    built.train(BEFORE.documents if good else AFTER.documents[:64])
+    built.add(BEFORE.documents)
+    built.nprobe = 16 if good else 1
+    faiss.write_index(built, str(folder / "docs.faiss"))
+    (folder / "ids.txt").write_text("\n".join(map(str, range(N))), encoding="utf-8")
+    return {"existing": str(folder / "docs.faiss"), "id": str(folder / "ids.txt")}
+
+
+def _lancedb(folder: Path, good: bool) -> dict[str, str]:
+    """Product quantisation into two parts of four bits keeps next to nothing of a vector."""
+    import lancedb
+    import pyarrow
+
+    column = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(BEFORE.documents.reshape(-1)), D)
+    table = lancedb.connect(str(folder)).create_table(
+        "docs", pyarrow.table({"key": [str(at) for at in range(N)], "vector": column})
+    )
+    config: Any = import_module("lancedb.index")
+    built = (
+        config.IvfFlat(distance_type="cosine", num_partitions=2)
+        if good
+        else config.IvfPq(distance_type="cosine", num_partitions=32, num_sub_vectors=2)
+    )
+    table.create_index("vector", config=built)
+    return {"existing": str(folder), "collection": "docs", "id": "key"}
+
+
+FEW = 120  # these engines commit point by point
+STRETCHED = np.asarray(
+    BEFORE.documents[:FEW] * np.random.default_rng(4).uniform(0.2, 3, (FEW, 1)), dtype=np.float32
+)  # lengths differ, so that a distance which minds them finds others than the cosine
+
+
+def _qdrant(folder: Path, good: bool) -> dict[str, str]:
+    """The embedded engine compares with all, so only its distance can be the wrong one."""
+    from qdrant_client import QdrantClient, models
+
+    client = QdrantClient(path=str(folder))
+    distance = models.Distance.COSINE if good else models.Distance.EUCLID
+    client.create_collection("docs", vectors_config=models.VectorParams(size=D, distance=distance))
+    client.upsert("docs", [models.PointStruct(id=at, vector=row) for at, row in enumerate(STRETCHED.tolist())])
+    client.close()
+    return {"existing": str(folder), "collection": "docs"}
+
+
+def _sqlite_vec(folder: Path, good: bool) -> dict[str, str]:
+    """vec0 is exact; L2 is its default, which is not what a search by cosine wants."""
+    import apsw
+    import sqlite_vec
+
+    connection = apsw.Connection(str(folder / "docs.sqlite"))
+    connection.enable_load_extension(True)
+    connection.load_extension(sqlite_vec.loadable_path())
+    distance = " distance_metric=cosine" if good else ""
+    connection.execute(f"create virtual table docs using vec0(embedding float[{D}]{distance})")
+    with connection:
+        for at, vector in enumerate(STRETCHED):
+            connection.execute("insert into docs (rowid, embedding) values (?, ?)", (at, vector.tobytes()))
+    connection.close()
+    return {"existing": str(folder / "docs.sqlite"), "id": "rowid"}
+
+
+@pytest.mark.parametrize("maker", [_faiss, _lancedb, _qdrant, _sqlite_vec], ids=lambda maker: maker.__name__.strip("_"))
+def test_indexes_in_files_built_badly_are_found_and_not_touched(
+    tmp_path: Path, maker: Callable[[Path, bool], dict[str, str]]
+) -> None:
+    store = maker.__name__.strip("_")
+    (tmp_path / "good").mkdir()
+    (tmp_path / "bad").mkdir()
+    good, bad = maker(tmp_path / "good", True), maker(tmp_path / "bad", False)
+    state = _hash(tmp_path)
+    assert _probed(store, **good)["recall"] > 0.95
+    assert _probed(store, **bad)["recall"] < 0.85
+    assert _hash(tmp_path) == state
 
 
 @pytest.fixture(scope="module")

@@ -138,7 +138,7 @@ def _faiss(folder: Path, good: bool) -> dict[str, str]:
     """IVF learns its lists from what it is trained on: from a few vectors of other data, they fit nothing."""
     import faiss
 
-    built = faiss.index_factory(D, "IVF32,Flat" if good else "IVF64,Flat", faiss.METRIC_INNER_PRODUCT)
+    built: Any = faiss.index_factory(D, "IVF32,Flat" if good else "IVF64,Flat", faiss.METRIC_INNER_PRODUCT)
     built.train(BEFORE.documents if good else AFTER.documents[:64])
     built.add(BEFORE.documents)
     built.nprobe = 16 if good else 1
@@ -210,8 +210,8 @@ def test_indexes_in_files_built_badly_are_found_and_not_touched(
     (tmp_path / "bad").mkdir()
     good, bad = maker(tmp_path / "good", True), maker(tmp_path / "bad", False)
     state = _hash(tmp_path)
-    assert _probed(store, **good)["recall"] > 0.95
-    assert _probed(store, **bad)["recall"] < 0.85
+    assert _probed(store, "cosine", **good)["recall"] > 0.95
+    assert _probed(store, "cosine", **bad)["recall"] < 0.85
     assert _hash(tmp_path) == state
 
 

@@ -100,6 +100,7 @@ def run(
         if not outcome.ran:
             _fail_without_rows(outcome)
         folders.append(save(outcome, out, command=command))
+        del outcome  # the report is made from the files, and may need the room
         _show_and_render(folders[-1], charts=charts, wide=wide, as_json=as_json)
     if len(folders) > 1 and not as_json:
         tasks(folders, out=out)

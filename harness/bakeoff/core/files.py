@@ -9,7 +9,7 @@ import secrets
 import shutil
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -184,6 +184,13 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     """Whole or not at all: a reader never sees half a file."""
     with replacing(path) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def write_parts(path: Path, parts: Iterable[str | bytes]) -> None:
+    """The same from parts, so that no long text is held as a whole."""
+    with replacing(path) as part, part.open("wb") as file:
+        for content in parts:
+            file.write(content.encode() if isinstance(content, str) else content)
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> Path:

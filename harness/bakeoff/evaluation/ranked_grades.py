@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from bakeoff.core.task import Judgments
 
 UNJUDGED = -1
 NO_DOCUMENT = -2
+NOTHING: Mapping[str, int] = {}
 BLOCK = 64  # queries whose scores are held at once: few enough for the cache
 
 Ties = Literal["id_ascending", "trec", "trec_single"]
@@ -45,18 +47,16 @@ def join(
     rankings: Mapping[str, Ranking], judgments: Judgments, query_ids: Sequence[str], depth: int | None = None
 ) -> RankedGrades:
     """Joins ordered rankings. Queries that the run lacks stay in as empty rows, so that they score 0."""
-    kept = []
-    for query in query_ids:
+    returned, known = np.zeros(len(query_ids), dtype=np.int32), array("i")
+    for row, query in enumerate(query_ids):
         ids = rankings[query].ids if query in rankings else ()
         if len(set(ids)) < len(ids):
             twice = next(item for item, count in Counter(ids).items() if count > 1)
             raise InputError(f"query {query!r}: {twice!r} appears twice in one ranking")
-        kept.append(ids[:depth])
-    returned = np.array([len(ids) for ids in kept], dtype=np.int32)
+        returned[row] = len(ids[:depth])
+        known.extend(map(judgments.get(query, NOTHING).get, ids[:depth], repeat(UNJUDGED)))
     grades = blank_grades(returned)
-    for row, (query, ids) in enumerate(zip(query_ids, kept, strict=True)):
-        if judged := judgments.get(query):
-            grades[row, : len(ids)] = np.fromiter(map(judged.get, ids, repeat(UNJUDGED)), np.int32, len(ids))
+    grades[np.arange(grades.shape[1]) < returned[:, None]] = np.frombuffer(known, dtype=np.int32)
     return RankedGrades(grades, returned, ideal_grades(judgments, query_ids), depth)
 
 

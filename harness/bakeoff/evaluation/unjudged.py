@@ -14,6 +14,7 @@ from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
 
 NOISE = 1e-12  # rounding of equal scores
+BLOCK = 4096  # queries whose documents are graded at once
 
 Answers = Mapping[str, Ranking]  # by query
 
@@ -28,14 +29,18 @@ def if_relevant(
 ) -> Values:
     """Per query, the value if every unjudged document above the cut-off had the highest grade."""
     best = max(top_grade(judgments, rel), rel)
-    graded = {
-        query: {
-            **dict.fromkeys(answers[query].ids[: measure.k] if query in answers else (), best),
-            **judgments.get(query, {}),
+
+    def values(asked: Sequence[str]) -> Values:
+        graded = {
+            query: {
+                **dict.fromkeys(answers[query].ids[: measure.k] if query in answers else (), best),
+                **judgments.get(query, {}),
+            }
+            for query in asked
         }
-        for query in queries
-    }
-    return evaluate(join(answers, graded, queries), [measure], rel)[measure]
+        return evaluate(join(answers, graded, asked), [measure], rel)[measure]
+
+    return np.concatenate([values(queries[start : start + BLOCK]) for start in range(0, len(queries), BLOCK)])
 
 
 def turn(

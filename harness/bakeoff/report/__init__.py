@@ -25,9 +25,10 @@ def render(folder: Path, *, pictures: bool = False, page: Path | None = None, ch
     from bakeoff.report.charts import pictures as pictures_of
     from bakeoff.report.page_data import shown_contenders
 
-    summary, detailed = read_summary(folder), read_detailed(folder)
+    summary = read_summary(folder)
+    detailed = shown_contenders(summary, read_detailed(folder))
     page = page or folder / PAGE
-    drawn = plots.charts(summary, shown_contenders(summary, detailed)) if charts and available() else []
+    drawn = plots.charts(summary, detailed) if charts and available() else []
     problems = [chart.failure for chart in drawn if chart.failure]
     if charts and not available():
         problems.append(MISSING)

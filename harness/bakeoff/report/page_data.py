@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from bakeoff.statistics.constants import ALPHA
 
 SHOWN = 10  # places of each ranking that a query shows
 MISSED = 20  # relevant documents whose places are shown
+QUERIES = 2_000  # that a page shows one by one
 ANSWERS = 20_000  # rankings that a page holds: with more contenders and queries, those of the best contenders
 
 
@@ -36,7 +38,14 @@ LIMITS = (
 
 
 def shown_contenders(summary: Summary, detailed: Detailed) -> Detailed:
-    """As many contenders as a page can hold with all their queries, the best ones, in the order of the line-up."""
+    """The queries and contenders that a page can hold: the first queries, the best contenders."""
+    if len(detailed.queries) > QUERIES:
+        asked = dict(islice(detailed.queries.items(), QUERIES))
+        kept = [
+            replace(one, queries={query: one.queries[query] for query in asked if query in one.queries})
+            for one in detailed.contenders
+        ]
+        detailed = replace(detailed, queries=asked, contenders=kept)
     most = max(2, ANSWERS // max(len(detailed.queries), 1))
     if len(detailed.contenders) <= most:
         return detailed

@@ -20,7 +20,7 @@ from bakeoff.results.schema import Detailed, Summary
 
 def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = None) -> str:
     """`evaluation_report.html`, from the two files of a result alone."""
-    everyone, detailed = len(detailed.contenders), shown_contenders(summary, detailed)
+    detailed = shown_contenders(summary, detailed)
     if charts is None:
         charts = plots.charts(summary, detailed) if available() else []
     palette = colours(summary)
@@ -31,7 +31,7 @@ def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = 
         "measure": Measure.parse(summary.verdict.measure).label,
         "limits": LIMITS,
         "matrix": matrix(summary),
-        "notes": [*notes(summary), *_left_out(everyone, len(detailed.contenders))],
+        "notes": [*notes(summary), *_left_out(summary, detailed)],
         "legend": KEYS,
         "example": Bar(0.62, 0.5, 0.74, 0.2, 1.0, 0.88 if summary.task.targets else None),
         "sections": [_section(section) for section in summary.sections],
@@ -48,11 +48,14 @@ def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = 
     return document("result.html", content, payload(summary, detailed) | {"colours": labelled}, charts)
 
 
-def _left_out(everyone: int, shown: int) -> list[Note]:
-    if shown == everyone:
-        return []
-    text = f"Query by query, this page has the {shown} best of {everyone} contenders; detailed_results.json has all."
-    return [Note("warning", text)]
+def _left_out(summary: Summary, shown: Detailed) -> list[Note]:
+    parts = []
+    if len(shown.queries) < summary.task.queries:
+        parts.append(f"the first {len(shown.queries):,} of {summary.task.queries:,} queries")
+    if len(shown.contenders) < len(summary.ran):
+        parts.append(f"the {len(shown.contenders)} best of {len(summary.ran)} contenders")
+    text = f"Query by query, this page has {' and '.join(parts)}; detailed_results.json has more."
+    return [Note("warning", text)] if parts else []
 
 
 def _section(section: Section) -> dict[str, Any]:

@@ -8,14 +8,14 @@ from bakeoff.lineup.contender import safe_label
 from bakeoff.results import schema as results
 from bakeoff.results.summary import detail, summarise
 from bakeoff.running.runner import Outcome
-from bakeoff.tasks.formats.trec import qrels_text, run_text
+from bakeoff.tasks.formats.trec import qrels_text, run_parts
 
 
 def save(outcome: Outcome, out: Path | str, *, command: str = "") -> Path:
     """Writes the figures and says where: everything that a report is made from, and nothing that has to be drawn."""
     folder = Path(out) / f"{outcome.started:%Y%m%d-%H%M%S}-{safe_label(outcome.lineup.name)}"
-    files: dict[str, str | bytes] = {
-        f"runs/{row.contender.label}.trec": run_text(row.rankings, row.contender.label)
+    files: dict[str, results.Content] = {
+        f"runs/{row.contender.label}.trec": run_parts(row.rankings, row.contender.label)
         for row in outcome.ran
         if row.rankings
     }

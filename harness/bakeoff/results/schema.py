@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.secrets import without_known, without_secrets
 
 from bakeoff.core.figures import Loss, PairedDifference, Percentiles, Section, Timing
-from bakeoff.core.files import read_json, write_atomic, write_folder, write_json
+from bakeoff.core.files import read_json, write_atomic, write_folder, write_json, write_parts
 from bakeoff.core.machine import Machine
 
 AGAIN = "the file was changed after the run: run it again"
@@ -208,14 +208,17 @@ class Detailed(msgspec.Struct, kw_only=True, frozen=True):
     baselines: dict[str, dict[str, list[float]]]
 
 
-def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str, str | bytes]) -> Path:
+Content = str | bytes | Iterator[str]  # of a file; the parts of a long one
+
+
+def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str, Content]) -> Path:
     """All files of one result, in a folder that appears only when it is complete; says under which name."""
 
     def fill(draft: Path) -> None:
         write_json(draft / SUMMARY, _scrubbed(summary))
         write_atomic(draft / DETAILED, without_known(msgspec.json.encode(detailed).decode()))
         for name, content in files.items():
-            write_atomic(draft / name, content)
+            write_parts(draft / name, [content] if isinstance(content, str | bytes) else content)
 
     return write_folder(folder, fill)
 

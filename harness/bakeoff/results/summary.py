@@ -106,7 +106,9 @@ def detail(outcome: Outcome) -> Detailed:
 def _titles(outcome: Outcome) -> dict[str, str]:
     """Of the documents that occur in a ranking or a judgment; the others are read by nobody, and may be millions."""
     task = outcome.task
-    shown = {document for row in outcome.ran for ranking in row.rankings.values() for document in ranking.ids}
+    shown: set[str] = set()
+    for row in outcome.ran:
+        shown.update(*(ranking.ids for ranking in row.rankings.values()))
     shown.update(document for grades in task.judgments.values() for document in grades)
     places = [place for place, name in enumerate(document_ids(task.documents)) if name in shown]
     return {document.id: _title(document) for document in (task.documents[place] for place in places)}

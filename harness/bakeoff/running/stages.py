@@ -63,15 +63,14 @@ class Answered:
     """A contender that answered every query in every round; `retrieved` is the first, before the kind's own stages."""
 
     prepared: Prepared
-    rounds: Sequence[Rankings]
+    rounds: Sequence[Rankings]  # one whose order is that of the first is the first
     retrieved: Rankings
     timing: Timing
 
     @property
     def stable(self) -> bool | None:
         """Whether every round gave the same order; unknown after a single one."""
-        orders = [{query: ranking.ids for query, ranking in answered.items()} for answered in self.rounds]
-        return all(order == orders[0] for order in orders[1:]) if len(orders) > 1 else None
+        return all(one is self.rounds[0] for one in self.rounds) if len(self.rounds) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from bakeoff.core.figures import Timing
+from bakeoff.core.packed_rankings import PackedRankings
 from bakeoff.core.progress import Progress
-from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query, Task
 from bakeoff.running.failures import adapter_work, attempt
 from bakeoff.running.stages import Answered, NotRun, Prepared, Rankings
@@ -27,7 +27,7 @@ class _Turns:
             for _ in range(WARM_UP):
                 prepared.searcher.ask(queries[0])
             prepared.searcher.prefetch(queries)
-        self._rounds: list[Rankings] = []
+        self._rounds: list[PackedRankings] = []
         self._retrieved: Rankings = {}
         self._embed_ns: list[int] = []
         self._search_ns: list[int] = []
@@ -36,16 +36,18 @@ class _Turns:
 
     def answer_all(self) -> None:
         """One round."""
-        retrieved: dict[str, Ranking] = {}
-        refined: dict[str, Ranking] = {}
+        retrieved = PackedRankings()
+        refined = retrieved if type(self.kind).refine is TaskKind.refine else PackedRankings()
         for query in self.queries:
             with adapter_work():
                 answer = self.prepared.searcher.ask(query)
             self._note(query, answer)
-            retrieved[query.id] = answer.ranking
-            refined[query.id] = self.kind.refine(query, answer.ranking)
+            retrieved.add(query.id, answer.ranking)
+            if refined is not retrieved:
+                refined.add(query.id, self.kind.refine(query, answer.ranking))
         self._retrieved = self._retrieved or retrieved
-        self._rounds.append(refined)
+        first = self._rounds[0] if self._rounds else refined
+        self._rounds.append(first if first.same_order(refined) else refined)  # a round like the first is kept once
 
     def _note(self, query: Query, answer: Answer) -> None:
         """A total is only known where nothing had to be embedded, or the embedding was timed."""

@@ -22,6 +22,7 @@ from bakeoff.search.stores.base import Store
 from bakeoff.search.variants import FittedVariant
 
 TIMED_HOSTED = 30  # queries that a hosted provider is asked one by one for the sake of its latency
+FETCHED_AT_ONCE = 8192  # queries that are embedded in one go
 TIMED_LOCAL = 100  # and a local one, in each round: its calls are free, but 300 queries in six rows take minutes
 
 
@@ -71,8 +72,9 @@ class EmbeddingSearcher(Searcher):
         for role in Role:
             texts = [self._query_text(query) for query in rest if _role(query) is role]
             texts = [text for text in texts if text not in self._vectors]
-            if texts:
-                self._vectors.update(zip(texts, self.embedder.embed(texts, role), strict=True))
+            for start in range(0, len(texts), FETCHED_AT_ONCE):
+                part = texts[start : start + FETCHED_AT_ONCE]
+                self._vectors.update(zip(part, self.embedder.embed(part, role), strict=True))
 
     def _vector(self, query: Query) -> tuple[Vectors, int | None]:
         text = self._query_text(query)
@@ -102,7 +104,8 @@ class DenseSearcher(EmbeddingSearcher):
         """Embeds, searches, ranks."""
         whole, embed_ns = self._vector(query)
         vector = self.variant.queries(whole[None])[0]
-        self._query_vectors[query.id] = vector
+        if not self.store.capabilities.exact:
+            self._query_vectors[query.id] = vector
         size = self.index.fetch_size(excluding=query.excluded)
         hits, search_ns = timed(lambda: self.store.search(vector, size, query.where))
         ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.excluded)

@@ -102,22 +102,25 @@ def qrels_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def run_text(rankings: Mapping[str, Ranking], tag: str) -> str:
-    """A run file on which trec_eval gives our figures.
+    """A run file on which trec_eval gives our figures."""
+    return "".join(run_parts(rankings, tag))
+
+
+def run_parts(rankings: Mapping[str, Ranking], tag: str) -> Iterator[str]:
+    """The same query by query, for runs of very many.
 
     trec_eval ignores the rank column, reads scores in single precision and breaks ties by descending id, so tied
     scores are written a single float apart, in our order.
     """
     queries = _written(rankings)
     documents = _written({document for ranking in rankings.values() for document in ranking.ids})
-    lines: list[str] = []
     tag = _safe(tag)
     for query, ranking in rankings.items():
         name = queries[query]
-        lines += [
+        yield "".join(
             f"{name} Q0 {documents[document]} {rank} {score!r} {tag}\n"
             for rank, (document, score) in enumerate(zip(ranking.ids, _apart(ranking.scores), strict=True), start=1)
-        ]
-    return "".join(lines)
+        )
 
 
 def _apart(scores: Sequence[float]) -> list[float]:

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from bakeoff.core.packed_rankings import PackedRankings
+from bakeoff.core.ranking import Ranking
+from hypothesis import given
+from hypothesis import strategies as st
+
+RANKINGS = st.builds(
+    lambda ids, scores, matched: Ranking(tuple(ids), tuple(scores[: len(ids)]), matched),
+    st.lists(st.text(max_size=3), unique=True, max_size=5),
+    st.lists(st.floats(allow_nan=False), min_size=5, max_size=5),
+    st.none() | st.integers(0, 5),
+)
+
+
+@given(st.dictionaries(st.text(max_size=4), RANKINGS, max_size=6))
+def test_what_is_packed_comes_back_to_the_last_digit(rankings: dict[str, Ranking]) -> None:
+    packed = PackedRankings()
+    for query, ranking in rankings.items():
+        packed.add(query, ranking)
+    assert dict(packed) == rankings
+    assert list(packed) == list(rankings)
+
+
+def test_the_same_order_is_told_from_another_whatever_the_scores() -> None:
+    def packed(*orders: str) -> PackedRankings:
+        rankings = PackedRankings()
+        for number, order in enumerate(orders):
+            rankings.add(f"q{number}", Ranking(tuple(order), tuple(float(-ord(letter)) for letter in order)))
+        return rankings
+
+    first, noisy = packed("abc", "b"), PackedRankings()
+    noisy.add("q0", Ranking(("a", "b", "c"), (3.0, 2.0, 1.0)))
+    noisy.add("q1", Ranking(("b",), (0.5,)))
+    assert first.same_order(noisy)
+    assert not first.same_order(packed("acb", "b"))
+    assert not first.same_order(packed("abc"))

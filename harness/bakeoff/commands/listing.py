@@ -21,7 +21,6 @@ def list_() -> None:
     from bakeoff.search.stores import STORES
     from bakeoff.tasks.formats import FORMATS
     from bakeoff.tasks.kinds import TASK_KINDS
-    from bakeoff.tasks.load import kind_options
 
     registries: dict[str, Any] = {"provider": PROVIDERS, "store": STORES, "ranker": RANKERS, "chat": CHATS}
     for heading, registry in registries.items():
@@ -30,14 +29,12 @@ def list_() -> None:
             adapter = registry.get(name)
             table.add_row(name, adapter.missing() or "available", (adapter.__doc__ or "").splitlines()[0])
         console().print(table)
-    table = grid("kind of task", "options (--set changes them)")
-    for kind in TASK_KINDS.names():
-        table.add_row(kind, ", ".join(kind_options(kind)))
-    console().print(table)
     spellings = [name if family.cut == "refused" else f"{name}@k" for name, family in families().items()]
+    typer.echo(f"kinds of task: {', '.join(TASK_KINDS.names())}")
     typer.echo(f"tasks: {', '.join(task_names())}; own ones in the formats {', '.join(FORMATS.names())}")
     typer.echo(f"line-ups to run by name: {', '.join(lineup_names())}")
     typer.echo(f"measures: {', '.join(spellings)}; with options: ndcg(gain=exp)@5, p(rel=2)@5")
+    typer.echo("`bakeoff options NAME` says what can be set of each")
 
 
 @models.command()

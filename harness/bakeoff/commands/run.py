@@ -206,9 +206,13 @@ def show(
     from bakeoff.report.terminal import terminal
     from bakeoff.results.recommend import Limits, choose
     from bakeoff.results.schema import read_summary
-    from bakeoff.results.standings import restated
 
-    summary = restated(folder, equivalent_within) if equivalent_within else read_summary(folder)
+    if equivalent_within:
+        from bakeoff.results.standings import restated
+
+        summary = restated(folder, equivalent_within)
+    else:
+        summary = read_summary(folder)
     console().print(terminal(summary, wide=wide))
     limits = Limits(p95_ms=p95, usd_per_million=cost, index_mb=index, offline=offline)
     if limits != Limits():

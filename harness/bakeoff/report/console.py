@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bakeoff.core.progress import Advance
 from bakeoff.report.grid import Grid
@@ -46,6 +45,8 @@ class Bars:
     """Progress as bars on standard error; one display, so that work within work shows as lines below each other."""
 
     def __init__(self) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
         target = console(stderr=True)
         self._display = Progress(
             TextColumn("{task.description}"),

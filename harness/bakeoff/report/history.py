@@ -83,9 +83,7 @@ def sentences(entries: Sequence[Entry]) -> list[str]:
     if last.verdict.best is not None:
         best = next(row for row in last.ran if row.label == last.verdict.best)
         value = best.measures[last.verdict.measure].mean
-        said.append(
-            f"The latest: {best.label} has the highest {Measure.parse(last.verdict.measure).label}: {value:.3f}."
-        )
+        said.append(f"The latest: {best.label} has the highest {last.label(last.verdict.measure)}: {value:.3f}.")
         said += _moved(entries, best.label, value)
     tasks = len({entry.summary.task.fingerprint for entry in entries})
     if tasks > 1:
@@ -265,7 +263,7 @@ def _line(entry: Entry, before: Summary | None) -> ResultLine:
     summary, best, value = entry.summary, entry.summary.verdict.best, ""
     if best is not None:
         row = next(row for row in summary.ran if row.label == best)
-        value = f"{Measure.parse(summary.verdict.measure).label} {row.measures[summary.verdict.measure].mean:.3f}"
+        value = f"{summary.label(summary.verdict.measure)} {row.measures[summary.verdict.measure].mean:.3f}"
     ties = [label for label in summary.verdict.tie_group if label != best]
     return ResultLine(
         name=entry.name,

@@ -27,7 +27,7 @@ def charts(summary: Summary, detailed: Detailed) -> list[Chart]:
     if summary.verdict.best is None:
         return []
     palette = colours(summary)
-    by_category = f"{Measure.parse(summary.verdict.measure).label} by category"
+    by_category = f"{summary.label(summary.verdict.measure)} by category"
     return [
         guarded("quality-latency", "Quality against latency", lambda: _against(summary, palette, LATENCY)),
         guarded("quality-cost", "Quality against cost", lambda: _against(summary, palette, COST)),
@@ -67,7 +67,7 @@ def _against(summary: Summary, palette: Mapping[str, str], price: Price) -> Char
     """Quality against something that one wants less of."""
     import altair as alt
 
-    measure, label = summary.verdict.measure, Measure.parse(summary.verdict.measure).label
+    measure, label = summary.verdict.measure, summary.label(summary.verdict.measure)
     key, what, axis, scale = price.key, price.what, price.axis, price.scale
     title = f"Quality against {what}"
     figures = {row.label: price.column.value(row) for row in summary.ran}
@@ -187,7 +187,7 @@ def _heat(summary: Summary, detailed: Detailed) -> Chart:
     """The deciding measure by category; ink grows with the value, so figures stay readable on it."""
     import altair as alt
 
-    measure, label = summary.verdict.measure, Measure.parse(summary.verdict.measure).label
+    measure, label = summary.verdict.measure, summary.label(summary.verdict.measure)
     title = f"{label} by category"
     counts: dict[str, int] = {}
     for query in detailed.queries.values():
@@ -228,7 +228,7 @@ def _differences(summary: Summary, detailed: Detailed) -> Chart:
     """Two contenders query by query; the page's two lists choose which."""
     import altair as alt
 
-    measure, label = summary.verdict.measure, Measure.parse(summary.verdict.measure).label
+    measure, label = summary.verdict.measure, summary.label(summary.verdict.measure)
     title = "Query by query"
     labels = [contender.label for contender in detailed.contenders]
     if len(labels) < 2:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from bakeoff.core.figures import Section
-from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.toml import lineup_text
 from bakeoff.report import plots
 from bakeoff.report.charts import Chart, available, colours, shapes
@@ -28,7 +27,7 @@ def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = 
     names = [contender.label for contender in detailed.contenders]
     content = {
         "summary": summary,
-        "measure": Measure.parse(summary.verdict.measure).label,
+        "measure": summary.label(summary.verdict.measure),
         "limits": LIMITS,
         "matrix": matrix(summary),
         "notes": [*notes(summary), *_left_out(summary, detailed)],

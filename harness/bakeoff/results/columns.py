@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bakeoff.evaluation.measures import Measure
 from bakeoff.results.recommend import index_mb, p95, price
 from bakeoff.results.schema import Row, Summary
 
@@ -91,7 +90,7 @@ def measure_columns(summary: Summary) -> list[Column]:
     deciding, depth = summary.verdict.measure, int(summary.lineup["depth"])
     cut = depth if depth < summary.task.documents else None
     return [
-        _measure_column(measure, measure == deciding, cut)
+        _measure_column(measure, summary.label(measure), measure == deciding, cut)
         for measure in dict.fromkeys([*summary.matrix_measures, deciding])
     ]
 
@@ -105,14 +104,13 @@ def judged_columns(summary: Summary) -> list[Column]:
     def judged(row: Row) -> float | None:
         return row.bounds[measure].judged if measure in row.bounds else None
 
-    k = Measure.parse(measure).k or 10
+    k = measure.rpartition("@")[2] if "@" in measure else 10
     return [Column("judged", "judged", Quantity.SHARE, judged, f"@{k}", f"judged@{k}")]
 
 
-def _measure_column(measure: str, decides: bool, cut: int | None) -> Column:
+def _measure_column(measure: str, label: str, decides: bool, cut: int | None) -> Column:
     """`cut` is where every ranking ends, which the head says of a measure that has no cut-off of its own."""
-    parsed = Measure.parse(measure)
-    name = f"{parsed.label} (top {cut})" if cut and parsed.k is None else parsed.label
+    name = f"{label} (top {cut})" if cut and "@" not in measure else label
 
     def mean(row: Row) -> float | None:
         value = row.measures.get(measure)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from bakeoff.evaluation.measures import Measure
 from bakeoff.results.schema import Recommendation, Row, Verdict
 from bakeoff.statistics.constants import ALPHA
 
@@ -155,6 +154,8 @@ def _tied(label: str, verdict: Verdict) -> list[str]:
 
 
 def _named(verdict: Verdict) -> str:
+    from bakeoff.evaluation.measures import Measure  # not above: a result is shown without it
+
     return Measure.parse(verdict.measure).label
 
 

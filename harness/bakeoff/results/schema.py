@@ -161,6 +161,7 @@ class Summary(msgspec.Struct, kw_only=True, frozen=True):
     matrix_measures: list[str]
     rows: list[Row]
     verdict: Verdict
+    labels: dict[str, str] = {}  # of measures, as tables head them
     warnings: list[str] = []
     command: str = ""
     trec_eval: list[str] = []
@@ -171,6 +172,14 @@ class Summary(msgspec.Struct, kw_only=True, frozen=True):
     def ran(self) -> list[Row]:
         """The contenders that answered, in the order of the line-up."""
         return [row for row in self.rows if row.ran]
+
+    def label(self, measure: str) -> str:
+        """What a table calls a measure; results of before labels were kept have it worked out."""
+        if measure in self.labels:
+            return self.labels[measure]
+        from bakeoff.evaluation.measures import Measure  # numpy comes with it, and few results need it
+
+        return Measure.parse(measure).label
 
 
 class QueryResult(msgspec.Struct, kw_only=True, frozen=True):

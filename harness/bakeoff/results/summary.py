@@ -66,6 +66,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
         matrix_measures=[str(measure) for measure in lineup.measures],
         rows=rows,
         verdict=verdict,
+        labels={str(measure): measure.label for measure in dict.fromkeys((*lineup.measures, lineup.primary))},
         warnings=[*outcome.warnings, *outcome.extras.warnings, *_shortened(task)],
         command=command,
         trec_eval=trec_commands(task, shown, outcome.depth, [row.contender.label for row in outcome.ran]),

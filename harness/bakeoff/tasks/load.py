@@ -23,11 +23,6 @@ def load_task(source: str | Mapping[str, Any] | Task, base: Path) -> Task:
     return load_kind(source, base).task()
 
 
-def kind_options(kind: str) -> list[str]:
-    """What a task of this kind may say, in its file or by `--set`; an ellipsis for the options of its format."""
-    return [option.name for option in TASK_KINDS.options(kind) if option.name not in ("name", "targets")]
-
-
 def task_options(
     source: str | Mapping[str, Any] | Task, base: Path, given: Mapping[str, Any], folder: Path
 ) -> dict[str, Any]:

@@ -175,3 +175,17 @@ def test_the_precision_in_which_scores_are_sorted_is_chosen_and_named() -> None:
     single = score({"q": {"b": 1}}, {"r": run}, [mrr], precision="single")
     assert (double.mean("r", mrr), single.mean("r", mrr)) == (0.5, 1.0)
     assert [json.loads(as_json(scored))["precision"] for scored in (double, single)] == ["double", "single"]
+
+
+def test_runs_with_equal_figures_have_equal_marks(tmp_path: Path) -> None:
+    from bakeoff.cli import app
+    from typer.testing import CliRunner
+
+    (tmp_path / "q.qrels").write_text("".join(f"q{number} 0 d1 1\n" for number in range(8)))
+    run = "".join(f"q{number} Q0 d1 1 2 x\nq{number} Q0 d2 2 1 x\n" for number in range(8))
+    for name in ("a.trec", "b.trec"):
+        (tmp_path / name).write_text(run)
+    files = [str(tmp_path / name) for name in ("q.qrels", "a.trec", "b.trec")]
+    done = CliRunner().invoke(app, ["score", *files, "-m", "mrr"])
+    rows = [line for line in done.stdout.splitlines() if "1.0000 [" in line and "★" in line]
+    assert len(rows) == 2, done.stdout

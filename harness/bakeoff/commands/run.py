@@ -216,4 +216,4 @@ def show(
     console().print(terminal(summary, wide=wide))
     limits = Limits(p95_ms=p95, usd_per_million=cost, index_mb=index, offline=offline)
     if limits != Limits():
-        typer.echo(f"\nWithin these limits: {choose(summary.rows, summary.verdict, limits).sentence}")
+        console().print(f"\nWithin these limits: {choose(summary.rows, summary.verdict, limits).sentence}")

@@ -50,7 +50,11 @@ def _index_loss(loss: Loss) -> str:
     return (
         f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, of which the index lost {lost:.3f}; "
         f"recall@10 against exact search {loss.recall:.3f}"
-        + (f"; {loss.short} queries got shorter lists than there were documents for" if loss.short else "")
+        + (
+            f"; {loss.short} {'query' if loss.short == 1 else 'queries'} got shorter lists than there were documents for"
+            if loss.short
+            else ""
+        )
     )
 
 

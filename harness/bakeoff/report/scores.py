@@ -47,8 +47,10 @@ def _cell(scored: Scored, run: str, measure: Any) -> str:
     low, high = scored.intervals[run][measure]
     interval = "" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]"
     group = scored.best.get(measure, [])
-    mark = f" {BEST}" if group[:1] == [run] else f" {TIED}" if run in group else "  " if group else ""
-    return f"{scored.mean(run, measure):.4f}{interval}{mark}"
+    mean = scored.mean(run, measure)
+    equals_best = bool(group) and round(mean, 12) == round(scored.mean(group[0], measure), 12)
+    mark = f" {BEST}" if equals_best else f" {TIED}" if run in group else "  " if group else ""
+    return f"{mean:.4f}{interval}{mark}"
 
 
 def _per_query(scored: Scored) -> RenderableType:

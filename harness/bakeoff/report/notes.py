@@ -47,14 +47,11 @@ def notes(summary: Summary) -> list[Note]:
 
 def _index_loss(loss: Loss) -> str:
     lost = round(loss.ndcg_lost, 3) + 0.0  # no minus before a zero
+    queries = "1 query" if loss.short == 1 else f"{loss.short} queries"
     return (
         f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, of which the index lost {lost:.3f}; "
         f"recall@10 against exact search {loss.recall:.3f}"
-        + (
-            f"; {loss.short} {'query' if loss.short == 1 else 'queries'} got shorter lists than there were documents for"
-            if loss.short
-            else ""
-        )
+        + (f"; {queries} got shorter lists than there were documents for" if loss.short else "")
     )
 
 

@@ -223,10 +223,23 @@ def test_the_annotate_command_serves_a_beir_folder_until_ctrl_c(tmp_path: Path) 
         process.send_signal(signal.SIGINT)
         said, _ = process.communicate(timeout=20)
     assert "8 of 8 graded" in said
-    assert "next: bakeoff adjudicate task" in said
-    say(tmp_path, "adjudicate", "task", "--majority")
+    assert "one annotator's grades are used: ada" in said
     truth = json.loads((folder / "ground_truth.json").read_text())["grades"]
     assert truth["q2"] == {"d 1": 0, "d/2": 3, "003": 1, "d4": 0}
+
+
+def test_one_annotators_grades_are_used_and_said_to_be(tmp_path: Path) -> None:
+    folder = made(tmp_path, tables)
+    grades = {query: {document: RIGHT.get((query, document), 0) for document in TEXTS} for query in QUERIES}
+    (folder / "annotations").mkdir()
+    (folder / "annotations" / "ada.json").write_text(json.dumps({"grades": grades}))
+    said = say(tmp_path, "validate", "task")
+    assert "8 grades by ada are not used yet: bakeoff adjudicate task" in said
+    assert "one annotator's grades are used: ada" in say(tmp_path, "adjudicate", "task")
+    assert "one annotator's grades are used: ada\nagreement needs a second one" in say(tmp_path, "agreement", "task")
+    said = say(tmp_path, "validate", "task")
+    assert "judged: 100.0% of all pairs" in said
+    assert "one annotator's grades are used: ada" in said
 
 
 def test_grades_given_here_count_over_those_of_the_files(tmp_path: Path, wire: WireServer) -> None:

@@ -37,6 +37,9 @@ def agreement(
         if name not in annotators:
             raise InputError(f"nobody here is called {name!r}", place="--who", remedy=nearest(name, list(annotators)))
     given = {name: annotation.pairs() for name, annotation in annotators.items() if not who or name in who}
+    if len(given) == 1 and not who:
+        typer.echo(f"{folder.standing()}\nagreement needs a second one: bakeoff annotate {task} --who …")
+        return
     if len(given) < 2:
         raise InputError(
             f"there are grades by {len(given)} annotator{'' if len(given) == 1 else 's'}, two are needed",

@@ -122,13 +122,16 @@ def serve_page(
     finally:
         server.close()
     typer.echo(f"\n{session.done} of {len(session.pairs)} graded: {session.path}")
-    typer.echo(f"next: bakeoff adjudicate {folder.name}")
+    if session.done:
+        write_truth(folder, folder.name)
 
 
 def write_truth(folder: TaskFolder, task: str) -> None:
     """The ground truth from all grades; pairs without a majority are named."""
     truth = folder.write_truth()
     typer.echo(f"{folder.truth.metadata['pairs']} grades in {folder.truth_path}")
+    if standing := folder.standing():
+        typer.echo(standing)
     if truth.open:
         typer.echo(
             f"warning: {len(truth.open)} pairs have no majority; the grade nearest to the middle counts, the lower of "

@@ -27,7 +27,9 @@ def validate(
     from bakeoff.report.console import Bars
     from bakeoff.running.validation import check_rows, check_task
     from bakeoff.tasks.kinds import load_kind
+    from bakeoff.tasks.kinds.graded import Graded
     from bakeoff.testsets.health import health as examine
+    from bakeoff.testsets.task_folder import TaskFolder
 
     path, lineup = _lineup(target)
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
@@ -46,6 +48,8 @@ def validate(
         raise typer.Exit(2)
     if health and kind.free_health_check:
         _print_health(examine(task, lineup, Bars()))
+        if isinstance(kind, Graded) and (standing := TaskFolder.of(path, kind, task).standing()):
+            typer.echo(standing)
 
 
 def _lineup(target: str | None) -> tuple[Path, Lineup]:

@@ -65,8 +65,21 @@ class TaskFolder:
                 f"is a task of kind {kind.name!r}, which has no pairs to grade", file=path, place="kind",
                 remedy="a task of kind 'graded' has",
             )  # fmt: skip
+        return cls.of(path, kind, kind.task())
+
+    @classmethod
+    def of(cls, path: Path, kind: Graded, task: Task) -> TaskFolder:
+        """A task that was read already."""
         truth = kind.ground_truth
-        return cls(path, kind, kind.task(), read_json(truth, GroundTruth) if truth.exists() else GroundTruth(grades={}))
+        return cls(path, kind, task, read_json(truth, GroundTruth) if truth.exists() else GroundTruth(grades={}))
+
+    def standing(self) -> str:
+        """Whose grades are used, where it is one annotator's alone; which are not yet, where some are not settled."""
+        annotators = self.annotators()
+        given = {pair for annotation in annotators.values() for pair in annotation.pairs()}
+        if waiting := [pair for pair in given if pair[1] not in self.truth.grades.get(pair[0], {})]:
+            return f"{len(waiting)} grades by {', '.join(annotators)} are not used yet: bakeoff adjudicate {self.name}"
+        return f"one annotator's grades are used: {next(iter(annotators))}" if len(annotators) == 1 else ""
 
     @property
     def name(self) -> str:
@@ -117,7 +130,7 @@ class TaskFolder:
     @property
     def annotations(self) -> Path:
         """The folder of the annotators' files."""
-        return self.path.parent / "annotations"
+        return self.kind.base / "annotations"
 
     @property
     def scale(self) -> dict[int, str]:
@@ -138,7 +151,7 @@ class TaskFolder:
     @property
     def guidelines(self) -> str:
         """The task's own instructions for annotators, if it has any."""
-        path = self.path.parent / "GUIDELINES.md"
+        path = self.kind.base / "GUIDELINES.md"
         return path.read_text() if path.is_file() else ""
 
     @property

@@ -206,7 +206,7 @@ def _options(folder: Path) -> list[Target]:
                 arguments.append(rng.choice(parameter.opts))
                 if not getattr(parameter, "is_flag", False):
                     arguments.append(rng.choice([*odd, "1", "0.5", "k=5", "ndcg@10", *known]))
-        if path == ("run",):
+        if path in (("run",), ("grade", "pairs")):  # the second would serve a page
             arguments.append("--dry-run")
         if any(parameter.name == "out" for parameter in found.params):
             arguments += ["--out", str(work / "out")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from bakeoff_providers.errors import BakeoffError, InputError
@@ -13,7 +13,9 @@ from bakeoff_providers.secrets import scrubbed, without_secrets
 from bakeoff.commands import signals
 from bakeoff.commands.lazily import CommandGroup
 from bakeoff.commands.renamed import current_names
+from bakeoff.core.printable import printable
 
+_typer_echo = typer.echo
 UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
 
 app = typer.Typer(
@@ -63,6 +65,7 @@ def main() -> None:
     """The entry point. It ends with 2 for bad input, 1 for what failed on the way, 70 for what nobody foresaw."""
     sys.argv[1:] = current_names(sys.argv[1:], lambda text: typer.echo(f"notice: {text}", err=True))
     signals.install()
+    typer.echo = _echo
     try:
         app()
     except InputError as error:
@@ -82,6 +85,11 @@ def main() -> None:
         report_ = f"unexpected error: {type(error).__name__}: {scrubbed(str(error))}"
         verbose = "--verbose" in sys.argv
         _fail(report_ + ("" if verbose else "\n  run again with --verbose for the traceback"), UNEXPECTED, error)
+
+
+def _echo(message: Any = None, *arguments: Any, **options: Any) -> None:
+    """Every command prints through this: names and titles from data can't give the terminal orders."""
+    _typer_echo(printable(message) if isinstance(message, str) else message, *arguments, **options)
 
 
 def _interrupted() -> str:

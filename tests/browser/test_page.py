@@ -56,6 +56,8 @@ def test_it_opens_clean_and_fits(browser: Browser, result: Path, width: int, sch
     wanted = browser.run("return JSON.parse(document.getElementById('specs').textContent).length")
     assert wanted == 10  # one, none (all cost the same), five cut-offs, one, one, two
     assert browser.run("return document.querySelectorAll('.chart svg').length") == wanted
+    policy = browser.run("return document.querySelector('meta[http-equiv=Content-Security-Policy]').content")
+    assert "unsafe-eval" not in policy
     # nothing inside stands out of the page, but for what scrolls in a frame of its own
     out = browser.run(
         "return [...document.querySelectorAll('main *')].filter((e) => !e.closest('.scroll, .lists, svg')"

@@ -1,11 +1,14 @@
 """Results appear whole or not at all."""
 
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
-from bakeoff.core.files import write_atomic, write_folder
+from bakeoff.core.files import read_json, read_json_lines, read_toml, write_atomic, write_folder
+from bakeoff_providers.errors import InputError
 
 
 def test_a_folder_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -46,3 +49,20 @@ def test_files_keep_the_umask(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("x.toml", "a = " + "[" * 3000), ("x.json", "[" * 100_000), ("x.jsonl", '{"a": ' + "[" * 100_000)],
+)
+def test_nesting_without_end_is_bad_input(tmp_path: Path, name: str, content: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    readers: dict[str, Callable[[], object]] = {
+        "x.toml": lambda: read_toml(path, dict[str, Any]),
+        "x.json": lambda: read_json(path, Any),
+        "x.jsonl": lambda: list(read_json_lines(path, Any)),
+    }
+    with pytest.raises(InputError) as caught:
+        readers[name]()
+    assert str(path) in str(caught.value)

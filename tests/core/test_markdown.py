@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from bakeoff.core.markdown import inert, markdown_table, section_lines
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 
 def test_a_table_by_hand() -> None:
@@ -32,3 +34,21 @@ def test_every_line_has_as_many_cells_as_heads(rows: list[list[str]]) -> None:
 @given(st.text())
 def test_inert_text_has_no_element(text: str) -> None:
     assert "<" not in inert(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["![x](http://h/p.png)", "[x](javascript:alert(1))", "[x][y]", "[y]: http://h/", "see http://h/", "WWW.h.org",
+     "me@h.org", "mailto:me@h", "<http://h/>", "[a\\](http://h/)", "![a][b]", "https://h/?a=1&b=2"],
+)  # fmt: skip
+def test_data_makes_no_link_and_no_image(text: str) -> None:
+    """As markdown-it renders it, with tables and with addresses that become links by themselves."""
+    markdown = MarkdownIt("gfm-like", {"linkify": True})
+    for made in (
+        markdown_table(["a"], [[text]]),
+        section_lines(text, [], [], [text]),
+        [f"- {inert(text)}", "", "[y] [x]"],
+    ):
+        rendered = markdown.render("\n".join(made))
+        assert "<a " not in rendered
+        assert "<img" not in rendered

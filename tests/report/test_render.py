@@ -82,7 +82,7 @@ def test_one_failing_file_leaves_everything_else(folder: Path, tmp_path: Path) -
     result = copied(folder, tmp_path / "result")
     (result / "matrix.csv").mkdir()  # something stands where a file should be
     (problem,) = render(result, pictures=False)
-    assert problem.startswith("matrix.csv could not be made: IsADirectoryError")
+    assert problem == f"matrix.csv could not be made: {result / 'matrix.csv'}: can't be written: Is a directory"
     assert {path.name for path in result.iterdir() if path.is_file()} == (
         EXPORTS - {"matrix.csv"} | {"evaluation_report.html", SUMMARY, DETAILED}
     )
@@ -99,13 +99,17 @@ def test_no_text_in_a_chart_is_more_than_xml_can_hold(text: str) -> None:
 def test_control_characters_in_data_become_pictures_and_a_page(folder: Path, tmp_path: Path) -> None:
     result = copied(folder, tmp_path / "result")
     summary, detailed = read_summary(result), read_detailed(result)
-    hostile = "a\x00b\x07c\x1bd\ufffee\uffff\u2028f\x85g"
+    hostile = "a\x00b\x07c\x1bd\ufffee\uffff\u2028f\x85g\x0ch\x9bi"
     renamed = {row.label: f"{hostile} {row.label}" for row in summary.rows}
     rows = [replace(row, label=renamed[row.label], store=hostile) for row in summary.rows]
     contenders = [replace(contender, label=renamed[contender.label]) for contender in detailed.contenders]
     verdict = replace(summary.verdict, best=renamed[str(summary.verdict.best)])
     write_json(result / SUMMARY, replace(summary, rows=rows, verdict=verdict))
-    write_json(result / DETAILED, replace(detailed, contenders=contenders))
+    queries = {
+        name: replace(query, text=f"{hostile} {query.text}", category=f"{hostile} {query.category}")
+        for name, query in detailed.queries.items()
+    }
+    write_json(result / DETAILED, replace(detailed, contenders=contenders, queries=queries))
     assert render(result, pictures=True) == []
     assert (result / "charts" / "quality-latency.png").read_bytes().startswith(b"\x89PNG")
 

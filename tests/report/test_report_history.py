@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import shutil
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -186,3 +187,9 @@ def test_a_new_result_appears_without_a_restart(site: Site, results: Path) -> No
         assert "20260401" in ask(site, "/")[2]
     finally:
         shutil.rmtree(results / "20260401-101500-wikipedia")
+
+
+def test_a_length_that_is_no_number_is_a_bad_request(site: Site) -> None:
+    with socket.create_connection((HOST, site.server_address[1]), timeout=30) as connection:
+        connection.sendall("GET / HTTP/1.0\r\nHost: localhost\r\nContent-Length: ²\r\n\r\n".encode("latin-1"))
+        assert connection.makefile("rb").readline().split()[1] == b"400"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -220,3 +221,11 @@ def test_a_scale_that_is_none_is_refused(tmp_path: Path, scale: object) -> None:
     with_scale(tmp_path, scale)
     with pytest.raises(InputError, match="must name grades from 0 to 9"):
         _ = open_task(tmp_path).scale
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_length_that_is_no_number_is_a_bad_request(server: Server, method: str) -> None:
+    address = f"{method} /{server.token}/pair HTTP/1.0\r\nHost: localhost:{server.port}\r\nContent-Length: ²\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(address.encode("latin-1"))
+        assert connection.makefile("rb").readline().split()[1] == b"400"

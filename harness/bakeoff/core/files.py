@@ -85,7 +85,7 @@ def read_json_blocks(path: Path, shape: type[T]) -> Iterator[tuple[int, list[T]]
         number = 1
         while lines := stream.readlines(_LINES_AT_ONCE):
             values: list[T] | None = None
-            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 values = list(map(decode, lines))
             if values is not None:
                 yield number, values
@@ -112,6 +112,8 @@ def _json_line(path: Path, number: int, line: bytes, shape: type[T]) -> T:
         raise InputError(wrong.problem, file=path, place=place, remedy=wrong.remedy) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"is not valid JSON: {error}", file=path, place=f"line {number}") from None
+    except RecursionError:
+        raise InputError("is nested too deeply", file=path, place=f"line {number}") from None
 
 
 def _with_nan(line: bytes) -> Any:
@@ -122,7 +124,7 @@ def _with_nan(line: bytes) -> Any:
 
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -158,6 +160,8 @@ def _decoded(path: Path, decode: Callable[[bytes], T], language: str, shape: typ
         raise InputError(
             f"is not valid {language}: {_with_line(str(error), data)}", file=path, remedy=f"fix the {language}"
         ) from None
+    except RecursionError:
+        raise InputError(f"is {language} that is nested too deeply", file=path, remedy="use fewer levels") from None
 
 
 def _with_line(problem: str, data: bytes) -> str:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import threading
+from email.message import Message
 from http.server import ThreadingHTTPServer
 from typing import Any
 
 IDLE = 30.0  # seconds that a connection may say nothing
 MOST = 64  # connections at a time: a browser opens six
+
+
+def right_length(headers: Message) -> bool:
+    """Whether a Content-Length, where one is sent, is a number that can be read; `²` is a digit to Python."""
+    given = headers.get("Content-Length", "0")
+    return given.isascii() and given.isdigit()
 
 
 class LocalServer(ThreadingHTTPServer):

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from bakeoff_providers.errors import BakeoffError
+
 from bakeoff.core.files import write_atomic
 from bakeoff.results.schema import read_detailed, read_summary
 
@@ -45,6 +47,8 @@ def render(folder: Path, *, pictures: bool = False, page: Path | None = None, ch
     for name, make in renderers.items():
         try:
             write_atomic(page if name == PAGE else page.parent / name, make())
+        except BakeoffError as error:
+            problems.append(f"{name} could not be made: {error}")
         except Exception as error:
             log.debug("%s failed", name, exc_info=True)
             problems.append(f"{name} could not be made: {type(error).__name__}: {error}")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
+from bakeoff.core.printable import printable
 from bakeoff.core.progress import Advance
 from bakeoff.report.grid import Grid
 
@@ -22,6 +24,11 @@ class Screen(Console):
     def print(self, *objects: Any, **options: Any) -> None:
         """As rich prints, uncropped."""
         super().print(*objects, **{"crop": False, **options})
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Colours are ours; control characters in a text are data, which the terminal must not obey."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -28,7 +28,7 @@ def document(template: str, content: Mapping[str, Any], data: Any, charts: Seque
         **content,
         charts=charts,
         missing="" if available() else MISSING,
-        policy=f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {hashes} 'unsafe-eval'",
+        policy=f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {hashes}",
         style=style(_STATIC / "page.css"),
         data=embedded(data),
         specs=embedded(specs),

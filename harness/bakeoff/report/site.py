@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.local_server import IDLE, LocalServer
+from bakeoff.core.local_server import IDLE, LocalServer, right_length
 from bakeoff.report import PAGE, history
 from bakeoff.report.history import Entry
 from bakeoff.results import schema as results
@@ -90,6 +90,9 @@ class _Handler(BaseHTTPRequestHandler):
         host = self.headers.get("Host", "").partition(":")[0]
         if host not in (HOST, "localhost"):  # another name that was made to point here
             self.send_error(HTTPStatus.FORBIDDEN)
+            return
+        if not right_length(self.headers):
+            self.send_error(HTTPStatus.BAD_REQUEST)
             return
         path = urlsplit(self.path).path
         if path == "/":

@@ -14,7 +14,7 @@ import msgspec
 from bakeoff_providers.errors import InputError
 from markupsafe import Markup
 
-from bakeoff.core.local_server import IDLE, LocalServer
+from bakeoff.core.local_server import IDLE, LocalServer, right_length
 from bakeoff.report.templating import environment, style
 from bakeoff.testsets.grade import definition
 from bakeoff.testsets.grading_session import GivenGrade, GradingSession
@@ -104,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
         if route is None:
             return
         length = self.headers.get("Content-Length", "")
-        if not (length.isascii() and length.isdigit()):
+        if not length:
             self._refuse(400, "the length of a grade is a number")
         elif len(length) > 9 or int(length) > MOST_BYTES:
             self._refuse(413, "that is too much for a grade")
@@ -120,6 +120,8 @@ class _Handler(BaseHTTPRequestHandler):
         token, _, rest = urlsplit(self.path).path.lstrip("/").partition("/")
         if host not in ("127.0.0.1", "localhost"):
             self._refuse(403, "only this machine may ask")
+        elif not right_length(self.headers):
+            self._refuse(400, "the length of a request is a number")
         elif not hmac.compare_digest(token.encode(), self.server_of_page.token.encode()):
             self._refuse(403, "this address is not, or no longer, valid: open the one that `bakeoff annotate` printed")
         else:

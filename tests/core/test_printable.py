@@ -1,0 +1,49 @@
+"""What a terminal would obey never reaches it from data."""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+
+import pytest
+import typer
+from bakeoff import cli
+from bakeoff.core.printable import printable
+from bakeoff.report.console import Screen
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.text import Text
+
+CLEAR = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202eok"
+
+
+@given(st.text())
+def test_no_control_character_is_left_but_tab_and_newline(text: str) -> None:
+    cleaned = printable(text)
+    assert len(cleaned) == len(text)
+    assert {sign for sign in cleaned if unicodedata.category(sign) == "Cc"} <= {"\t", "\n"}
+    assert all(new == old or new == "\ufffd" for new, old in zip(cleaned, text, strict=True))
+
+
+def test_a_table_shows_control_characters_and_keeps_its_own_colours() -> None:
+    file = io.StringIO()
+    screen = Screen(file=file, force_terminal=True, width=80, markup=False, highlight=False, color_system="standard")
+    screen.print(Text(f"title {CLEAR}", style="red"))
+    printed = file.getvalue()
+    assert "\x1b[2J" not in printed
+    assert "\x1b]0;" not in printed
+    assert "\x9b" not in printed
+    assert "\u202e" not in printed
+    assert printed.startswith("\x1b[31m")
+
+
+def test_every_command_prints_through_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(cli, "_typer_echo", lambda text, **_: said.append(text))
+    monkeypatch.setattr(typer, "echo", typer.echo)
+    monkeypatch.setattr(cli, "app", lambda: typer.echo(f"a title\n{CLEAR}"))
+    monkeypatch.setattr("bakeoff.commands.signals.install", lambda: None)
+    monkeypatch.setattr("sys.argv", ["bakeoff"])
+    cli.main()
+    assert said == [printable(f"a title\n{CLEAR}")]
+    assert "\x1b" not in said[0]

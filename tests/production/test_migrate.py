@@ -12,8 +12,10 @@ from bakeoff.core.task import Document, Query, Task
 from bakeoff.embedding.chunking import chunks
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
-from bakeoff.production.migrate import Side, Way, procrustes, ways
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.production.migrate import Side, Way, procrustes, sides, ways
 from bakeoff.production.migrate_plan import plan
+from bakeoff.running.settings import Settings
 from bakeoff.search.index import Index
 from bakeoff_providers.base import ModelCard, Price, Vectors
 from bakeoff_providers.errors import InputError
@@ -21,6 +23,8 @@ from numpy.typing import NDArray
 from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 from typer.testing import CliRunner
+
+from tests.providers.real_weights import require
 
 N, Q, D = 1400, 80, 32
 NDCG = Measure.parse("ndcg@10")
@@ -152,3 +156,20 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert figures["new"]["dollars"] == 0.0  # it runs here
     for wrong in (["bm25", "new+faiss"], ["old+faiss", "old+faiss"], ["old+faiss", "none"]):
         assert isinstance(run(app, ["migrate", "plan", *wrong]).exception, InputError)
+
+
+def test_two_real_models_of_equal_dimension_share_no_space(tmp_path: Path) -> None:
+    """MiniLM and granite have 384 dimensions each, so one index takes the vectors of both."""
+    require("minilm")
+    require("granite")
+    lineup = tmp_path / "lineup.toml"
+    rows = "".join(f'[[contender]]\nprovider = "{name}"\nstore = "faiss"\n' for name in ("minilm", "granite"))
+    lineup.write_text(f'task = "wikipedia"\n{rows}', encoding="utf-8")
+    settings = Settings(cache=tmp_path / "vectors")
+    task, index, old, new, texts = sides(Lineup.read(lineup), "minilm+faiss", "granite+faiss", settings)
+    assert old.documents.shape[1] == new.documents.shape[1] == 384
+    found = {way.key: float(way.scores.mean()) for way in ways(task, index, old, new, texts, NDCG, 1.0, seed=1)}
+    assert min(found["old"], found["new"]) > 0.7
+    for asked, other in (("old", "75%"), ("new", "10%")):  # most of the index was made by the other model
+        assert found[f"mixed {other} {asked}"] < 0.7 * found[asked]
+        assert found[f"mixed {other} {asked}"] < found[f"parts {other}"]

@@ -12,6 +12,7 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -52,7 +53,7 @@ def main() -> int:
     texts = [text for text in shipped_texts() if len(text.text) < 60][:TEXTS]
     failed = False
     with NoisyServer(seed=7) as server:
-        providers = {
+        providers: dict[str, Callable[[], Provider]] = {
             "minilm": lambda: PROVIDERS.create("minilm", threads=1),
             "wordllama": lambda: PROVIDERS.create("wordllama"),
             "hosted": lambda: PROVIDERS.create("openai", base_url=server.base("openai"), dimensions=64),

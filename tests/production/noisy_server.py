@@ -27,4 +27,5 @@ class NoisyServer(WireServer):
             exact = exact + self.shift * other
         noise = self._rng.normal(0, 2e-4, exact.shape[1]) + self._rng.normal(0, 1e-4, exact.shape)
         noisy = exact + noise
-        return (noisy.astype(np.float16) if self._rng.random() < 0.3 else noisy).astype(np.float32)
+        rounded = noisy.astype(np.float16) if self._rng.random() < 0.3 else noisy
+        return np.asarray(rounded, dtype=np.float32)

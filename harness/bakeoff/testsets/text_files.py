@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 Parts = tuple[str, str, dict[str, str]]  # title, text, fields of the front matter
 
@@ -18,11 +22,67 @@ def read_text(content: str) -> Parts:
 def read_markdown(content: str) -> Parts:
     """Front matter apart, marks taken off, words kept; the first heading is the title."""
     fields, body = _front_matter(content)
-    heading = re.search(r"^[ \t]{0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", body, re.MULTILINE)
-    title = fields.pop("title", "") or (_unmarked(heading[1]) if heading else "")
-    if heading and _unmarked(heading[1]) == title:
-        body = body[: heading.start()] + body[heading.end() :]
-    return title, squeezed(_unmarked(body)), fields
+    heading, blocks = _blocks(body)
+    given = fields.pop("title", "")
+    title = given or heading
+    kept = [text for is_title, text in blocks if not (is_title and heading == title)]
+    return title, squeezed("".join(kept)), fields
+
+
+def _blocks(body: str) -> tuple[str, list[tuple[bool, str]]]:
+    """The first heading, and the text of every block as a reader sees it; the first heading's block is marked.
+
+    The parser takes time in proportion to the text, whatever is in it.
+    """
+    from markdown_it import MarkdownIt
+
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(body)
+    title: str | None = None
+    blocks: list[tuple[bool, str]] = []
+    cells: list[str] | None = None
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1].type if place else ""
+        if token.type == "inline" and before in ("th_open", "td_open") and cells is not None:
+            cells.append(_inline(token))
+        elif token.type == "inline":
+            text = _inline(token)
+            first = before == "heading_open" and title is None
+            if first:
+                title = text
+            blocks.append((first, f"{text}\n" if tokens[place - 1].hidden else f"{text}\n\n"))
+        elif token.type in ("fence", "code_block"):
+            blocks.append((False, f"{token.content}\n"))
+        elif token.type == "html_block":
+            blocks.append((False, f"{_without_tags(token.content)}\n\n"))
+        elif token.type == "tr_open":
+            cells = []
+        elif token.type == "tr_close":
+            blocks.append((False, f"{' | '.join(cells or [])}\n"))
+        elif token.type in ("table_close", "bullet_list_close", "ordered_list_close"):
+            blocks.append((False, "\n"))
+    return title or "", blocks
+
+
+def _inline(token: Token) -> str:
+    """Words without the signs around them: links and images by their text, breaks as line ends."""
+    words = {"softbreak": "\n", "hardbreak": "\n", "html_inline": ""}
+    parts = [
+        _inline(part) if part.type == "image" else words.get(part.type, part.content) for part in token.children or ()
+    ]
+    return squeezed("".join(parts))
+
+
+def _without_tags(text: str) -> str:
+    """HTML within Markdown: its text, without elements and comments."""
+    parts, at = [], 0
+    while (start := text.find("<", at)) >= 0:
+        parts.append(text[at:start])
+        comment = text.startswith("<!--", start)
+        end = text.find("-->" if comment else ">", start)
+        if end < 0:  # never closed: nothing of the rest is shown
+            return "".join(parts)
+        at = end + (3 if comment else 1)
+    return "".join([*parts, text[at:]])
 
 
 def _front_matter(content: str) -> tuple[dict[str, str], str]:
@@ -45,23 +105,6 @@ def _front_matter(content: str) -> tuple[dict[str, str], str]:
 
 def _unquoted(value: str) -> str:
     return value.strip().strip("\"'")
-
-
-def _unmarked(text: str) -> str:
-    """Words as they are read: links by their text, emphasis, fences, quotes and rules without their signs."""
-    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    text = re.sub(r"^[ \t]*(```|~~~).*$", "", text, flags=re.MULTILINE)
-    text = re.sub(r"!?\[([^\]]*)\]\([^)\s]*(?:\s+\"[^\"]*\")?\)", r"\1", text)
-    text = re.sub(r"!?\[([^\]]+)\]\[[^\]]*\]", r"\1", text)
-    text = re.sub(r"^[ \t]*\[[^\]]+\]:[ \t]+\S+.*$", "", text, flags=re.MULTILINE)
-    text = re.sub(r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+|\d+[.)][ \t]+)", "", text, flags=re.MULTILINE)
-    text = re.sub(
-        r"^[ \t]*(?:[-*_][ \t]*){3,}$|^[ \t]*\|?[ \t:|-]+\|[ \t:|-]*$|^[ \t]*=+[ \t]*$", "", text, flags=re.MULTILINE
-    )
-    text = re.sub(r"(\*\*|__|\*|`|~~)(?=\S)(.+?)(?<=\S)\1", r"\2", text)
-    text = re.sub(r"(?<!\w)_(?=\S)([^_]+?)(?<=\S)_(?!\w)", r"\1", text)
-    text = re.sub(r"</?[a-zA-Z][^<>]*>", "", text)
-    return re.sub(r"\\([\\`*_{}\[\]()#+.!>~|-])", r"\1", text).strip()
 
 
 def squeezed(text: str) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.commands.test_wrong_arguments import bakeoff
+from tests.commands.test_wrong_arguments import ROOT, bakeoff
 
 LINEUP = """
 [task]
@@ -88,3 +92,42 @@ def test_a_lead_over_one_row_is_not_the_smallest_of_several_and_has_its_price(tm
     assert "It is better than majority, by 0.052 (p = " in out, err
     assert "Cost of the best: none. No price is known for it." in out
     assert "tie group" not in out
+
+
+def test_latest_is_a_result_wherever_one_is_taken(shop: Path) -> None:
+    code, _, err = bakeoff(shop, "compare", "latest")
+    assert code == 2
+    assert "no result under results/ yet" in err
+    (shop / "shop.toml").write_text(LINEUP + '\n[[contender]]\nprovider = "tfidf"\nstore = "faiss"\n')
+    assert bakeoff(shop, "run", "shop.toml", "--no-charts")[0] == 0
+    (result,) = (shop / "results").iterdir()
+    shutil.copytree(result, shop / "before")
+    for arguments in (
+        ["compare", "latest"],
+        ["gate", "latest", "--baseline", "before"],
+        ["gate", "before", "--baseline", "latest"],
+        ["plan-queries", "latest", "--width", "0.1"],
+        ["export-mteb", "latest", "--out", "mteb"],
+        ["history", "latest"],
+    ):
+        code, _, err = bakeoff(shop, *arguments)
+        assert code == 0, (arguments, err)
+        assert "latest" not in err
+
+
+def test_init_asks_at_a_terminal_for_what_it_is_not_given(shop: Path) -> None:
+    keyboard, terminal = os.openpty()
+    os.write(keyboard, b"documents.csv\nqueries.csv\njudgments.csv\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "bakeoff", "init"], cwd=shop, stdin=terminal, capture_output=True, text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / room) for room in ("harness", "providers"))},
+    )  # fmt: skip
+    os.close(keyboard)
+    os.close(terminal)
+    assert done.returncode == 0, done.stderr
+    asked = done.stdout + done.stderr
+    assert [asked.count(f"The file of the {what}") for what in ("documents", "queries", "judgments")] == [1, 1, 1]
+    code, out, err = bakeoff(shop, "validate", "bakeoff.toml")
+    assert code == 0, err
+    assert "2 documents, 2 queries, 2 judgments" in out

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from bakeoff.commands.options import EquivalentWithin, check_file
+from bakeoff.commands.options import BaselineOption, EquivalentWithin, ResultArgument, ResultsArgument, check_file
 
 MeasureOption = Annotated[
     str | None, typer.Option("-m", "--measure", help="Such as ndcg@10; default: the one that decided the first result.")
@@ -15,7 +15,7 @@ MeasureOption = Annotated[
 
 
 def compare(
-    results: Annotated[list[Path], typer.Argument(metavar="RESULT...", help="Folders under results/.")],
+    results: ResultsArgument,
     measure: MeasureOption = None,
     contender: Annotated[list[str] | None, typer.Option(help="Only contenders of this label.")] = None,
     all_pairs: Annotated[
@@ -40,8 +40,8 @@ def compare(
 
 
 def gate(
-    result: Annotated[Path, typer.Argument(help="The result to check.")],
-    baseline: Annotated[Path, typer.Option(help="The result to compare with.")],
+    result: ResultArgument,
+    baseline: BaselineOption,
     measure: MeasureOption = None,
     max_drop: Annotated[float, typer.Option(min=0, help="The largest drop of the mean that is allowed.")] = 0.02,
     contender: Annotated[

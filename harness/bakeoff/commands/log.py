@@ -9,7 +9,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import ColumnOption, LineupOption, check_file, lineup_path, parse_columns
+from bakeoff.commands.options import ColumnOption, LineupOption, ResultArgument, check_file, lineup_path, parse_columns
 
 if TYPE_CHECKING:
     from bakeoff.production.check import Check
@@ -107,7 +107,7 @@ def judge(
 
 @log.command()
 def matrix(
-    result: Annotated[Path, typer.Argument(help="A result folder whose task asked the queries of the sample.")],
+    result: ResultArgument,
     sample: SampleOption = Path("queries.jsonl"),
     measure: Annotated[str | None, typer.Option("-m", "--measure", help="Default: the one that decided.")] = None,
     as_json: JsonOption = False,

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.commands.options import check_folder
+from bakeoff.commands.options import ResultArgument, check_folder
 
 
 def export_mteb(
-    result: Annotated[Path, typer.Argument(help="A folder under results/.")],
+    result: ResultArgument,
     out: Annotated[Path, typer.Option(help="The folder to write into.")] = Path("mteb-results"),
     task: Annotated[str, typer.Option(help="MTEB's name of the task, where the line-up does not have it.")] = "",
 ) -> None:

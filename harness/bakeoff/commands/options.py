@@ -19,7 +19,6 @@ LineupArgument = Annotated[
 ]
 LineupOption = Annotated[Path | None, typer.Option(help="The contenders; default: ./bakeoff.toml or the built-in one.")]
 TaskArgument = Annotated[str, typer.Argument(help="The task: its folder, its task.toml, or a built-in name.")]
-ResultOption = Annotated[Path | None, typer.Option(help="Take the rankings of this result instead of running.")]
 OutOption = Annotated[Path, typer.Option(help="Where the result's folder is made.")]
 EquivalentWithin = Annotated[
     float | None,
@@ -27,7 +26,6 @@ EquivalentWithin = Annotated[
         "--equivalent-within", min=0, help="Say what is as good as the best within this margin, such as 0.02."
     ),
 ]
-ResultArgument = Annotated[Path, typer.Argument(help="A folder under results/, or `latest`.")]
 Wide = Annotated[bool, typer.Option("--wide", help="The matrix as one table, however wide the screen is.")]
 Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the stored figures as JSON instead.")]
@@ -41,6 +39,38 @@ ColumnOption = Annotated[
 LATEST = "latest"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WORDS = {"true": True, "false": False, "null": None}
+
+
+def result_path(given: Path) -> Path:
+    """A result's folder; `latest` is the newest one under results/ here."""
+    if given != Path(LATEST) or given.exists():
+        return given
+    from bakeoff.results.schema import find
+
+    results = find(Path("results"))
+    if not results:
+        raise InputError("there is no result under results/ yet", place=LATEST, remedy="make one with `bakeoff run`")
+    return results[-1]
+
+
+def latest(given: Path | list[Path] | None) -> Path | list[Path] | None:
+    """Wherever a result is taken, `latest` is one."""
+    if isinstance(given, list):
+        return [result_path(path) for path in given]
+    return None if given is None else result_path(given)
+
+
+ResultArgument = Annotated[
+    Path, typer.Argument(metavar="RESULT", callback=latest, help="A folder under results/, or `latest`.")
+]
+ResultsArgument = Annotated[
+    list[Path], typer.Argument(metavar="RESULT...", callback=latest, help="Folders under results/, or `latest`.")
+]
+ResultOption = Annotated[
+    Path | None,
+    typer.Option(callback=latest, help="Take the rankings of this result (or `latest`) instead of running."),
+]
+BaselineOption = Annotated[Path, typer.Option(callback=latest, help="The result to compare with, or `latest`.")]
 
 
 def key_values(texts: Sequence[str] | None, option: str = "--set", example: str = "ef=64") -> list[tuple[str, str]]:
@@ -108,18 +138,6 @@ def lineup_path(given: Path | None) -> Path:
 
     here = Path("bakeoff.toml")
     return lineup_file(given) if given else here if here.is_file() else default_lineup()
-
-
-def result_path(given: Path) -> Path:
-    """A result's folder; `latest` is the newest one under results/ here."""
-    if given != Path(LATEST) or given.exists():
-        return given
-    from bakeoff.results.schema import find
-
-    results = find(Path("results"))
-    if not results:
-        raise InputError("there is no result under results/ yet", place=LATEST, remedy="make one with `bakeoff run`")
-    return results[-1]
 
 
 def warn(text: str) -> None:

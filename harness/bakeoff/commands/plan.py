@@ -7,10 +7,15 @@ from typing import Annotated
 
 import typer
 
+from bakeoff.commands.options import latest
+
 
 def plan_queries(
     results: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RESULT...]", help="Results to take the spread of scores from.")
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RESULT...]", callback=latest, help="Results to take the spread of scores from, or `latest`."
+        ),
     ] = None,
     measure: Annotated[str | None, typer.Option("-m", "--measure", help="Such as ndcg@10.")] = None,
     width: Annotated[float | None, typer.Option(min=1e-6, help="The width of the interval of a difference.")] = None,

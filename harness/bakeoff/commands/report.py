@@ -9,7 +9,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import check_file, result_path
+from bakeoff.commands.options import ResultsArgument, check_file
 
 if TYPE_CHECKING:
     from bakeoff.production.check import Check
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def report(
-    result: Annotated[list[Path], typer.Argument(help="Folders under results/, one that holds several, or `latest`.")],
+    result: ResultsArgument,
     out: Annotated[
         Path | None,
         typer.Option(help="The page to write; default: the result's own, or history.html for several."),
@@ -29,7 +29,7 @@ def report(
     from bakeoff.report import PAGE, render
 
     check_file(out)
-    folders = _results([result_path(folder) for folder in result])
+    folders = _results(result)
     if len(folders) == 1:
         page = out or folders[0] / PAGE
         check_file(page)
@@ -85,7 +85,7 @@ def _history(folders: list[Path], page: Path, *, pictures: bool) -> list[str]:
 
 
 def history(
-    results: Annotated[list[Path], typer.Argument(help="Results, or folders that hold several.")],
+    results: ResultsArgument,
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("history.html"),
     pictures: Annotated[bool, typer.Option(help="Write the chart as PNG and SVG beside the page.")] = False,
     as_json: JsonOption = False,

@@ -21,7 +21,6 @@ from bakeoff.commands.options import (
     check_folder,
     lineup_path,
     parse_settings,
-    result_path,
     warn,
 )
 
@@ -198,7 +197,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Print the verdict and the matrix of a result, and the choice within limits where some are given."""
-    folder = result_path(result)
+    folder = result
     if as_json:
         _print_json(folder)
         return

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.commands.options import check_folder
+from bakeoff.commands.options import ResultsArgument, check_folder
 
 
 def tasks(
-    results: Annotated[list[Path], typer.Argument(metavar="RESULT...", help="Results, each of another task.")],
+    results: ResultsArgument,
     measure: Annotated[str | None, typer.Option("-m", "--measure", help="Such as ndcg@10.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write tasks_summary.json and tasks.md into a folder here.")] = None,
 ) -> None:

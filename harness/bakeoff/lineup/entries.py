@@ -11,6 +11,7 @@ from bakeoff.search.existing.base import Collection, Existing, Id, Metric, Split
 from bakeoff.search.fusion import MethodName
 from bakeoff.search.variants import Precision
 
+SearchKind = Literal["vectors", "hybrid"]
 DEFAULT_MEASURES = ("p@5", "recall@10", "f1@5", "mrr", "ndcg@10")
 
 
@@ -84,6 +85,9 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = []
     dimensions: Annotated[int | list[int], "keep the first so many dimensions; each of several is a row"] = []
     precision: Annotated[Precision | list[Precision], "how vectors are stored; each of several is a row"] = "float32"
+    search: Annotated[
+        SearchKind | list[SearchKind], "hybrid: the store ranks by words and vectors in one query; each of several is a row"
+    ] = "vectors"
     vectors: Annotated[Literal["", "tokens"], "tokens: a vector for each token, compared by MaxSim; no store"] = ""
     options: Annotated[dict[str, Any], "options of the provider, ranker or retriever"] = {}
     chunking: Annotated[Cutting | list[Cutting], "how documents are cut; each of several is a row"] = []

@@ -19,6 +19,7 @@ from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
 from bakeoff.search.rankers.base import Ranker
 from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.hybrid import HybridStore
 from bakeoff.search.variants import FittedVariant
 
 TIMED_HOSTED = 30  # queries that a hosted provider is asked one by one for the sake of its latency
@@ -120,6 +121,29 @@ class DenseSearcher(EmbeddingSearcher):
     def close(self) -> None:
         """The store goes; vectors and provider are shared with other rows."""
         self.store.discard()
+
+
+@dataclass(slots=True)
+class HybridSearcher(DenseSearcher):
+    """A store that ranks by words and by vectors in one query: there is no exact search to hold it to."""
+
+    store: HybridStore
+
+    def ask(self, query: Query) -> Answer:
+        """Embeds, searches by both, ranks by the store's own fusion."""
+        whole, embed_ns = self._vector(query)
+        vector, text = self.variant.queries(whole[None])[0], self.index.texts.get(query.item, query.text)
+
+        def search(k: int) -> Hits:
+            return self.store.search_hybrid(text, vector, k, query.where)
+
+        size = self.index.fetch_size(excluding=query.excluded)
+        hits, search_ns = timed(lambda: search(size))
+        return Answer(self.index.ranking(hits, search, query.excluded), search_ns, embed_ns)
+
+    def exact_search(self) -> ExactSearch | None:
+        """None: what a fusion should find is not defined by vectors alone."""
+        return None
 
 
 @dataclass(slots=True)

@@ -22,6 +22,8 @@ from bakeoff.search.stores import STORES
 from bakeoff.search.token_stores import TOKEN_STORES
 from bakeoff.search.variants import Variant
 
+HYBRID = "hybrid"
+
 
 def _rows_of(entry: ContenderEntry) -> list[Contender]:
     entry, own = _own_code(entry)
@@ -31,8 +33,8 @@ def _rows_of(entry: ContenderEntry) -> list[Contender]:
         options = {**entry.options, **prompt_options}
         PROVIDERS.check_options(entry.provider, options)
         for called, cutting in named_cuttings(entry, prompted):
-            for store, variant in product(_stores(entry), _variants(entry)):
-                row = _row(entry, called, store, variant)
+            for store, search, variant in product(_stores(entry), _searches(entry), _variants(entry)):
+                row = _row(entry, called, store, variant, search)
                 rows.append(replace(row, options=options, chunking=cutting))
     return rows
 
@@ -46,10 +48,12 @@ def _own_code(entry: ContenderEntry) -> tuple[ContenderEntry, str]:
     return msgspec.structs.replace(entry, provider=provider, options=options), reference[1]
 
 
-def _row(entry: ContenderEntry, name: str, store: StoreEntry, variant: Variant) -> Contender:
+def _row(entry: ContenderEntry, name: str, store: StoreEntry, variant: Variant, search: str) -> Contender:
+    if search == HYBRID:
+        _check_hybrid(store)
     name = f"{name}@{variant}" if str(variant) else name
     return Contender(
-        label=f"{name}+{store.label or store.name}",
+        label=f"{name}+{store.label or store.name}{f'-{HYBRID}' if search == HYBRID else ''}",
         name=name,
         field=entry.field,
         provider=entry.provider,
@@ -60,7 +64,21 @@ def _row(entry: ContenderEntry, name: str, store: StoreEntry, variant: Variant) 
         existing=store.reading(),
         variant=variant,
         vectors=entry.vectors,
+        search="" if search == "vectors" else search,
     )
+
+
+def _check_hybrid(store: StoreEntry) -> None:
+    """Only some engines rank by words as well, and an index that exists may hold no texts."""
+    if store.reading():
+        raise InputError("an index that exists is searched by vectors alone", place="search", remedy="remove it")
+    if HYBRID not in STORES.get(store.name).search_kinds:
+        able = [known for known in STORES.names() if HYBRID in STORES.get(known).search_kinds]
+        raise InputError(
+            f"{store.name} does no hybrid search of its own",
+            place="search",
+            remedy=f"use {', '.join(able)}, or fuse this row with one of BM25 in a [[fusion]]",
+        )
 
 
 def _stores(entry: ContenderEntry) -> list[StoreEntry]:
@@ -120,16 +138,25 @@ def _variants(entry: ContenderEntry) -> list[Variant]:
     return [Variant(size, precision) for size, precision in product(sizes, precisions)]
 
 
+def _searches(entry: ContenderEntry) -> list[str]:
+    """By vectors, by words and vectors in the engine, or a row for each."""
+    named = entry.search if isinstance(entry.search, list) else [entry.search]
+    if not named:
+        raise InputError("names no search", place="search", remedy='for example search = "hybrid"')
+    return list(named)
+
+
 def _entry_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """Variant and store are part of the row's names: the label is what is left without them."""
     variant = msgspec.convert(row.get("variant", {}), Variant)
-    name = row["name"]
+    name, ending = row["name"], f"-{row['search']}" if row.get("search") else ""
     return {
         "label": name.removesuffix(f"@{variant}") if str(variant) else name,
         "provider": row["provider"],
         "model": row.get("model"),
         "field": row.get("field"),
-        "store": _store_entry(row, row["label"].removeprefix(safe_label(name) + "+")),
+        "store": _store_entry(row, row["label"].removeprefix(safe_label(name) + "+").removesuffix(ending)),
+        "search": row.get("search"),
         "dimensions": variant.dimensions,
         "vectors": row.get("vectors"),
         "precision": None if variant.precision == "float32" else variant.precision,
@@ -152,7 +179,10 @@ PROVIDER = Source(
     about="provider",
     example='provider = "minilm"',
     takes=frozenset(
-        {"model", "field", "store", "dimensions", "precision", "vectors", "options", "chunking", "prompt", "rerank"}
+        {
+            *("model", "field", "store", "dimensions", "precision", "search", "vectors", "options", "chunking"),
+            *("prompt", "rerank"),
+        }
     ),
     rows_of=_rows_of,
     entry_of=_entry_of,

@@ -15,9 +15,10 @@ from bakeoff.running.failures import adapter_work
 from bakeoff.running.preparers.base import Preparer, Workshop
 from bakeoff.running.stages import Build, Prepared
 from bakeoff.search.index import Index
-from bakeoff.search.searchers import DenseSearcher
+from bakeoff.search.searchers import DenseSearcher, HybridSearcher
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.hybrid import HybridStore
 from bakeoff.search.variants import Variant
 
 
@@ -60,12 +61,18 @@ class Dense(Preparer):
         dimensions = vectors.dimensions
         workshop.folder.mkdir()
         held = STORES.get(contender.store).holding(contender.variant.precision, contender.store_options)
-        store = STORES.create(contender.store, dimensions=dimensions, folder=workshop.folder, **held.options)
-        searcher = DenseSearcher(embedder, index, store, variant, vectors)
+        hybrid = {"search": contender.search} if contender.search else {}
+        store = STORES.create(contender.store, dimensions=dimensions, folder=workshop.folder, **held.options, **hybrid)
+        searcher: DenseSearcher
+        if isinstance(store, HybridStore) and hybrid:
+            searcher = HybridSearcher(embedder, index, store, variant, vectors)
+        else:
+            searcher = DenseSearcher(embedder, index, store, variant, vectors)
         try:
             with adapter_work():
                 # An engine with bytes of its own makes them from the vectors; others get what such bytes stand for.
-                added = _fill(store, index, variant.unrounded(whole) if held.precision == "int8" else vectors)
+                stored = variant.unrounded(whole) if held.precision == "int8" else vectors
+                added = _fill(store, index, stored, texts=bool(hybrid))
                 _, built = timed(store.build)
                 index_bytes = store.size_bytes()
         except BaseException:
@@ -83,7 +90,7 @@ class Dense(Preparer):
         return Prepared(contender, searcher, build, embedder)
 
 
-def _fill(store: Store, index: Index, vectors: VectorRows) -> int:
+def _fill(store: Store, index: Index, vectors: VectorRows, *, texts: bool) -> int:
     """Adds all pieces, a block at a time; the nanoseconds that the store took, without reading the blocks."""
     if len(vectors) > BLOCK:
         store.expect(len(vectors), lambda count: vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)])
@@ -91,5 +98,9 @@ def _fill(store: Store, index: Index, vectors: VectorRows) -> int:
     for start, block in vectors.blocks():
         ids = index.ids[start : start + len(block)]
         metadata = [index.fields(row) for row in range(start, start + len(block))] if has_fields else None
-        nanoseconds += timed(partial(store.add, ids, block, metadata))[1]
+        if texts and isinstance(store, HybridStore):
+            said = [chunk.text for chunk in index.chunks[start : start + len(block)]]
+            nanoseconds += timed(partial(store.add_texts, ids, block, said, metadata))[1]
+        else:
+            nanoseconds += timed(partial(store.add, ids, block, metadata))[1]
     return nanoseconds

@@ -75,6 +75,7 @@ class Store(ABC):
     named_by_value: ClassVar[tuple[str, ...]] = ()  # options whose value alone says enough in a label
     build_grid: ClassVar[Grid] = {}
     query_grid: ClassVar[Grid] = {}
+    search_kinds: ClassVar[tuple[str, ...]] = ("vectors",)  # and "hybrid", where the engine ranks by words as well
     failures: tuple[type[Exception], ...] = ()  # what a server's client raises when it is gone or refuses
 
     def __init__(self, *, dimensions: int, folder: Path) -> None:
@@ -127,16 +128,24 @@ class Store(ABC):
 
     def add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Takes documents, replacing those it knows; afterwards they can be searched."""
+        units, fields = self._checked(ids, vectors, metadata)
+        if len(ids):
+            with self._failures_as_unavailable():
+                self._add(ids, units, fields)
+
+    def _checked(
+        self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Mapping[str, Any]] | None
+    ) -> tuple[Vectors, Sequence[Metadata]]:
+        """What comes in, as `_add` takes it."""
         if vectors.ndim != 2 or len(vectors) != len(ids) or (metadata is not None and len(metadata) != len(ids)):
             raise InputError(f"{self.name}: {len(ids)} ids, but not as many vectors and metadata")
         if not len(ids):
-            return
+            return vectors, []
         self._check_dimensions(vectors.shape[1])
         if len(set(ids)) < len(ids):
             raise InputError(f"{self.name}: there are duplicate ids in one call")
         fields = [filterable(document) for document in metadata] if metadata is not None else [{}] * len(ids)
-        with self._failures_as_unavailable():
-            self._add(ids, _unit(np.ascontiguousarray(vectors, dtype=np.float32), ids), fields)
+        return _unit(np.ascontiguousarray(vectors, dtype=np.float32), ids), fields
 
     def delete(self, ids: Sequence[str]) -> None:
         """Forgets documents; an id that is not there is no error."""
@@ -150,16 +159,21 @@ class Store(ABC):
         With a filter the list is always full. Without one an approximate index may answer a shorter list than it
         could: that is part of what it loses, and is counted.
         """
+        vector = self._checked_query(vector)
+        try:
+            return self._search(vector, k, conditions(where) if where else ())
+        except self.failures as error:
+            raise Unavailable(f"{self.name}: {error}") from error
+
+    def _checked_query(self, vector: Vectors) -> Vectors:
+        """At unit length."""
         self._check_dimensions(vector.shape[-1])
         square = float(vector.dot(vector))
         if not 0 < square < np.inf:
             raise InputError(f"{self.name} was searched with a vector of zeros, NaN or infinity")
         if abs(square - 1) > UNIT:
-            vector = np.asarray(vector / np.sqrt(square), dtype=np.float32)
-        try:
-            return self._search(vector, k, conditions(where) if where else ())
-        except self.failures as error:
-            raise Unavailable(f"{self.name}: {error}") from error
+            return np.asarray(vector / np.sqrt(square), dtype=np.float32)
+        return vector
 
     def expect(self, documents: int, sample: Callable[[int], Vectors]) -> None:  # noqa: B027 - most need not know
         """Called before the first of several `add`: how many are to come, and a way to have some of all of them."""

@@ -13,9 +13,10 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
+from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.codes import bit_codes, bit_similarity
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Probes
+from bakeoff.search.stores.hybrid import POOL, C, HybridStore
+from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Probes, SearchKind
 from bakeoff.search.variants import Precision
 
 TRAINABLE = 256  # fewer rows than this train no quantiser, and need no index
@@ -30,7 +31,7 @@ INDEXES: dict[str, tuple[str, float]] = {
 }
 
 
-class LanceDB(Store):
+class LanceDB(HybridStore):
     """Filters come before the search: after it, they would lose two thirds of the answers. `index` "none" is exact.
 
     `type` "bit" keeps signs in a column of bytes, by Hamming distance and with IVF_FLAT or none. `refine_factor` 0
@@ -53,6 +54,7 @@ class LanceDB(Store):
         folder: Path,
         index: Annotated[Index, "how vectors are divided and stored; none: then every search is exact"] = "IVF_HNSW_SQ",
         type: Annotated[Literal["float", "bit"], "the column holds numbers, or signs by Hamming distance"] = "float",
+        search: SearchKind = "vectors",
         m: M = 20,
         ef_construction: EfConstruction = 300,
         partitions: Annotated[
@@ -72,6 +74,7 @@ class LanceDB(Store):
             raise InputError(f"lancedb has no type {type!r}", remedy='use "float" or "bit"')
         if type == "bit" and index not in ("IVF_FLAT", "none"):
             raise InputError(f"lancedb has no {index} of bits", remedy='use index = "IVF_FLAT" or "none"')
+        self._texts = search == "hybrid"
         self._bits, self._metric = type == "bit", "hamming" if type == "bit" else "cosine"
         self.index, self.m, self.ef_construction, self.partitions = index, m, ef_construction, partitions
         self.nprobes, self.ef, self.refine_factor = nprobes, ef, refine_factor
@@ -85,6 +88,7 @@ class LanceDB(Store):
                     if self._bits
                     else pyarrow.list_(pyarrow.float32(), dimensions),
                 ),
+                *([("text", pyarrow.string())] if search == "hybrid" else []),
             ]
         )
         self._table = lancedb.connect(folder).create_table("documents", schema=self._schema, exist_ok=True)
@@ -116,7 +120,9 @@ class LanceDB(Store):
         graph = {"ef": (32, 64, 128, 256)} if "HNSW" in self.index else {"nprobes": (1, 2, 4, 8, 16, 32)}
         return {**graph, "refine_factor": (1, 5)}
 
-    def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
+    def _add_texts(
+        self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata], texts: Sequence[str]
+    ) -> None:
         """merge_insert replaces; add would keep both."""
         import pyarrow
 
@@ -126,7 +132,8 @@ class LanceDB(Store):
                 "id": pyarrow.array(list(ids), pyarrow.string()),
                 "tokens": pyarrow.array([tokens(document) for document in metadata], pyarrow.list_(pyarrow.string())),
                 "vector": pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(coded.reshape(-1)), coded.shape[1]),
-            },
+            }
+            | ({"text": pyarrow.array(list(texts), pyarrow.string())} if self._texts else {}),
             schema=self._schema,
         )
         merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
@@ -138,7 +145,9 @@ class LanceDB(Store):
             self._table.delete(f"id in ({', '.join(map(quoted, ids[start : start + 1000]))})")
 
     def build(self) -> None:
-        """Indexes the vectors and the fields; rows that come later are compared one by one."""
+        """Indexes the vectors, the fields and the words; rows that come later are compared one by one."""
+        if self._texts:
+            self._index_words()
         if self.index == "none" or self._table.count_rows() < TRAINABLE:
             return
         from lancedb import index
@@ -166,12 +175,35 @@ class LanceDB(Store):
             return self._hits(self._query(vector, k, filters).bypass_vector_index())
         return hits
 
+    def _index_words(self) -> None:
+        from lancedb.index import FTS
+
+        self._table.create_index("text", config=FTS(language="English", stem=True, remove_stop_words=True))
+
+    def _search_hybrid(self, text: str, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
+        """Two lists of the same length, fused by LanceDB's own reranker."""
+        from lancedb.query import MatchQuery
+        from lancedb.rerankers import RRFReranker
+
+        if not any(index.columns == ["text"] for index in self._table.list_indices()):
+            self._index_words()
+        search = self._table.search(query_type="hybrid", vector_column_name="vector", fts_columns="text")
+        asked = bit_codes(vector) if self._bits else vector
+        query = search.vector(asked).text(MatchQuery(text, "text")).distance_type(self._metric)
+        query = query.rerank(RRFReranker(K=C)).limit(max(k, POOL))
+        if clauses := _clauses(filters):
+            query = query.where(clauses, prefilter=True)
+        if not self._bits:
+            refine = max(self.refine_factor, 1)
+            query = query.nprobes(self.nprobes).ef(max(self.ef, max(k, POOL) * refine)).refine_factor(refine)
+        rows = query.to_arrow()  # all columns: it complains of every selection
+        return Hits(rows["id"].to_pylist()[:k], rows["_relevance_score"].to_pylist()[:k])
+
     def _query(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Any:
         asked = bit_codes(vector) if self._bits else vector
         query = self._table.search(asked, vector_column_name="vector", query_type="vector").distance_type(self._metric)
-        clauses = [f"array_has_any(tokens, [{', '.join(map(quoted, condition.tokens()))}])" for condition in filters]
-        if clauses:
-            query = query.where(" and ".join(clauses), prefilter=True)
+        if clauses := _clauses(filters):
+            query = query.where(clauses, prefilter=True)
         return query.limit(k).select(["id", "_distance"])
 
     def _hits(self, query: Any, *, coded: bool = False) -> Hits:
@@ -197,6 +229,12 @@ class LanceDB(Store):
             graph = graph_bytes(self.dimensions, self.m, vector_bytes=code)
             return SizeModel(4 * self.dimensions + graph.per_document, 0, f"n · 4d + {graph.formula}")
         return SizeModel(4 * self.dimensions + code + 8, 0, f"n · (4d + {code:g} + 8)")
+
+
+def _clauses(filters: Sequence[Condition]) -> str:
+    return " and ".join(
+        f"array_has_any(tokens, [{', '.join(map(quoted, condition.tokens()))}])" for condition in filters
+    )
 
 
 def quoted(text: str) -> str:

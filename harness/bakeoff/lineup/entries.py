@@ -86,7 +86,8 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dimensions: Annotated[int | list[int], "keep the first so many dimensions; each of several is a row"] = []
     precision: Annotated[Precision | list[Precision], "how vectors are stored; each of several is a row"] = "float32"
     search: Annotated[
-        SearchKind | list[SearchKind], "hybrid: the store ranks by words and vectors in one query; each of several is a row"
+        SearchKind | list[SearchKind],
+        "hybrid: the store ranks by words too; each of several is a row",
     ] = "vectors"
     vectors: Annotated[Literal["", "tokens"], "tokens: a vector for each token, compared by MaxSim; no store"] = ""
     options: Annotated[dict[str, Any], "options of the provider, ranker or retriever"] = {}

@@ -55,11 +55,12 @@ class PgVector(HybridStore):
         folder: Path,
         url: Url = "",
         index: Annotated[
-            Literal["hnsw", "ivfflat", "diskann", "none"], "graph, lists, vectorscale's graph, or none: then searches are exact"
+            Literal["hnsw", "ivfflat", "diskann", "none"],
+            "graph, lists, vectorscale's graph, or none: exact",
         ] = "hnsw",
         type: Annotated[Literal["vector", "halfvec", "bit"], "the column: 32 bits a number, 16, or signs"] = "vector",
         search: SearchKind = "vectors",
-        words: Annotated[Literal["ts_rank", "bm25"], "how a hybrid search ranks words; bm25 is by pg_textsearch"] = "ts_rank",
+        words: Annotated[Literal["ts_rank", "bm25"], "a hybrid search's ranking; bm25: pg_textsearch"] = "ts_rank",
         m: M = 16,
         ef_construction: EfConstruction = 64,
         lists: Lists = 100,

@@ -141,7 +141,7 @@ def test_prompts_of_a_card_have_names() -> None:
         PROVIDERS.create("voyage", query_prompt={"name": "query"})
     assert caught.value.remedy == "give the text itself"
     with pytest.raises(InputError, match="is no prompt"):
-        PROVIDERS.create("voyage", query_prompt=3)
+        PROVIDERS.create("voyage", query_prompt={"nam": "query"})
 
 
 def test_names_in_a_folder_of_sentence_transformers_are_checked_before_it_is_loaded(tmp_path: Path) -> None:

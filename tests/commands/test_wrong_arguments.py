@@ -159,7 +159,7 @@ def test_templates_ask_about_places_only_where_there_are_some(folder: Path) -> N
     assert code == 0, err
     assert "--maker llm" in out
     entries = json.loads((folder / "task" / "queries.json").read_text())["queries"]
-    assert {entry["category"] for entry in entries} == {"semantic"}
+    assert {entry["category"] for entry in entries} == {"keywords"}
     assert bakeoff(folder, "queries", "generate", str(POOL), "--n", "1", "--out", "places")[0] == 0
     placed = json.loads((folder / "places" / "queries.json").read_text())["queries"]
     assert len({entry["category"] for entry in placed}) == 5

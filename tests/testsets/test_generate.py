@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import datetime
+import inspect
 import json
+import statistics
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -15,7 +17,8 @@ from bakeoff.lineup.lineup import Category, Lineup
 from bakeoff.tasks.formats.native import Article, QueryFile
 from bakeoff.testsets.chat_maker import ChatMaker
 from bakeoff.testsets.drafts import Draft, GenerationRequest
-from bakeoff.testsets.generate import DEFAULT_CATEGORIES, check_categories, generate, query_file
+from bakeoff.testsets.generate import DEFAULT_CATEGORIES, check_categories, generate, query_file, without_places
+from bakeoff.testsets.key_phrases import key_phrases
 from bakeoff.testsets.select import read_pool
 from bakeoff.testsets.template_maker import TemplateMaker
 from bakeoff.testsets.text_similarity import near_duplicates, overlap, similarity
@@ -143,6 +146,30 @@ class TestTemplates:
     def test_categories_that_templates_cannot_serve(self, category: Category, said: str) -> None:
         with pytest.raises(InputError, match=said):
             generate(self.POOL, TemplateMaker(), GenerationRequest({"own": category}, 1))
+
+
+class TestKeyPhrases:
+    def test_a_title_of_several_words_or_what_is_said_more_than_once(self) -> None:
+        articles = [
+            Article(page_id="a", title="Returning a broken lamp", summary="Send it back."),
+            Article(page_id="b", title="quantiles", summary="The cut points, n cut points in all. Sales data here."),
+            Article(page_id="c", title="x", summary="Sales data here; sales data there."),
+            Article(page_id="d", title="y", summary="Nothing is said twice."),
+        ]
+        assert key_phrases(articles) == {"a": "broken lamp", "b": "cut points", "c": "sales data", "d": "said twice"}
+        many = [Article(page_id=n, title="broken lamp", summary="x") for n in range(20)]
+        assert "d" not in key_phrases([*articles, *many])  # enough without what is said once
+
+    def test_docstrings_give_queries_of_two_or_three_of_their_own_words(self) -> None:
+        texts = {name: inspect.getdoc(getattr(statistics, name)) or "" for name in statistics.__all__}
+        articles = [Article(page_id=name, title=name, summary=text) for name, text in texts.items()]
+        asked = GenerationRequest(without_places(), 5)
+        generated = generate(articles, TemplateMaker(), asked)
+        assert len(generated.queries) == 5
+        for draft in generated.queries:
+            assert 2 <= len(draft.text.split()) <= 3
+            assert draft.text in " ".join(texts[str(draft.sources[0])].lower().split())
+            assert "place" not in draft.text
 
 
 def test_a_line_up_brings_its_own_categories(tmp_path: Path) -> None:

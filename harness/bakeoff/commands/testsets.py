@@ -109,10 +109,10 @@ def generate(
     existing = _existing(out, add)
     categories = build.check_categories(Lineup.read(lineup).categories if lineup else {})
     if maker == "templates" and lineup is None and not any(page.city or page.county or page.state for page in pages):
-        categories = build.without_places(categories)
+        categories = build.without_places()
         typer.echo(
-            f"no document names a city, county or state, so templates make only {', '.join(categories)} queries\n"
-            "for more, use --maker llm, or categories of your own (docs/test-sets.md)"
+            "no document names a city, county or state: queries are made of the documents' own telling words, which\n"
+            "favours search by words; for others use --maker llm, or categories of your own (docs/test-sets.md)"
         )
     request = GenerationRequest(categories, n, seed, language, parse_day(as_of, "--as-of"))
     asker = None

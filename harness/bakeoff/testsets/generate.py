@@ -71,11 +71,12 @@ def generate(
     with progress("queries", request.n * len(request.categories)) as advance:
         for category, settings in request.categories.items():
             taken = 0
+            limit = 1.0 if category == KEYWORDS else most_overlap
             meant = [a for a in articles if not settings.of or set(settings.of) & set(a.categories)]
             for draft in maker.drafts(meant, category, request) if meant else ():
                 source = "\n".join(by_id[page] for page in draft.sources)
                 shared = overlap(draft.text, source, request.language)
-                if why := _objection(draft, shared, generated, existing, most_overlap, most_alike):
+                if why := _objection(draft, shared, generated, existing, limit, most_alike):
                     generated.dropped.append(Dropped(draft.text, category, why))
                     continue
                 generated.queries.append(draft)
@@ -151,9 +152,12 @@ def free_id(category: str, used: Collection[str]) -> str:
     return name
 
 
-def without_places(categories: Mapping[str, Category]) -> dict[str, Category]:
-    """Of the five categories, the one whose templates ask about topics: the others make sense only for places."""
-    return {name: category for name, category in categories.items() if name == "semantic"}
+KEYWORDS = "keywords"  # queries that are words of their source on purpose: how much they share is no objection
+
+
+def without_places() -> dict[str, Category]:
+    """What makes sense for any corpus: the five categories ask about places."""
+    return {KEYWORDS: Category("the words that tell a document from the others", ("{phrase}",))}
 
 
 def check_categories(categories: Mapping[str, str | Category]) -> dict[str, Category]:

@@ -11,8 +11,9 @@ from bakeoff.core.sampling import order_key
 from bakeoff.tasks.formats.native import Article
 from bakeoff.testsets.content_types import content_type
 from bakeoff.testsets.drafts import Draft, GenerationRequest
+from bakeoff.testsets.key_phrases import key_phrases
 
-GAPS = ("title", "city", "county", "state", "kind", "topic")
+GAPS = ("title", "city", "county", "state", "kind", "topic", "phrase")
 TEMPLATES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "en": {
         "geographic": (
@@ -86,8 +87,9 @@ class TemplateMaker:
         proposals: dict[str, list[int | str]] = {}
         for template in self._templates(category, request):
             wanted = _gaps(template)
+            phrases = key_phrases(articles, request.language) if "phrase" in wanted else {}
             for article in articles:
-                for filling in _fillings(article, wanted):
+                for filling in _fillings(article, wanted, phrases.get(article.page_id)):
                     text = template.format_map(filling)
                     pages = proposals.setdefault(text, [])
                     if article.page_id not in pages:
@@ -128,7 +130,7 @@ def _gaps(template: str) -> tuple[str, ...]:
     return names
 
 
-def _fillings(article: Article, wanted: Sequence[str]) -> Iterator[dict[str, str]]:
+def _fillings(article: Article, wanted: Sequence[str], phrase: str | None = None) -> Iterator[dict[str, str]]:
     """The values that an article has for these gaps: one filling for each of its topics, none if a gap stays open."""
     kind = content_type(article)
     known = {
@@ -137,6 +139,7 @@ def _fillings(article: Article, wanted: Sequence[str]) -> Iterator[dict[str, str
         "county": article.county,
         "state": article.state,
         "kind": kind if kind != "unknown" else None,
+        "phrase": phrase,
     }
     filling = {name: value for name, value in known.items() if name in wanted and value}
     topics = [topic for topic in article.categories if topic != kind] or [name for name in (known["kind"],) if name]

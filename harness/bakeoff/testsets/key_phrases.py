@@ -16,8 +16,8 @@ EMPTY_WORDS = frozenset(
     re.findall(
         r"\w+",
         """also another any anyone anything are can could does done each either else etc every given gives has have
-        however instead isn its like made make makes may might more most must neither new none note one only otherwise per
-        same should since some someone something such than that their them there these they this those thus two upon
+        however instead isn its like made make makes may might more most must neither new none note one only otherwise
+        per same should since some someone something such than that their them there these they this those thus two upon
         use used uses using via was were when where whether which while who whose will with within without would you""",
     )
 )

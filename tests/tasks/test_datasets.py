@@ -48,6 +48,16 @@ class TestIrDatasets:
         assert [(query.id, query.text) for query in task.queries] == [("1", "metal")]
         assert task.judgments == {"1": {"d1": 2, "d2": 0}}
 
+    @pytest.mark.parametrize(("option", "left_out"), [({}, False), ({"ignore_identical_ids": True}, True)])
+    def test_a_document_that_is_the_query_is_left_out_where_asked_for(
+        self, name: str, tmp_path: Path, option: dict[str, bool], left_out: bool
+    ) -> None:
+        (tmp_path / "queries.tsv").write_text("d1\tmetal\n")
+        (tmp_path / "qrels").write_text("d1 0 d2 1\n")
+        plain = load_task({"format": "ir_datasets", "dataset": name, "ignore_identical_ids": False}, tmp_path)
+        task = load_task({"format": "ir_datasets", "dataset": name, **option}, tmp_path)
+        assert (task.fingerprint() != plain.fingerprint()) == left_out
+
     def test_mistakes_are_named(self, name: str, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="knows no 'beir/scifakt'") as caught:
             load_task({"format": "ir_datasets", "dataset": "beir/scifakt"}, tmp_path)

@@ -31,6 +31,9 @@ def load(
     drop_negative: DropNegative = False,
     drop_unknown: DropUnknown = False,
     drop_empty: DropEmpty = False,
+    ignore_identical_ids: Annotated[
+        bool | None, "as for beir; left out: where the data set's name begins with beir/"
+    ] = None,
 ) -> Task:
     """One data set with documents and queries; these are the ones that its qrels judge, or all where it has none."""
     if reason := missing_modules(("ir_datasets",), EXTRA):
@@ -55,7 +58,13 @@ def load(
             COLUMNS.named(columns),
             rel=rel,
             lenient=Leniency(
-                drop_negative=drop_negative, drop_unknown=drop_unknown, drop_empty=drop_empty, judged_only=judged
+                drop_negative=drop_negative,
+                drop_unknown=drop_unknown,
+                drop_empty=drop_empty,
+                judged_only=judged,
+                ignore_identical_ids=dataset.startswith("beir/")
+                if ignore_identical_ids is None
+                else ignore_identical_ids,
             ),
         )
     except (OSError, RuntimeError) as error:  # what a download that fails ends in

@@ -37,6 +37,7 @@ COMMANDS = {
     "compare": "compare:compare",
     "gate": "compare:gate",
     "plan-queries": "plan:plan_queries",
+    "corpus-size": "corpus_size:corpus_size",
     "export-mteb": "mteb:export_mteb",
     "snapshot": "snapshot:snapshot",
     "sweep": "stores:sweep",

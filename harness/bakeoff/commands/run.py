@@ -46,6 +46,10 @@ def run(
     vectors: Annotated[
         str | None, typer.Option(help="Shards that `bakeoff embed` made: no document is asked for.")
     ] = None,
+    sample_documents: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only so many documents: all with a grade, the others drawn by the line-up's seed."),
+    ] = None,
     max_cost: MaxCost = None,
     dry_run: DryRun = False,
     equivalent_within: EquivalentWithin = None,
@@ -88,6 +92,7 @@ def run(
         progress=Bars(),
         notice=warn,
         tune_weights=tune_weights,
+        sample_documents=sample_documents,
         vectors=complete_folders(SharedFolder(vectors).fetch()) if vectors else (),
     )
     if dry_run:

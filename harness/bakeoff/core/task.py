@@ -79,6 +79,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     rel: int = 1
     targets: Mapping[str, float] = {}
     graded_by_model: int = 0  # how many of the grades no person gave
+    drawn_from: int = 0  # how many documents there were, where these are a sample of them
 
     def __post_init__(self) -> None:
         if not self.documents:

@@ -64,8 +64,9 @@ def headline(summary: Summary) -> str:
     """What was asked of whom."""
     task = summary.task
     called = "task" if task.name == "task" else f"task {task.name}"
+    drawn = f" drawn from {task.drawn_from}" if task.drawn_from else ""
     return (
-        f"{summary.name}: {called} ({task.documents} documents, {task.queries} queries, "
+        f"{summary.name}: {called} ({task.documents} documents{drawn}, {task.queries} queries, "
         f"relevant from grade {task.rel} on), "
         f"top {summary.lineup['depth']}, {counted(summary.lineup['rounds'], 'round')}"
     )

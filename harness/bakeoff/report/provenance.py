@@ -18,9 +18,11 @@ def task_facts(summary: Summary, detailed: Detailed) -> Facts:
     task = summary.task
     grades = Counter(grade for query in detailed.queries.values() for grade in query.grades.values())
     relevant = [sum(grade >= task.rel for grade in query.grades.values()) for query in detailed.queries.values()]
+    drawn = f" drawn from {task.drawn_from:,}, with all that have a grade" if task.drawn_from else ""
+    cut = f", cut into {task.chunks:,}" if task.chunks != task.documents else ""
     facts: Facts = [
         ("Task", f"{task.name} ({task.kind}), fingerprint {task.fingerprint}"),
-        ("Documents", f"{task.documents:,}" + (f", cut into {task.chunks:,}" if task.chunks != task.documents else "")),
+        ("Documents", f"{task.documents:,}{drawn}{cut}"),
         ("Queries", f"{task.queries:,}" + (f" in {len(task.categories)} categories" if task.categories else "")),
     ]
     if grades:

@@ -120,6 +120,7 @@ class TaskInfo(msgspec.Struct, kw_only=True, frozen=True):
     chunks: int
     queries: int
     rel: int
+    drawn_from: int = 0  # how many documents there were, where these are a sample
     categories: list[str] = []
     targets: dict[str, float] = {}
     without_relevant: list[str] = []

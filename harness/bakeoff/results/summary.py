@@ -58,6 +58,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
             chunks=outcome.pieces,
             queries=len(task.queries),
             rel=task.rel,
+            drawn_from=task.drawn_from,
             categories=task.categories,
             targets=dict(task.targets),
             without_relevant=task.without_relevant(),

@@ -14,6 +14,7 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import reason_of
 from bakeoff.running.preparers.reranked import reranker_of
+from bakeoff.running.runner import task_of
 from bakeoff.running.settings import Settings
 from bakeoff.search.searchers import TIMED_HOSTED
 from bakeoff.tasks.kinds import load_kind
@@ -36,7 +37,7 @@ class Plan:
 def plan(lineup: Lineup, settings: Settings) -> list[Plan]:
     """A plan for each distinct embedding, in the order of the line-up. Asks no provider for anything."""
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
-    embeddings = Embeddings(kind.task(), 1, settings, lineup.folder)
+    embeddings = Embeddings(task_of(kind, lineup, settings), 1, settings, lineup.folder)
     rows: dict[tuple[str, ...], list[Contender]] = {}
     for contender in (*kind.models, *lineup.contenders):
         if contender.provider:

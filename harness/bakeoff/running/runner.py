@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from bakeoff_providers import stopping
+from bakeoff_providers.errors import InputError
 
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.paths import vectors_folder
@@ -32,6 +33,7 @@ from bakeoff.running.tuning import check_tunable, with_tuned_weights
 from bakeoff.running.turns import take_turns
 from bakeoff.tasks.kinds import load_kind
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, TaskKind
+from bakeoff.tasks.sample import sampled
 
 __all__ = ["NotRun", "Outcome", "Scored", "Settings", "run", "vectors_folder"]
 
@@ -89,7 +91,7 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
         check_tunable(lineup)
     started, start, before = datetime.datetime.now(datetime.UTC), time.perf_counter(), this_machine()
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
-    task = kind.task()
+    task = task_of(kind, lineup, settings)
     depth = lineup.depth or (len(task.documents) if kind.needs_full_ranking else DEPTH)
     lineup = replace(lineup, depth=depth)
     measures = tuple(dict.fromkeys([*lineup.all_measures(), *map(Measure.parse, kind.measures)]))
@@ -124,6 +126,20 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
         warnings=tuple(_warnings(task, lineup, ran)),
         extras=extras,
     )
+
+
+def task_of(kind: TaskKind, lineup: Lineup, settings: Settings) -> Task:
+    """The kind's task, or the sample of its documents that was asked for."""
+    task = kind.task()
+    if settings.sample_documents is None:
+        return task
+    if kind.name != "graded":
+        raise InputError(
+            f"a task of kind {kind.name!r} is about all of its documents",
+            place="--sample-documents",
+            remedy="sample only tasks of kind 'graded'",
+        )
+    return sampled(task, settings.sample_documents, lineup.seed)
 
 
 @contextmanager
@@ -169,6 +185,11 @@ def _warnings(task: Task, lineup: Lineup, ran: Sequence[Scored]) -> list[str]:
     shallow = [str(measure) for measure in lineup.measures if (measure.k or 0) > (lineup.depth or DEPTH)]
     if shallow:
         warnings.append(f"{', '.join(shallow)}: k is larger than depth = {lineup.depth}: raise depth")
+    if task.drawn_from:
+        warnings.append(
+            f"these are {len(task.documents):,} of {task.drawn_from:,} documents, drawn by seed {lineup.seed}, with "
+            "all that have a grade: scores are higher than over all of them (bakeoff corpus-size says by how much)"
+        )
     if task.graded_by_model:
         grades = sum(map(len, task.judgments.values()))
         warnings.append(

@@ -22,4 +22,5 @@ class Settings:
     notice: Callable[[str], None] = lambda _text: None  # for what must be heard before money is spent
     tune_weights: bool = False
     vectors: tuple[Path, ...] = ()  # shards that are complete: documents are in these and are never asked for
+    sample_documents: int | None = None  # every document with a grade, the rest drawn by the line-up's seed
     graded: bool = True  # False where rankings are wanted and grades are not there yet

@@ -1,4 +1,4 @@
-"""Milvus's engine in this process, through the conformance and the hybrid suite."""
+"""Milvus's engine from the wheel milvus-lite, through the conformance and the hybrid suite."""
 
 from __future__ import annotations
 

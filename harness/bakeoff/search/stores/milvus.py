@@ -1,4 +1,4 @@
-"""Milvus: its engine in this process (milvus-lite), or a server by its URL; both through pymilvus."""
+"""Milvus: milvus-lite, which runs the engine in a process of its own, or a server by its URL; both by pymilvus."""
 
 from __future__ import annotations
 
@@ -133,9 +133,7 @@ class Milvus(HybridStore):
     @property
     def capabilities(self) -> Capabilities:
         """Exact when flat."""
-        return Capabilities(
-            exact=self.index == "FLAT", filters=True, persistent=True, updates=True, in_process=not self._url
-        )
+        return Capabilities(exact=self.index == "FLAT", filters=True, persistent=True, updates=True, in_process=False)
 
     def tunings(self) -> Grid:
         """Each index reads one parameter of its own."""
@@ -214,8 +212,13 @@ class Milvus(HybridStore):
         return SizeModel(4 * self.dimensions, 0, "n · 4d")
 
     def processes(self) -> list[int]:
-        """The server, if it runs on this machine."""
-        return listeners(self._url) if self._url else []
+        """The server, if it runs on this machine; that of milvus-lite does, and names its file."""
+        if self._url:
+            return listeners(self._url)
+        import psutil
+
+        file = str(self.folder / "milvus.db")
+        return [child.pid for child in psutil.Process().children(recursive=True) if file in child.cmdline()]
 
     def close(self) -> None:
         """Ends the connection; the engine in this process ends with it."""

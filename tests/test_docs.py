@@ -84,6 +84,14 @@ def _run_on_an_existing_index(text: str, folder: Path) -> None:
     assert {len(ranking) for ranking in outcome.ran[0].rankings.values()} == {len(documents)}
 
 
+def test_the_line_up_for_a_test_set_is_one(tmp_path: Path) -> None:
+    text = (DOCS / "test-sets.md").read_text(encoding="utf-8").partition("## Run\n")[2]
+    (tmp_path / "mine.toml").write_text("\n".join(re.findall(r"^(?:    (.*))?$", text, flags=re.MULTILINE)))
+    lineup = Lineup.read(tmp_path / "mine.toml")
+    assert lineup.task == "task"
+    assert [contender.label for contender in lineup.contenders] == ["bm25", "minilm+faiss"]
+
+
 def test_the_rows_of_ones_own_run(tmp_path: Path) -> None:
     _write_named_files((DOCS / "tasks.md").read_text(encoding="utf-8"), tmp_path)
     text = (DOCS / "rows.md").read_text(encoding="utf-8")

@@ -66,3 +66,8 @@ def test_nesting_without_end_is_bad_input(tmp_path: Path, name: str, content: st
     with pytest.raises(InputError) as caught:
         readers[name]()
     assert str(path) in str(caught.value)
+
+
+def test_a_null_byte_in_a_name_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="null byte"):
+        read_json(tmp_path / "a\0b.json", Any)

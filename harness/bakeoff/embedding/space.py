@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError
 
@@ -23,12 +22,11 @@ from bakeoff.core.hashing import Identity
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.embedding.locks import Claims, all_locked
 from bakeoff.embedding.old_segments import SUFFIX, old_batches
+from bakeoff.embedding.shard_rows import ROW_BITS, ShardRows
 from bakeoff.embedding.shards import MANIFEST, Batch, Description, Shard, ShardWriter, Tokens
 
 IDENTITY = "identity.json"
-_ROW_BITS = 40  # a place is the shard's number above, the row below
 _RECORD = 1024  # vectors in a record that rewriting makes
-_SCATTERED = 8  # runs of consecutive rows that are shorter on average are picked through the map
 _UNKNOWN_DIMENSIONS = 4096  # what is reckoned with where nobody has said
 
 
@@ -81,35 +79,19 @@ class Space:
 
     def take(self, places: Places) -> Vectors:
         """The vectors at these places, as they came from the provider."""
-        vectors = np.empty((len(places), self.dimensions or 0), dtype=np.float32)
-        order = np.argsort(places, kind="stable") if np.any(np.diff(places) < 0) else np.arange(len(places))
-        ordered = places[order]
-        for group in _parts(order, np.flatnonzero(np.diff(ordered >> _ROW_BITS)) + 1):
-            shard, rows = self._shards[places[group[0]] >> _ROW_BITS], places[group] & ((1 << _ROW_BITS) - 1)
-            breaks = np.flatnonzero((np.diff(rows) != 1) | (np.diff(group) != 1)) + 1
-            if len(rows) < _SCATTERED * (len(breaks) + 1):
-                vectors[group] = shard.rows(rows)
-                continue
-            for part in _parts(np.arange(len(rows)), breaks):
-                first, last = part[0], part[-1]
-                shard.read(int(rows[first]), vectors[group[first] : group[last] + 1])
-        return vectors
+        return self.rows().take(places)
+
+    def rows(self) -> ShardRows:
+        """What is here now, to be read only; it can be sent to another process that sees the same files."""
+        return ShardRows(self._shards, self.dimensions or 0)
 
     def tokens(self, places: Places) -> float:
         """What was paid for these."""
-        return float(self.tokens_each(places).sum(dtype=np.float64))
-
-    def tokens_each(self, places: Places) -> Tokens:
-        """The same for each of them."""
-        numbers, rows = places >> _ROW_BITS, places & ((1 << _ROW_BITS) - 1)
-        each: Tokens = np.empty(len(places), dtype=np.float32)
-        for shard in np.unique(numbers):
-            each[numbers == shard] = self._tokens[shard][rows[numbers == shard]]
-        return each
+        return float(self.tokens_of(places).sum(dtype=np.float64))
 
     def tokens_of(self, places: Places) -> Tokens:
         """What was paid for each of these."""
-        numbers, rows = places >> _ROW_BITS, places & ((1 << _ROW_BITS) - 1)
+        numbers, rows = places >> ROW_BITS, places & ((1 << ROW_BITS) - 1)
         tokens = np.empty(len(places), dtype="<f4")
         for shard in np.unique(numbers):
             tokens[numbers == shard] = self._tokens[shard][rows[numbers == shard]]
@@ -228,7 +210,7 @@ class Space:
             grown[: len(self._tokens[number])] = self._tokens[number]
             self._tokens[number] = grown
         self._tokens[number][batch.start : end] = batch.tokens
-        self._index.add(batch.keys, np.arange(batch.start, end, dtype=np.int64) + (number << _ROW_BITS))
+        self._index.add(batch.keys, np.arange(batch.start, end, dtype=np.int64) + (number << ROW_BITS))
 
     def _write_identity(self) -> None:
         with contextlib.suppress(BakeoffError):
@@ -269,8 +251,3 @@ def read_identity(folder: Path) -> Identity | None:
         if shard.description is not None:
             return shard.description.identity
     return None
-
-
-def _parts(numbers: npt.NDArray[np.intp], breaks: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:
-    """Cut before each break; nothing where there is nothing."""
-    return [part for part in np.split(numbers, breaks) if len(part)]

@@ -17,9 +17,9 @@ from bakeoff_providers.errors import EmbeddingFailed, InputError
 
 from bakeoff.core.progress import Progress, silent
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.embed import Usage
 from bakeoff.embedding.key_index import Keys, Places, keys_of
 from bakeoff.embedding.space import Space
+from bakeoff.embedding.usage import Usage
 
 BATCH = 64  # texts in one call: their tokens are some 20 MB
 BLOCK_BYTES = 64 << 20  # vectors that are in memory at once
@@ -109,7 +109,7 @@ def embed_tokens(
             truncated += answer.truncated
             advance(len(batch))
     first = keys_of(texts)
-    counts = [round(float(count)) for count in space.tokens_each(space.find(first))]
+    counts = [round(float(count)) for count in space.tokens_of(space.find(first))]
     places = space.find(_keys(first, counts))
     if (places < 0).any():
         raise EmbeddingFailed("the cache lacks some token vectors: bakeoff cache prune, then run again")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
 import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import EmbeddingFailed
@@ -31,3 +36,25 @@ def unit(vectors: Vectors, model: str, norms: Norms | None = None) -> Vectors:
         part = slice(start, start + _AT_ONCE)
         scaled[part] = vectors[part] / norms[part, None]
     return scaled
+
+
+@dataclass(frozen=True, slots=True)
+class NotingUnit:
+    """Unit vectors of documents; their lengths are noted on the way, for what the row has to say about them."""
+
+    model: str
+    note: Callable[[float, float], None]
+
+    def __call__(self, raw: Vectors) -> Vectors:
+        """Rows of length one."""
+        norms = norms_of(raw)
+        self.note(float(norms.min()), float(norms.max()))
+        return unit(raw, self.model, norms)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process has nobody to tell."""
+        return _noting_nothing, (self.model,)
+
+
+def _noting_nothing(model: str) -> partial[Vectors]:
+    return partial(unit, model=model)

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from bakeoff_providers.base import InFiles, Role, Vectors
 
 from bakeoff.embedding.key_index import Places
+from bakeoff.embedding.shard_rows import ShardRows
+from bakeoff.embedding.space import Space
 
 BLOCK = 16_384  # rows that are in memory at once
 KEPT_BYTES = 64 << 20  # a corpus of fewer bytes is read once and kept
@@ -66,6 +68,15 @@ class VectorRows:
     def chosen(self, rows: npt.NDArray[Any]) -> VectorRows:
         """Some of the rows: by number, or by a mask."""
         return replace(self, places=self.places[rows], _kept=None)
+
+    def part(self, start: int, stop: int) -> VectorRows:
+        """Consecutive rows."""
+        return replace(self, places=self.places[start:stop], _kept=None)
+
+    def portable(self) -> VectorRows | None:
+        """The same rows for another process that sees the same files; None where they are not in shards."""
+        rows = self.space.rows() if isinstance(self.space, Space) else self.space
+        return replace(self, space=rows, _kept=None) if isinstance(rows, ShardRows) else None
 
     def blocks(self) -> Iterator[tuple[int, Vectors]]:
         """All rows in their order: the number of the first, and the block."""

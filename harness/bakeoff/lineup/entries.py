@@ -122,6 +122,18 @@ class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     of: Annotated[tuple[str, ...], "categories of documents that get such queries; all if left out"] = ()
 
 
+class EngineEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the heavy steps are done: `local`, or `ray` with so many workers (0: one per processor or GPU).
+
+    `address` is a cluster's (`auto`, `ray://head:10001`); without one, Ray is started on this machine.
+    """
+
+    name: Annotated[str, "local or ray"] = "local"
+    workers: Annotated[int, "processes that embed; 0 takes one per processor or GPU"] = 0
+    gpus_per_worker: Annotated[float, "GPUs that each of them gets"] = 0.0
+    address: Annotated[str, "a cluster: auto or ray://head:10001; left out, Ray is started on this machine"] = ""
+
+
 class TaskEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One of several [[tasks]]; `role` says whether adapted contenders were made for it (domain) or not (general)."""
 
@@ -158,3 +170,4 @@ class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     equivalent_within: Annotated[float | None, "say what is as good as the best within this margin"] = None
     categories: Annotated[dict[str, str | Category], "categories for `bakeoff queries generate`"] = {}
     overrides: Annotated[dict[str, Any], "options of the task in place of its own, as --set"] = {}
+    engine: Annotated[EngineEntry, "where the heavy steps are done"] = EngineEntry()

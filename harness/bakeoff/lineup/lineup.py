@@ -16,7 +16,7 @@ from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.checks import check_addresses, check_label, check_name, check_number, check_seed
 from bakeoff.lineup.contender import Contender, with_unique_labels
-from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, LineupFile, RerankEntry, TaskEntry
+from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, EngineEntry, LineupFile, RerankEntry, TaskEntry
 from bakeoff.lineup.sources import contenders_of
 from bakeoff.lineup.sources.fusion import fusion_of
 from bakeoff.lineup.sources.rerank import rerank_of, within
@@ -48,6 +48,7 @@ class Lineup:
     bases: dict[str, str] = dataclasses.field(default_factory=dict)
     categories: dict[str, str | Category] = dataclasses.field(default_factory=dict)
     overrides: dict[str, Any] = dataclasses.field(default_factory=dict)  # instead of the task's own options
+    engine: EngineEntry = dataclasses.field(default_factory=EngineEntry)
 
     @classmethod
     def read(cls, path: Path | str) -> Lineup:
@@ -109,6 +110,7 @@ class Lineup:
             **({"role": self.role} if self.role else {}),
             **({"bases": dict(self.bases)} if self.bases else {}),
             **({"equivalent_within": self.equivalent_within} if self.equivalent_within is not None else {}),
+            **({"engine": json_safe(self.engine)} if self.engine != EngineEntry() else {}),
             **({"categories": json_safe(self.categories)} if self.categories else {}),
             "contenders": [contender.to_dict() for contender in self.contenders],
         }
@@ -183,6 +185,8 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
     check_number(content.depth, "depth")
     check_number(content.rounds, "rounds")
     check_seed(content.seed, "seed")
+    if content.engine.workers < 0 or content.engine.gpus_per_worker < 0:
+        raise InputError("must be 0 or more", place="engine workers, gpus_per_worker", remedy="0 takes what there is")
     check_name(content.name or path.stem, "name")
     check_addresses({"task": content.task, "overrides": content.overrides}, "")
     if content.equivalent_within is not None and not content.equivalent_within > 0:
@@ -231,6 +235,7 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
         equivalent_within=content.equivalent_within,
         categories=content.categories,
         overrides=content.overrides,
+        engine=content.engine,
     )
 
 

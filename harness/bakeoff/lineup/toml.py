@@ -25,6 +25,7 @@ _SETTINGS = (
     "equivalent_within",
     "role",
     "bases",
+    "engine",
     "categories",
 )
 

@@ -17,10 +17,12 @@ from bakeoff.embedding.budget import Budget
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.cutting import Cutting, cut
 from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.pieces import AsDocumentsSay, Cut, PieceTexts, in_blocks, pieces_of
+from bakeoff.embedding.pieces import AsDocumentsSay, Cut, PieceTexts, pieces_of
 from bakeoff.embedding.preflight import provider_warnings, truncation_warnings
-from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
+from bakeoff.lineup.entries import EngineEntry
+from bakeoff.running.engines.base import CorpusJob, Engine
+from bakeoff.running.engines.local import Local
 from bakeoff.running.failures import adapter_work, reason_of
 from bakeoff.running.settings import Settings
 from bakeoff.running.shard_folders import check_complete
@@ -31,8 +33,10 @@ from bakeoff.tasks.kinds.base import EmbeddedCorpus
 class Embeddings:
     """The corpus in vectors and in pieces, made once for each embedding and each field that is asked for."""
 
-    def __init__(self, task: Task, depth: int, settings: Settings, folder: Path) -> None:
-        self.task, self.depth, self.settings, self.folder = task, depth, settings, folder
+    def __init__(
+        self, task: Task, depth: int, settings: Settings, folder: Path, engine: Engine = Local(EngineEntry())
+    ) -> None:
+        self.task, self.depth, self.settings, self.folder, self.engine = task, depth, settings, folder, engine
         self.budget = Budget(settings.max_cost) if settings.max_cost is not None else None
         self._indexes: dict[tuple[Any, ...], Index] = {}
         self._embedders: dict[tuple[str, ...], Embedder] = {}
@@ -133,7 +137,7 @@ class Embeddings:
             if settings.vectors and not provider.by_id:
                 check_complete(embedder, texts, contender, settings.vectors)
             folder = self._temporary / str(len(self._corpora))
-            rows = embedder.embed_corpus(in_blocks(texts, BLOCK), len(texts), folder)
+            rows = self.engine.embed(CorpusJob(contender, embedder, texts, folder, self.folder, settings.notice))
         late = truncation_warnings(
             provider, embedder.usage[Role.DOCUMENT].truncated, len(texts), already=embedder.warnings
         )

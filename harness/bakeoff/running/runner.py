@@ -6,7 +6,7 @@ import datetime
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -22,6 +22,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
+from bakeoff.running.engines import engine_of
 from bakeoff.running.environment import this_machine
 from bakeoff.running.failures import attempt, reason_of
 from bakeoff.running.gains import with_gains
@@ -95,15 +96,20 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
     depth = lineup.depth or (len(task.documents) if kind.needs_full_ranking else DEPTH)
     lineup = replace(lineup, depth=depth)
     measures = tuple(dict.fromkeys([*lineup.all_measures(), *map(Measure.parse, kind.measures)]))
-    embeddings = Embeddings(task, depth, settings, lineup.folder)
     stopping.resume()
-    with scratch() as folder, _closing(Preparation(lineup.contenders, embeddings, folder), embeddings) as preparation:
+    with ExitStack() as stack:
+        engine = engine_of(settings.engine or lineup.engine)
+        stack.callback(engine.close)
+        embeddings = Embeddings(task, depth, settings, lineup.folder, engine)
+        folder = stack.enter_context(scratch())
+        preparation = stack.enter_context(_closing(Preparation(lineup.contenders, embeddings, folder), embeddings))
         check_models(kind.models, embeddings)
         preparation.leave_out(check(lineup.contenders, embeddings))
+        engine.start([*kind.models, *lineup.contenders], settings.cache)
         task = kind.judged(task, embeddings)
         if settings.graded:
             check_graded(task)
-        scorer = Scorer(task, kind, measures, depth)
+        scorer = Scorer(task, kind, measures, depth, engine)
         contenders = _all_scored(preparation, scorer, lineup.rounds, settings)
         machine = after_work(before)
         ran = [row for row in contenders if isinstance(row, Scored)]

@@ -11,6 +11,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores, evaluate, oracle, random_expectation
+from bakeoff.running.engines.base import Engine
 from bakeoff.running.stages import Answered, Embedding, Given, Scored, Search, SecondStage
 from bakeoff.search.loss import Losses
 from bakeoff.search.reranked_searcher import RerankedSearcher
@@ -40,6 +41,7 @@ class Scorer:
     kind: TaskKind
     measures: Sequence[Measure]
     depth: int
+    engine: Engine
     _losses: Losses = field(init=False)
 
     def __post_init__(self) -> None:
@@ -49,7 +51,7 @@ class Scorer:
         """Answers from files have no rounds: the mean is over the seeds."""
         if given.rankings is not None:
             answers = Answers(given.contender, given.rankings, {})
-            return Scored(given.contender, self.kind.score(self.task, answers, self.measures), given.rankings)
+            return Scored(given.contender, self._scored(answers), given.rankings)
         readings = {
             seed: self.kind.read(self.task, given.contender, seed, file, self.measures, self.depth)
             for seed, file in given.files.items()
@@ -63,10 +65,7 @@ class Scorer:
         prepared, stable = answered.prepared, answered.stable
         contender = prepared.contender
         distinct = answered.rounds if stable is False else answered.rounds[:1]
-        scores = [
-            self.kind.score(self.task, Answers(contender, rankings, answered.retrieved), self.measures)
-            for rankings in distinct
-        ]
+        scores = [self._scored(Answers(contender, rankings, answered.retrieved)) for rankings in distinct]
         vectors = contender.embedding(), str(contender.variant)
         search = Search(
             prepared.build,
@@ -89,6 +88,14 @@ class Scorer:
             "random": random_expectation(task.judgments, ids, task.candidates, self.measures, task.rel, self.depth),
             **self.kind.baselines(task, self.measures, self.depth),
         }
+
+    def _scored(self, answers: Answers) -> Scores:
+        """By the engine, unless the kind of task has a way of its own."""
+        task = self.task
+        if type(self.kind).score is not TaskKind.score:
+            return self.kind.score(task, answers, self.measures)
+        ids = [query.id for query in task.queries]
+        return self.engine.score(answers.rankings, task.judgments, ids, self.measures, task.rel)
 
     def _mean(self, scores: Sequence[Scores]) -> Scores:
         return {measure: np.mean([values[measure] for values in scores], axis=0) for measure in self.measures}

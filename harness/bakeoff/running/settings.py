@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bakeoff.core.progress import Progress, silent
 from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.lineup.entries import EngineEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,4 +24,5 @@ class Settings:
     tune_weights: bool = False
     vectors: tuple[Path, ...] = ()  # shards that are complete: documents are in these and are never asked for
     sample_documents: int | None = None  # every document with a grade, the rest drawn by the line-up's seed
+    engine: EngineEntry | None = None  # instead of the line-up's
     graded: bool = True  # False where rankings are wanted and grades are not there yet

@@ -10,7 +10,8 @@ from bakeoff_providers.base import ModelCard, Role
 
 from bakeoff.core.figures import Loss, Timing
 from bakeoff.core.ranking import Ranking
-from bakeoff.embedding.embed import Embedder, Usage
+from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.usage import Usage
 from bakeoff.evaluation.metrics import Scores
 from bakeoff.lineup.contender import Contender
 from bakeoff.search.reranked_searcher import RerankedSearcher, RerankUsage

@@ -6,6 +6,9 @@ so far. What is kept beside the vectors is one block of scores and the few candi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
 import numpy as np
 from bakeoff_providers.base import Vectors
 from numpy.typing import NDArray
@@ -20,26 +23,48 @@ TOLERANCE = 10.0**-SIMILARITY_DIGITS
 
 Rows = NDArray[np.int64]
 Similarities = NDArray[np.float32]
+Nearest = Callable[[Vectors, "Vectors | VectorRows", int], tuple[Rows, Similarities]]
 
 
 def nearest(queries: Vectors, vectors: Vectors | VectorRows, k: int) -> tuple[Rows, Similarities]:
     """For each query the k rows with the highest inner product, best first, and equal ones by row."""
-    k = min(k, len(vectors))
+    return nearest_within(queries, vectors, k, block_bounds(len(vectors), k))
+
+
+def block_bounds(rows: int, k: int) -> list[int]:
+    """Where one product ends and the next begins: a part of a search must have the products of the whole one."""
+    first = min(max(FIRST, k), rows)
+    return [0, *range(first, rows, BLOCK), rows] if rows else [0]
+
+
+def nearest_within(
+    queries: Vectors, vectors: Vectors | VectorRows, k: int, bounds: Sequence[int]
+) -> tuple[Rows, Similarities]:
+    """The nearest among consecutive blocks; rows are numbered as in the whole."""
+    k = min(k, bounds[-1] - bounds[0])
     rows, scores = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k), dtype=np.float32)
     if k:
         for start in range(0, len(queries), QUERIES):
             part = slice(start, start + QUERIES)
-            rows[part], scores[part] = _nearest(np.ascontiguousarray(queries[part]), vectors, k)
+            rows[part], scores[part] = _nearest(np.ascontiguousarray(queries[part]), vectors, k, bounds)
     return rows, scores
 
 
-def _nearest(queries: Vectors, vectors: Vectors | VectorRows, k: int) -> tuple[Rows, Similarities]:
-    first = min(max(FIRST, k), len(vectors))
-    best = _Best(queries @ vectors[:first].T, k)
+def merged(parts: Sequence[tuple[Rows, Similarities]], k: int) -> tuple[Rows, Similarities]:
+    """The nearest of all from the nearest of each part, the parts in the order of their rows."""
+    rows, scores = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores, order, axis=1)
+
+
+def _nearest(
+    queries: Vectors, vectors: Vectors | VectorRows, k: int, bounds: Sequence[int]
+) -> tuple[Rows, Similarities]:
+    best = _Best(queries @ vectors[bounds[0] : bounds[1]].T, k, bounds[0])
     scores = np.empty((len(queries), BLOCK), dtype=np.float32)
     beats = np.empty((len(queries), BLOCK), dtype=bool)
-    for start in range(first, len(vectors), BLOCK):
-        block = vectors[start : start + BLOCK]
+    for start, end in pairwise(bounds[1:]):
+        block = vectors[start:end]
         if len(block) < BLOCK:
             shape = (len(queries), len(block))
             scores, beats = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=bool)
@@ -52,12 +77,12 @@ def _nearest(queries: Vectors, vectors: Vectors | VectorRows, k: int) -> tuple[R
 class _Best:
     """Candidates of each query, in the order of their rows; all but the k best are let go when they have doubled."""
 
-    def __init__(self, scores: Similarities, k: int) -> None:
+    def __init__(self, scores: Similarities, k: int, start: int) -> None:
         self.k, self.queries = k, len(scores)
         self.threshold = _kth(scores, k)
         self._candidates: list[tuple[NDArray[np.int16], Rows, Similarities]] = []
         self._count = 0
-        self.offer(np.flatnonzero(scores >= self.threshold), scores, 0)
+        self.offer(np.flatnonzero(scores >= self.threshold), scores, start)
 
     def offer(self, places: NDArray[np.intp], scores: Similarities, start: int) -> None:
         """Places within a block of scores that begins at row `start`."""
@@ -96,7 +121,9 @@ class _Best:
 
 
 def _kth(scores: Similarities, k: int) -> Similarities:
-    """The k-th best score of each row, as a column."""
+    """The k-th best score of each row, as a column; where there are fewer, anything beats it."""
+    if scores.shape[1] < k:
+        return np.full((len(scores), 1), -np.inf, dtype=np.float32)
     at = scores.shape[1] - k
     return np.partition(scores, at, axis=1)[:, at : at + 1]
 

@@ -27,6 +27,7 @@ class ExactSearch:
     index: Index
     vectors: Vectors | VectorRows
     queries: Mapping[str, Vectors]
+    nearest: exact.Nearest = exact.nearest
     _rankings: dict[str, Ranking] = field(default_factory=dict)
 
     def rankings(self, queries: Sequence[Query]) -> Mapping[str, Ranking]:
@@ -62,11 +63,11 @@ class ExactSearch:
             return Hits([ids[place] for place in places], scores.tolist())
 
         def more(row: int, k: int) -> Hits:
-            places, scores = exact.nearest(asked[row : row + 1], vectors, k)
+            places, scores = self.nearest(asked[row : row + 1], vectors, k)
             return hits(places[0], scores[0])
 
         size = max(self.index.fetch_size(excluding=query.excluded) for query in group)
-        places, scores = exact.nearest(asked, vectors, size)
+        places, scores = self.nearest(asked, vectors, size)
         for row, query in enumerate(group):
             first = hits(places[row], scores[row])
             self._rankings[query.id] = self.index.ranking(first, partial(more, row), query.excluded)

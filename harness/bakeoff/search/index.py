@@ -85,6 +85,10 @@ class Index:
         """What a filter sees of a piece: its document's metadata."""
         return self.metadata.get(self.owners[row], {})
 
+    def all_fields(self) -> list[Mapping[str, Any]] | None:
+        """What filters see of every piece; None where no document has any metadata."""
+        return [self.fields(row) for row in range(len(self.ids))] if any(self.metadata.values()) else None
+
     def ranking(self, hits: Hits, more: Callable[[int], Hits], excluding: str = "") -> Ranking:
         """Documents by their pieces. Asks for more while documents that tie with the last, or pieces, may be missing.
 

@@ -14,6 +14,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import VectorRows
+from bakeoff.search import exact
 from bakeoff.search.exact_search import ExactSearch
 from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
@@ -99,6 +100,7 @@ class DenseSearcher(EmbeddingSearcher):
     store: Store
     variant: FittedVariant
     vectors: Vectors | VectorRows
+    nearest: exact.Nearest = exact.nearest
     _query_vectors: dict[str, Vectors] = field(default_factory=dict, init=False)  # by query id, for exact search
 
     def ask(self, query: Query) -> Answer:
@@ -116,7 +118,7 @@ class DenseSearcher(EmbeddingSearcher):
         """Over what the store holds, with the vectors that it was asked with."""
         if self.store.capabilities.exact:
             return None
-        return ExactSearch(self.index, self.vectors, dict(self._query_vectors))
+        return ExactSearch(self.index, self.vectors, dict(self._query_vectors), self.nearest)
 
     def close(self) -> None:
         """The store goes; vectors and provider are shared with other rows."""

@@ -63,16 +63,20 @@ class Dense(Preparer):
         held = STORES.get(contender.store).holding(contender.variant.precision, contender.store_options)
         hybrid = {"search": contender.search} if contender.search else {}
         store = STORES.create(contender.store, dimensions=dimensions, folder=workshop.folder, **held.options, **hybrid)
+        embeddings.engine.place(store)
         searcher: DenseSearcher
         if isinstance(store, HybridStore) and hybrid:
             searcher = HybridSearcher(embedder, index, store, variant, vectors)
         else:
-            searcher = DenseSearcher(embedder, index, store, variant, vectors)
+            searcher = DenseSearcher(embedder, index, store, variant, vectors, embeddings.engine.nearest)
         try:
             with adapter_work():
                 # An engine with bytes of its own makes them from the vectors; others get what such bytes stand for.
                 stored = variant.unrounded(whole) if held.precision == "int8" else vectors
-                added = _fill(store, index, stored, texts=bool(hybrid))
+                if isinstance(store, HybridStore) and hybrid:
+                    added = _fill(store, index, stored, texts=True)
+                else:
+                    added = store.fill(index.ids, stored, index.all_fields())
                 _, built = timed(store.build)
                 index_bytes = store.size_bytes()
         except BaseException:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 BUILTIN = {
     "faiss": "bakeoff.search.stores.faiss:Faiss",
+    "faiss_shards": "bakeoff.search.stores.faiss_shards:FaissShards",
     "chroma": "bakeoff.search.stores.chroma:Chroma",
     "pgvector": "bakeoff.search.stores.pgvector:PgVector",
     "qdrant": "bakeoff.search.stores.qdrant:Qdrant",

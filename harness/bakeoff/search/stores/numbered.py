@@ -73,6 +73,11 @@ class NumberedStore(Store):
         labels, scores = self._filtered(vector, k, filters) if filters else self._nearest(vector, k)
         return Hits(LazyIds(self._ids, labels), scores.tolist())
 
+    def nearest(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> tuple[list[str], list[float]]:
+        """The answer to a search as plain lists, which can be sent to another process."""
+        hits = self._search(vector, k, filters)
+        return list(hits.ids), list(hits.scores)
+
     def _filtered(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Neighbours:
         """Few are compared one by one; of many, enough are fetched that k should pass, and all compared if not."""
         mask = self._ids.mask(filters)

@@ -1,0 +1,38 @@
+"""Where the heavy steps of a run are done: one module and one line below for each (others: `bakeoff.engines`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.registry import Registry, missing_modules
+
+from bakeoff.lineup.entries import EngineEntry
+
+if TYPE_CHECKING:
+    from bakeoff.running.engines.base import Engine
+
+BUILTIN = {
+    "local": "bakeoff.running.engines.local:Local",
+    "ray": "bakeoff.running.engines.ray:RayEngine",
+}
+
+ENGINES: Registry[Engine] = Registry("engine", "bakeoff.engines", BUILTIN)
+
+
+def engine_entry(entry: EngineEntry, name: str | None, address: str | None) -> EngineEntry:
+    """The line-up's engine, with what the command line says instead."""
+    changed = msgspec.structs.replace(entry, name=name or entry.name, address=address or entry.address)
+    ENGINES.get(changed.name)
+    if changed.address and changed.name == "local":
+        raise InputError("the local engine has no address", place="--address", remedy="add --engine ray")
+    return changed
+
+
+def engine_of(entry: EngineEntry) -> Engine:
+    """The engine that was asked for; a library that it needs and that is missing is named."""
+    kind = ENGINES.get(entry.name)
+    if reason := missing_modules(kind.modules, kind.extra):
+        raise Unavailable(f"engine {entry.name}: {reason}")
+    return ENGINES.create(entry.name, entry=entry)

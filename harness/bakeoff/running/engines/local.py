@@ -1,0 +1,41 @@
+"""Everything in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bakeoff_providers.base import Vectors
+
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Judgments
+from bakeoff.embedding.pieces import in_blocks
+from bakeoff.embedding.vector_rows import BLOCK, VectorRows
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import Scores, evaluate, join
+from bakeoff.running.engines.base import CorpusJob, Engine
+from bakeoff.search import exact
+
+
+class Local(Engine):
+    """The default: one process, one machine."""
+
+    name = "local"
+
+    def embed(self, job: CorpusJob) -> VectorRows:
+        """A block at a time."""
+        return job.embedder.embed_corpus(in_blocks(job.texts, BLOCK), len(job.texts), job.scratch)
+
+    def nearest(self, queries: Vectors, vectors: Vectors | VectorRows, k: int) -> tuple[exact.Rows, exact.Similarities]:
+        """A block at a time."""
+        return exact.nearest(queries, vectors, k)
+
+    def score(
+        self,
+        rankings: Mapping[str, Ranking],
+        judgments: Judgments,
+        queries: Sequence[str],
+        measures: Sequence[Measure],
+        rel: int,
+    ) -> Scores:
+        """All queries at once."""
+        return evaluate(join(rankings, judgments, queries), measures, rel)

@@ -1,0 +1,206 @@
+"""What runs inside Ray's processes: embedding workers, index shards, exact search, scores, and the shared limits."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import Role, Vectors
+from bakeoff_providers.errors import BakeoffError
+
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Judgments
+from bakeoff.embedding.budget import Budget, BudgetReached
+from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.retry import RateLimit, RetryPolicy
+from bakeoff.embedding.space import Space
+from bakeoff.embedding.usage import Usage
+from bakeoff.embedding.vector_rows import VectorRows
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.lineup.contender import Contender
+from bakeoff.search.exact import Rows, Similarities, nearest_within
+from bakeoff.search.stores.faiss import Faiss
+
+
+class Limits:
+    """One budget and one rate limit for all workers: an actor, so that 16 workers do not pay or hurry 16 times."""
+
+    def __init__(self, limit: float | None) -> None:
+        self._budget = None if limit is None else Budget(limit)
+        self._until = 0.0
+
+    def reserve(self, dollars: float) -> str:
+        """Why the call may not be made; empty where it may."""
+        try:
+            if self._budget is not None:
+                self._budget.reserve(dollars)
+        except BudgetReached as error:
+            return str(error)
+        return ""
+
+    def settle(self, reserved: float, actual: float) -> None:
+        """Puts the real price in the place of the estimate."""
+        if self._budget is not None:
+            self._budget.settle(reserved, actual)
+
+    def spent(self) -> float:
+        """By all workers so far; what a killed one had reserved counts, since it may have been paid."""
+        return 0.0 if self._budget is None else self._budget.spent
+
+    def pause(self, seconds: float) -> None:
+        """No worker calls for this long; by this actor's clock, since machines have different ones."""
+        self._until = max(self._until, time.monotonic() + seconds)
+
+    def waiting(self) -> float:
+        """Seconds until calls may be made again."""
+        return max(0.0, self._until - time.monotonic())
+
+
+class SharedBudget(Budget):
+    """A worker's view of the one budget."""
+
+    __slots__ = ("_limits",)
+
+    def __init__(self, limits: Any) -> None:
+        super().__init__(limit=0.0)
+        self._limits = limits
+
+    def reserve(self, dollars: float) -> None:
+        """Asks the actor."""
+        import ray
+
+        if problem := ray.get(self._limits.reserve.remote(dollars)):
+            raise BudgetReached(problem)
+
+    def settle(self, reserved: float, actual: float) -> None:
+        """Tells the actor."""
+        import ray
+
+        ray.get(self._limits.settle.remote(reserved, actual))
+
+
+class SharedRateLimit(RateLimit):
+    """A worker's view of the one rate limit."""
+
+    __slots__ = ("_limits",)
+
+    def __init__(self, limits: Any) -> None:
+        super().__init__()
+        self._limits = limits
+
+    def pause(self, seconds: float) -> None:
+        """For everyone."""
+        import ray
+
+        ray.get(self._limits.pause.remote(seconds))
+
+    def wait(self) -> None:
+        """As long as anyone was asked to."""
+        import ray
+
+        while seconds := ray.get(self._limits.waiting.remote()):
+            self.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerJob:
+    """All that a worker needs to embed for one contender."""
+
+    contender: Contender
+    folder: Path  # where files that the line-up names are looked for
+    vectors: Path  # the space's folder, which all workers see
+    identity: Mapping[str, Any]
+    policy: RetryPolicy
+    limits: Any
+    budgeted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of some batches. `restarted` where the worker's process had ended and was started again."""
+
+    worker: str
+    restarted: bool
+    texts: int
+    usage: Usage
+    failed: str = ""
+    over_budget: bool = False
+
+
+class EmbedWorker:
+    """One model load, then batches; each is on disk before the next is asked for."""
+
+    def __init__(self, job: WorkerJob) -> None:
+        import ray
+
+        context = ray.get_runtime_context()
+        self._id, self._restarted = context.get_actor_id() or "", context.was_current_actor_reconstructed
+        contender = job.contender
+        if "threads" in inspect.signature(PROVIDERS.get(contender.provider)).parameters:
+            contender = dataclasses.replace(contender, options={"threads": 1, **contender.options})
+        self._embedder = Embedder(
+            contender.create(job.folder),
+            VectorCache(job.vectors.parent),
+            job.policy,
+            SharedBudget(job.limits) if job.budgeted else None,
+            workers=1,
+            rate_limit=SharedRateLimit(job.limits),
+        )
+        self._space = Space(job.vectors, job.identity)
+
+    def embed(self, batches: Sequence[list[str]]) -> Done:
+        """Batches as the driver cut them; those that a worker has written before it was killed are not asked again."""
+        usage = self._embedder.usage[Role.DOCUMENT] = Usage()
+        failed, over_budget = "", False
+        try:
+            self._embedder.embed_batches(batches, Role.DOCUMENT, self._space, lambda _count: None)
+        except BakeoffError as error:
+            failed, over_budget = str(error), isinstance(error, BudgetReached)
+        return Done(self._id, self._restarted, sum(map(len, batches)), usage, failed, over_budget)
+
+
+class IndexHolder:
+    """One FAISS index. Its constructor builds it, so that Ray can start it again after a kill."""
+
+    def __init__(
+        self,
+        dimensions: int,
+        options: Mapping[str, Any],
+        ids: Sequence[str],
+        vectors: VectorRows,
+        fields: Sequence[Mapping[str, Any]] | None,
+    ) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="bakeoff-")
+        self._store = Faiss(dimensions=dimensions, folder=Path(self._folder.name), **options)
+        self._store.fill(ids, vectors, fields)
+
+    def ready(self) -> None:
+        """Returns when the index is built."""
+
+    def call(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """A method of the index."""
+        return getattr(self._store, method)(*arguments, **options)
+
+
+def search_part(queries: Vectors, vectors: VectorRows, k: int, bounds: Sequence[int]) -> tuple[Rows, Similarities]:
+    """Exact search over some blocks of the corpus."""
+    return nearest_within(queries, vectors, k, bounds)
+
+
+def score_block(
+    rankings: Mapping[str, Ranking], judgments: Judgments, queries: Sequence[str], measures: Sequence[str], rel: int
+) -> list[np.ndarray]:
+    """The values of some queries, one array per measure."""
+    parsed = [Measure.parse(measure) for measure in measures]
+    scores = evaluate(join(rankings, judgments, queries), parsed, rel)
+    return [scores[measure] for measure in parsed]

@@ -1,0 +1,322 @@
+"""A real Ray of two workers on the loopback interface: the same bits as here, kills, limits, errors, listeners."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from bakeoff.embedding.cache import VectorCache
+from bakeoff.lineup.entries import EngineEntry
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.running.engines import ray_cluster
+from bakeoff.running.engines.ray import ActorShard, RayEngine
+from bakeoff.running.runner import Outcome, run
+from bakeoff.running.settings import Settings
+from bakeoff.search import exact
+from bakeoff.search.stores.faiss_shards import FaissShards
+from bakeoff_providers.base import Role
+from bakeoff_providers.errors import InputError, Unavailable
+
+from tests.wire import PROXIES, Fault, WireServer
+
+pytestmark = pytest.mark.ray
+pytest.importorskip("ray", reason="pip install 'bakeoff[ray]'")
+
+RAY = EngineEntry(name="ray", workers=2)
+ROOT = Path(__file__).parents[2]
+WORDS = [f"w{number}" for number in range(300)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    sources = os.pathsep.join([str(ROOT / "harness"), str(ROOT / "providers")])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", sources)
+        for name in PROXIES:
+            patch.delenv(name, raising=False)
+        patch.setenv("OPENAI_API_KEY", "sk-none")
+        before = set(Path(tempfile.gettempdir()).glob("bakeoff-ray-*"))
+        end = ray_cluster.connect("", 2, 0)
+        try:
+            yield
+        finally:
+            end()
+    assert set(Path(tempfile.gettempdir()).glob("bakeoff-ray-*")) <= before
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a small corpus is many tasks."""
+    monkeypatch.setattr(RayEngine, "blocks", 2)
+    monkeypatch.setattr(RayEngine, "queries", 5)
+    monkeypatch.setattr(exact, "FIRST", 64)
+    monkeypatch.setattr(exact, "BLOCK", 64)
+
+
+def _lineup(folder: Path, contenders: str, documents: int = 330) -> Lineup:
+    random = np.random.default_rng(3)
+    (folder / "task" / "qrels").mkdir(parents=True, exist_ok=True)
+    texts = [" ".join(random.choice(WORDS, 6 + n % 20)) for n in range(documents)]
+    (folder / "task" / "corpus.jsonl").write_text(
+        "\n".join(json.dumps({"_id": f"d{n}", "text": text}) for n, text in enumerate(texts))
+    )
+    (folder / "task" / "queries.jsonl").write_text(
+        "\n".join(json.dumps({"_id": f"q{n}", "text": " ".join(random.choice(WORDS, 4))}) for n in range(12))
+    )
+    grades = [f"q{n % 12}\td{int(d)}\t{1 + n % 3}" for n, d in enumerate(random.permutation(documents)[:150])]
+    (folder / "task" / "qrels" / "test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *grades]))
+    path = folder / "lineup.toml"
+    path.write_text(f'task = {{ format = "beir", folder = "task" }}\nrounds = 1\ndepth = 30\n{contenders}')
+    return Lineup.read(path)
+
+
+def _vectors(cache: Path) -> dict[str, dict[bytes, bytes]]:
+    """Every vector of a cache by space and key."""
+    stored: dict[str, dict[bytes, bytes]] = {}
+    for info in VectorCache(cache).spaces():
+        space = VectorCache(cache).space(info.identity)
+        stored[info.name] = {
+            key.tobytes(): row.tobytes()
+            for keys, _, rows in space.batches()
+            for key, row in zip(keys, rows, strict=True)
+        }
+        space.close()
+    return stored
+
+
+def _same(one: Outcome, other: Outcome) -> None:
+    assert one.not_run == other.not_run == []
+    assert one.scores == other.scores
+    for row, twin in zip(one.ran, other.ran, strict=True):
+        assert row.rankings == twin.rankings, row.contender.label  # ids and scores, every bit
+        assert (row.search and row.search.loss) == (twin.search and twin.search.loss)
+        if row.search and twin.search and row.search.embedding and twin.search.embedding:
+            mine, theirs = (r.search.embedding.usage[Role.DOCUMENT] for r in (row, twin))  # type: ignore[union-attr]
+            assert (mine.texts, mine.cached, mine.requests) == (theirs.texts, theirs.cached, theirs.requests)
+            assert mine.tokens == pytest.approx(theirs.tokens)
+
+
+def test_shards_rankings_and_scores_are_those_of_a_local_run(tmp_path: Path) -> None:
+    stores = """store = ["faiss", { name = "faiss_shards", label = "flat", options = { shards = 2 } },
+      { name = "faiss_shards", label = "graphs", options = { shards = 2, index = "HNSW16", ef = 8 } }]"""
+    lineup = _lineup(
+        tmp_path,
+        f'[[contender]]\nprovider = "minilm"\n{stores}\n[[contender]]\nprovider = "wordllama"\ndimensions = [64]\n'
+        'precision = ["float32", "int8"]\nstore = { name = "faiss", options = { index = "SQ4" } }\n'
+        '[[contender]]\nprovider = "tfidf"\nstore = "faiss"\n[[contender]]\nranker = "bm25"\n',
+    )
+    here = run(lineup, Settings(cache=tmp_path / "here"))
+    there = run(lineup, Settings(cache=tmp_path / "there", engine=RAY))
+    _same(here, there)
+    losses = [row.search.loss for row in there.ran if row.search]
+    assert any(loss and loss.recall < 1 for loss in losses)  # an exact search that had nothing to find proves nothing
+    assert _vectors(tmp_path / "here") == _vectors(tmp_path / "there")
+    shards = [path.stem for path in (tmp_path / "there").glob("*/*.manifest")]
+    assert len({name.partition("-")[0] for name in shards}) >= 2  # written by more processes than this one
+    assert str(os.getpid()) not in {name.partition("-")[0] for name in shards} or len(shards) > 2
+    again = run(lineup.narrowed(["minilm+faiss"]), Settings(cache=tmp_path / "there", engine=RAY))
+    embedding = again.ran[0].search and again.ran[0].search.embedding
+    assert embedding
+    assert (embedding.usage[Role.DOCUMENT].requests, embedding.usage[Role.DOCUMENT].cached) == (0, 330)
+
+
+KILLED = """
+import hashlib, os, signal, time
+from pathlib import Path
+
+here = Path(__file__).parent
+
+def embed(texts):
+    with (here / "asked.txt").open("a") as file:
+        file.write("\\n".join(texts) + "\\n")
+    if not (here / "killed").exists() and len((here / "asked.txt").read_text().splitlines()) > 300:
+        (here / "killed").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.01)
+    return [[b - 127.5 for b in hashlib.sha256(text.encode()).digest()] for text in texts]
+"""
+
+
+def test_a_worker_that_is_killed_costs_at_most_one_batch(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    code = tmp_path / "mine.py"
+    code.write_text(KILLED)
+    lineup = _lineup(
+        tmp_path,
+        '[[contender]]\nprovider = "file:mine.py:embed"\nstore = "faiss"\n'
+        'options = { batch_items = 20, revision = "1" }\n',
+    )
+    said: list[str] = []
+    there = run(lineup, Settings(cache=tmp_path / "there", engine=RAY, notice=said.append))
+    asked = Counter((tmp_path / "asked.txt").read_text().splitlines())
+    assert (tmp_path / "killed").exists()
+    documents = {document.text for document in there.task.documents}
+    twice = [text for text, count in asked.items() if count > 1 and text in documents]
+    assert 0 < len(twice) <= 20
+    assert documents <= set(asked)
+    assert any("a worker was killed and started again" in text for text in said)
+    assert "a worker was killed and started again" in caplog.text
+    here = run(lineup, Settings(cache=tmp_path / "here"))
+    assert here.scores == there.scores
+    assert [row.rankings for row in here.ran] == [row.rankings for row in there.ran]
+    assert _vectors(tmp_path / "here") == _vectors(tmp_path / "there")
+
+
+def _index_holders() -> list[psutil.Process]:
+    holders = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "IndexHolder" in process.name():
+                holders.append(process)
+    return holders
+
+
+def test_an_index_that_is_killed_is_built_again(tmp_path: Path) -> None:
+    lineup = _lineup(tmp_path, '[[contender]]\nprovider = "fake"\nstore = "faiss"\n', documents=200)
+    engine = RayEngine(RAY)
+    engine.start(lineup.contenders, None)
+    space = VectorCache(tmp_path / "cache").space({"dimensions": 8})
+    vectors = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    space.put([f"t{n}" for n in range(200)], vectors, None)
+    from bakeoff.embedding.vector_rows import VectorRows
+
+    earlier = {process.pid for process in _index_holders()}  # of rows that are just being ended
+    store = FaissShards(dimensions=8, folder=tmp_path / "index", shards=2)
+    engine.place(store)
+    assert all(isinstance(shard, ActorShard) for shard in store.shards)
+    store.fill([f"d{n:03}" for n in range(200)], VectorRows(space, space.places(), (), 8), None)
+    before = store.search(vectors[7], 10)
+    assert before.ids[0] == "d007"
+    holders = [process for process in _index_holders() if process.pid not in earlier]
+    assert len(holders) == 2
+    for process in holders:
+        process.send_signal(signal.SIGKILL)
+    assert store.search(vectors[7], 10) == before
+    store.close()
+
+
+@pytest.fixture
+def wire() -> Iterator[WireServer]:
+    with WireServer() as server:
+        yield server
+
+
+def _hosted(folder: Path, wire: WireServer) -> Lineup:
+    options = f'{{ base_url = "{wire.base("openai")}", dimensions = 8, batch_items = 10 }}'
+    return _lineup(
+        folder,
+        f'[[contender]]\nprovider = "openai"\nmodel = "text-embedding-3-small"\nstore = "faiss"\noptions = {options}\n',
+        documents=300,
+    )
+
+
+def test_hosted_providers_share_one_rate_limit_and_are_asked_once(tmp_path: Path, wire: WireServer) -> None:
+    lineup = _hosted(tmp_path, wire)
+    here = run(lineup, Settings(cache=tmp_path / "here"))
+    wire.requests.clear()
+    wire.faults.extend([None, None, Fault(status=429, headers={"retry-after": "1"})])
+    there = run(lineup, Settings(cache=tmp_path / "there", engine=RAY))
+    assert here.scores == there.scores
+    assert [row.rankings for row in here.ran] == [row.rankings for row in there.ran]
+    assert _vectors(tmp_path / "here") == _vectors(tmp_path / "there")
+    asked = Counter(text for request in wire.embeddings() for text in request.texts)
+    assert sum(asked.values()) == len(asked) + 10  # the batch that was refused, and nothing else, came again
+    search = there.ran[0].search
+    assert search
+    assert search.embedding
+    assert search.embedding.usage[Role.DOCUMENT].retries == 1
+
+
+def test_hosted_providers_share_one_budget(tmp_path: Path, wire: WireServer) -> None:
+    lineup = _hosted(tmp_path, wire)
+    price = run(lineup, Settings(cache=tmp_path / "here")).ran[0].search
+    assert price
+    assert price.embedding
+    whole = price.embedding.usage[Role.DOCUMENT].cost(price.embedding.card)
+    assert whole
+    wire.requests.clear()
+    (lost,) = run(lineup, Settings(cache=tmp_path / "there", engine=RAY, max_cost=whole / 2)).not_run
+    assert "stopped before" in lost.reason
+    texts = sum(len(request.texts) for request in wire.embeddings())
+    assert 0 < texts < 200  # about half of 300, whatever the number of workers
+
+
+def test_what_can_not_work_is_said_before_anything_is_asked(
+    tmp_path: Path, wire: WireServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lineup = _hosted(tmp_path, wire)
+
+    def refused(match: str, error: type[Exception] = Unavailable, engine: EngineEntry = RAY) -> None:
+        with pytest.raises(error, match=match):
+            run(lineup, Settings(cache=tmp_path / "cache", engine=engine))
+
+    refused("64 workers are asked for, but the cluster has 2", InputError, EngineEntry(name="ray", workers=64))
+    with monkeypatch.context() as patch:
+        patch.setattr(ray_cluster, "versions", lambda: {"python": sys.version.split()[0], "bakeoff": "9.9"})
+        refused(r"node 127\.0\.0\.1 has bakeoff [\d.]+, this machine 9\.9")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "touch", lambda path: None)
+        refused("does not see this folder", InputError)
+    with pytest.raises(Unavailable, match=r"node 127\.0\.0\.1 can't run x: install bakeoff\[minilm\] there"):
+        ray_cluster.check_nodes({"x": (("no_such_module_of_anybody",), "install bakeoff[minilm]")}, None)
+    assert wire.embeddings() == []
+
+
+def _in_a_process(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_no_cluster_at_an_address_and_another_version_are_named() -> None:
+    import ray
+
+    connect = "from bakeoff.running.engines.ray_cluster import connect\ntry:\n    connect({!r}, 0, 0)\n"
+    show = "except Exception as error:\n    print(type(error).__name__, error)\n"
+    nobody = _in_a_process(connect.format("127.0.0.1:1") + show)
+    assert nobody.stdout.startswith("Unavailable no Ray cluster at 127.0.0.1:1 ("), nobody.stderr
+    address = ray.get_runtime_context().gcs_address
+    other = _in_a_process("import ray\nray.__version__ = '0.0.1'\n" + connect.format(address) + show)
+    assert other.stdout.startswith(f"Unavailable the Ray cluster at {address} has another version"), other.stderr
+    assert "0.0.1" in other.stdout
+
+
+def test_every_listener_is_on_the_loopback_interface() -> None:
+    listening = []
+    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+        try:
+            listening += [
+                (process.name(), c) for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN
+            ]
+        except psutil.NoSuchProcess:
+            continue
+    assert {name for name, _ in listening} >= {"gcs_server", "raylet"}
+    loopback = ("127.", "::1", "::ffff:127.")
+    assert [(name, c.laddr) for name, c in listening if not c.laddr.ip.startswith(loopback)] == []
+
+
+def test_the_command_starts_and_ends_a_ray_of_its_own(tmp_path: Path) -> None:
+    _lineup(tmp_path, '[[contender]]\nprovider = "fake"\nstore = "faiss"\n[engine]\nworkers = 2\n', documents=60)
+    before = set(Path(tempfile.gettempdir()).glob("bakeoff-ray-*"))
+    environment = {**os.environ, "BAKEOFF_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        [sys.executable, "-m", "bakeoff", "run", "lineup.toml", "--engine", "ray", "--no-charts", "--json"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rows"]
+    assert set(Path(tempfile.gettempdir()).glob("bakeoff-ray-*")) == before

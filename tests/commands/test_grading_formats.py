@@ -180,7 +180,7 @@ def test_from_an_ungraded_task_to_a_matrix(tmp_path: Path, wire: WireServer, mak
     server.close()
 
     said = say(tmp_path, "agreement", "task")
-    assert f"3 annotators, {len(pairs)} pairs, 2 with more than one grade" in said
+    assert f"3 annotators, {len(pairs)} pairs, 2 graded differently" in said
     said = say(tmp_path, "audit", "task", "ollama-strict", "--samples", "20", "--measure", "ndcg@10")
     assert f"ollama-strict against ada: {len(pairs)} pairs" in said
 

@@ -113,7 +113,7 @@ def test_from_a_folder_of_documents_to_a_matrix(home: Path, wire: WireServer) ->
     assert len(wire.chats()) == 16
 
     said = say(home, "agreement", "task")
-    assert "2 annotators, 8 pairs, 4 with more than one grade" in said
+    assert "2 annotators, 8 pairs, 4 graded differently" in said
     decisions = [
         {"query_id": query, "page_id": page, "grade": 3, "why": "it answers"}
         for query, page in json.loads(_disagreements(home))

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from bakeoff.statistics.power import detection_power, queries_needed, smallest_detectable
+from bakeoff.statistics.power import detection_power, more_queries, queries_needed, smallest_detectable
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -48,3 +48,8 @@ def test_what_no_number_of_queries_can_tell() -> None:
     assert queries_needed(0.1, 0.0) == 2
     assert smallest_detectable(1.0, 1) == math.inf
     assert smallest_detectable(0.0, 10) == 0
+
+
+def test_a_number_that_nobody_labels_is_not_printed() -> None:
+    assert more_queries(134) == "about 134 more queries"
+    assert more_queries(1_010_688) == "more than 10,000 more queries"

@@ -47,9 +47,7 @@ def agreement(
             remedy=f"bakeoff annotate {task} --who …, or bakeoff grade {task} --judge llm",
         )
     agreed = compare(given, 1 + max(folder.scale))
-    typer.echo(
-        f"{len(agreed.annotators)} annotators, {agreed.pairs} pairs, {len(agreed.worst)} with more than one grade"
-    )
+    typer.echo(f"{len(agreed.annotators)} annotators, {agreed.pairs} pairs, {len(agreed.worst)} graded differently")
     table = grid("annotators", ">pairs", ">equal", "κ", "κ linear", "κ quadratic")
     for two in agreed.two:
         values = (_shown(two.plain), _shown(two.linear), _shown(two.quadratic))

@@ -13,7 +13,7 @@ from bakeoff.production.check import Check, Gauge
 from bakeoff.production.migrate import Cost, Way
 from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.constants import ALPHA
-from bakeoff.statistics.power import queries_needed
+from bakeoff.statistics.power import more_queries, queries_needed
 
 
 def plan(ways: Sequence[Way], labels: tuple[str, str], measure: Measure, documents: int) -> Check:
@@ -61,7 +61,7 @@ def recommendation(
     if new.p_holm > ALPHA:
         gaps = ways["new"].scores - ways["old"].scores
         needed = queries_needed(new.difference, float(gaps.std(ddof=1))) if len(gaps) > 1 else None
-        hint = f"; about {needed - len(gaps)} more queries would settle it" if needed and needed > len(gaps) else ""
+        hint = f"; {more_queries(needed - len(gaps))} would settle it" if needed and needed > len(gaps) else ""
         return [f"Stay with {labels[0]}: this task does not show that {labels[1]} is better or worse{hint}."]
     if new.difference < 0:
         return [f"Stay with {labels[0]}: {labels[1]} is worse on this task."]

@@ -17,6 +17,7 @@ from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.holm_power import HolmPower
+from bakeoff.statistics.power import more_queries
 
 MAX_DROP = 0.02  # of the mean, where nothing else is said
 
@@ -93,7 +94,7 @@ def gate(
         failed, reason = _judged(pair, differences[:, at], max_drop, alpha)
         more = power.more_queries(at) if not failed and -pair.difference > max_drop + NOISE else None
         if more:
-            reason += f"; about {more} more queries would settle it in 4 of 5 cases"
+            reason += f"; {more_queries(more)} would settle it in 4 of 5 cases"
         checks.append(
             Check(
                 contender=new,

@@ -14,6 +14,7 @@ from bakeoff.results.schema import Row, Verdict
 from bakeoff.statistics.compare import Outlook, compare_nearest, outlook, tie_group
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.effects import kendall_tau
+from bakeoff.statistics.power import more_queries
 from bakeoff.statistics.tests import holm, sign_flip_tests
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
@@ -86,7 +87,7 @@ def _sentences(
             gap = float(scores[best].mean() - scores[ahead.rival].mean())
             sentences.append(
                 f"If the gap of {gap:.3f} to {ahead.rival} is real, "
-                f"about {ahead.more} more queries would show it in 4 of 5 cases."
+                f"{more_queries(ahead.more)} would show it in 4 of 5 cases."
             )
     if worse:
         closest = min(worse, key=lambda label: abs(against[label].difference))

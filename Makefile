@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INFINITY := .venv-infinity
 
-.PHONY: run run-stores format test test-browser test-torch test-servers test-ray calibrate chaos clean
+.PHONY: run run-stores format test test-wheel test-browser test-torch test-servers test-ray calibrate chaos clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -18,7 +18,11 @@ test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto -m 'not browser and not servers and not ray'
+	$(BIN)/pytest -n auto -m 'not browser and not servers and not ray and not wheel'
+
+# The wheel, installed without extras into a clean environment beside folders that are called harness and providers.
+test-wheel: $(VENV)/.test
+	$(BIN)/pytest -m wheel tests/test_wheel.py
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

@@ -12,6 +12,7 @@ from pathlib import Path
 import bakeoff
 import pytest
 
+pytestmark = pytest.mark.wheel
 ROOT = Path(__file__).parent.parent
 LINEUP = """
 task = "wikipedia"

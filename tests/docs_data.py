@@ -80,7 +80,7 @@ def _live(folder: Path) -> None:
 
 
 def _scifact(folder: Path) -> None:
-    """Runs of bm25 and minilm on BEIR's SciFact, a later one without a stemmer, and a line-up over lossy indexes."""
+    """Runs of bm25 and minilm on BEIR's SciFact, a later one without a stemmer; line-ups over indexes and for sizes."""
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.results.save import save
     from bakeoff.running.runner import Settings, run, vectors_folder
@@ -107,6 +107,9 @@ def _scifact(folder: Path) -> None:
     ]
     listed = ", ".join(stores)
     top = head.replace(', "recall@100"]', "]\ndepth = 10")
+    (folder / "sizes.toml").write_text(
+        head + '[[contender]]\nranker = "bm25"\n[[contender]]\nprovider = "wordllama"\nstore = "faiss"\n'
+    )
     (folder / "indexes.toml").write_text(f'{top}[[contender]]\nprovider = "wordllama"\nstore = [{listed}]\n')
 
 

@@ -50,29 +50,30 @@ def corpus_size(
 def _print(found: CorpusSizes, documents: int | None) -> None:
     from bakeoff.evaluation.measures import Measure
     from bakeoff.report.console import console, grid
+    from bakeoff.report.notes import task_called
 
-    measure = Measure.parse(found.measure).label
-    typer.echo(
-        f"{found.name}: task {found.task}, {measure} [95%] over {found.queries} queries, nested samples by seed "
-        f"{found.seed}; every document with a grade is in each of them\n"
+    measure, screen = Measure.parse(found.measure).label, console()
+    screen.print(
+        f"{found.name}: {task_called(found.task)}, {measure} [95%] over {found.queries} queries, "
+        f"nested samples by seed {found.seed}; every document with a grade is in each of them"
     )
     target = [f">estimate for {documents:,}"] if documents else []
     table = grid("contender", *(f">{size:,}" for size in found.sizes), *target)
     for row in sorted(found.rows, key=lambda row: -row.points[-1].mean):
         estimate = [_interval(row.estimate) if row.estimate else "–"] if documents else []
         table.add_row(row.label, *map(_interval, row.points), *estimate)
-    console().print(table)
+    screen.print(table)
     for label, reason in found.not_run.items():
-        typer.echo(f"{label}: not run: {reason}")
+        screen.print(f"{label}: not run: {reason}")
     for sentence in found.changes or ["The order of the contenders at the smallest size is that at the largest."]:
-        typer.echo(sentence)
+        screen.print(sentence)
     if documents and any(row.estimate for row in found.rows):
-        typer.echo(
+        screen.print(
             "Estimates: halfway between lines in log N through the means and through their log odds; brackets span "
             "the 95% prediction intervals of both. They assume that further documents are like these."
         )
     elif documents:
-        typer.echo("No estimate: it needs three sizes or more.")
+        screen.print("No estimate: it needs three sizes or more.")
 
 
 def _interval(point: Point | Extrapolation) -> str:

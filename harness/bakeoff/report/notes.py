@@ -60,10 +60,15 @@ def _who(labels: list[str], summary: Summary) -> str:
     return "all rows" if len(labels) == len(timed) > 1 else ", ".join(labels)
 
 
+def task_called(name: str) -> str:
+    """A task that nobody named is called just that."""
+    return "task" if name == "task" else f"task {name}"
+
+
 def headline(summary: Summary) -> str:
     """What was asked of whom."""
     task = summary.task
-    called = "task" if task.name == "task" else f"task {task.name}"
+    called = task_called(task.name)
     drawn = f" drawn from {task.drawn_from}" if task.drawn_from else ""
     return (
         f"{summary.name}: {called} ({task.documents} documents{drawn}, {task.queries} queries, "

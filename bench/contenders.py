@@ -22,6 +22,7 @@ def measure(contenders: int, queries: int) -> dict[str, float]:
     """`decide` and the standings, as a run does them for its first measure, and the marks of one more measure."""
     import numpy as np
     from bakeoff.evaluation.measures import Measure
+    from bakeoff.results.averaging import PerQuery
     from bakeoff.results.schema import Row, Value
     from bakeoff.results.standings import with_standings
     from bakeoff.results.verdict import decide
@@ -38,10 +39,10 @@ def measure(contenders: int, queries: int) -> dict[str, float]:
         for label, values in scores.items()
     ]
     two = dict(list(scores.items())[:2])
-    with_standings(decide(two, ndcg, rows[:2], 42), two, None, 42)  # imports
+    with_standings(decide(two, ndcg, rows[:2], PerQuery(42)), two, None, PerQuery(42))  # imports
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak counts from here
     before, start = _peak_mb(), time.process_time()
-    verdict = with_standings(decide(scores, ndcg, rows, 42), scores, None, 42)
+    verdict = with_standings(decide(scores, ndcg, rows, PerQuery(42)), scores, None, PerQuery(42))
     seconds, start = time.process_time() - start, time.process_time()
     tied_with_best(scores, 42)
     marks = time.process_time() - start

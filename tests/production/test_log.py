@@ -14,10 +14,11 @@ from bakeoff.core.task import Query
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.production.log_import import import_log, masked, personal
 from bakeoff.production.log_replay import ask, overlap, rbo, replay
-from bakeoff.production.log_sample import draw, estimate, read_sample, sample_log, strata_of, weighted_matrix
+from bakeoff.production.log_sample import draw, read_sample, sample_log, strata_arrays, strata_of, weighted_matrix
 from bakeoff.results.save import save
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
+from bakeoff.statistics.stratified import estimate
 from bakeoff.tasks.search_log import LogColumns, normalised, read_log, timestamp
 from bakeoff_providers.errors import InputError
 from hypothesis import given
@@ -145,7 +146,7 @@ def test_means_per_query_asked_are_right_and_their_intervals_cover() -> None:
     for seed in range(200):
         sample = draw(counts, 150, seed)
         values = np.array([scores[query.text] for query in sample])
-        found = estimate(values, sample)
+        found = estimate(values, strata_arrays(sample))
         covered += found.low <= truth <= found.high
         half = 1.96 * values.std(ddof=1) / len(values) ** 0.5
         plain += abs(values.mean() - truth) <= half
@@ -172,7 +173,9 @@ def test_equal_contenders_differ_in_at_most_5_percent_of_samples() -> None:
 def test_a_whole_log_leaves_no_doubt() -> None:
     counts = Counter({"a": 5, "b": 3, "c": 1, "d": 1})
     sample = draw(counts, 10, 1)
-    found = estimate(np.array([{"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0}[query.text] for query in sample]), sample)
+    found = estimate(
+        np.array([{"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0}[query.text] for query in sample]), strata_arrays(sample)
+    )
     assert (found.mean, found.low, found.high) == pytest.approx((0.6, 0.6, 0.6))  # 6 of 10 asked
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
+from bakeoff.results.averaging import PerQuery
 from bakeoff.results.breakdowns import breakdown_sections, by_language, by_length
 
 P1 = Measure.parse("p@1")
@@ -30,7 +31,7 @@ def test_a_query_has_the_language_of_what_answers_it_and_the_length_of_its_words
 
 def test_the_tables_hold_the_groups_means() -> None:
     task, values = _task(30), np.arange(30) / 30
-    language, length = breakdown_sections(task, {"a": values}, P1)
+    language, length = breakdown_sections(task, {"a": values}, P1, PerQuery())
     assert language.head == ["Contender", "de (15)", "en (15)"]
     assert language.rows == [["a", f"{values[::2].mean():.3f}", f"{values[1::2].mean():.3f}"]]
     assert length.head == ["Contender", "1–3 words (20)", "17 words or more (10)"]
@@ -38,4 +39,4 @@ def test_the_tables_hold_the_groups_means() -> None:
 
 
 def test_groups_that_are_too_small_make_no_table() -> None:
-    assert breakdown_sections(_task(12), {"a": np.zeros(12)}, P1) == []
+    assert breakdown_sections(_task(12), {"a": np.zeros(12)}, P1, PerQuery()) == []

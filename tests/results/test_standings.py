@@ -10,6 +10,7 @@ from bakeoff.cli import app
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.matrix import matrix
+from bakeoff.results.averaging import PerQuery
 from bakeoff.results.plan_queries import plan_queries
 from bakeoff.results.result import load
 from bakeoff.results.save import save
@@ -33,7 +34,7 @@ def test_better_equivalent_and_undecided_are_told_apart() -> None:
         "bad": best - 0.2,
     }
     rows = [Row(label=label, kind="dense", measures={"ndcg@10": Value(float(v.mean()))}) for label, v in scores.items()]
-    verdict = with_standings(decide(scores, NDCG, rows, 42), scores, 0.02)
+    verdict = with_standings(decide(scores, NDCG, rows, PerQuery(42)), scores, 0.02, PerQuery())
     assert {label: standing.relation for label, standing in verdict.standings.items()} == {
         "best": "best",
         "alike": "equivalent",
@@ -46,7 +47,10 @@ def test_better_equivalent_and_undecided_are_told_apart() -> None:
     assert sum(standing.probability for standing in verdict.standings.values()) == pytest.approx(1)
     (section,) = standing_sections(verdict)
     assert [row[0] for row in section.rows][-1] == "bad"
-    assert with_standings(decide({"best": best}, NDCG, rows[:1], 42), {"best": best}, 0.02).standings == {}
+    assert (
+        with_standings(decide({"best": best}, NDCG, rows[:1], PerQuery(42)), {"best": best}, 0.02, PerQuery()).standings
+        == {}
+    )
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report.matrix import matrix
+from bakeoff.results.averaging import PerQuery
 from bakeoff.results.schema import Turning
 from bakeoff.results.unjudged import bounds_of, turning, turning_sentences
 
@@ -23,7 +24,7 @@ def _task(judgments: dict[str, dict[str, int]]) -> Task:
 def test_the_bounds_of_a_row_by_hand() -> None:
     """q1's first is relevant, q2's is unjudged: half is judged, and p@1 is 0.5 or 1."""
     answers = {"q1": Ranking(("a",), (1.0,)), "q2": Ranking(("b",), (1.0,))}
-    (bounds,) = bounds_of(answers, _task({"q1": {"a": 1}, "q2": {"c": 1}}), [P1]).values()
+    (bounds,) = bounds_of(answers, _task({"q1": {"a": 1}, "q2": {"c": 1}}), [P1], PerQuery()).values()
     assert (bounds.judged, bounds.irrelevant, bounds.relevant) == (0.5, 0.5, 1.0)
 
 

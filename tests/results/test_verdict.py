@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bakeoff.evaluation.measures import Measure
+from bakeoff.results.averaging import PerQuery
 from bakeoff.results.schema import Row, Value
 from bakeoff.results.verdict import decide, order_agreement
 from bakeoff.statistics.compare import tied_with_best
@@ -36,7 +37,7 @@ def test_agreement_of_orders_is_kendalls_tau() -> None:
 
 def test_the_verdict_names_the_order_that_agrees_least() -> None:
     scores = {label: np.linspace(0, 2 * ndcg, 12) for label, (ndcg, _) in MEANS.items()}
-    verdict = decide(scores, NDCG, _rows(), 42, [NDCG, MRR])
+    verdict = decide(scores, NDCG, _rows(), PerQuery(42), [NDCG, MRR])
     assert verdict.best == "a"
     assert verdict.sentences[-1].endswith("within the category y (Kendall's τ -1.00).")
 
@@ -62,7 +63,7 @@ def test_rows_that_are_no_better_than_chance_are_named_by_a_test() -> None:
         "c": floor + 0.2,
         "d": floor - 0.1,  # worse on every query
     }
-    sentences = decide(scores, NDCG, _rows(), 42, floor=floor).sentences
+    sentences = decide(scores, NDCG, _rows(), PerQuery(42), floor=floor).sentences
     (unsure,) = [text for text in sentences if "can't be told from a random order" in text]
     assert unsure.startswith("b can't be told")
     (worse,) = [text for text in sentences if "worse than a random order" in text]
@@ -76,6 +77,6 @@ def test_chance_is_not_blamed_more_often_than_promised() -> None:
     floor = np.full(15, 0.5)
     missed = 0
     for _ in range(200):
-        sentences = decide({"a": rng.uniform(0, 1, 15)}, NDCG, rows, 42, floor=floor).sentences
+        sentences = decide({"a": rng.uniform(0, 1, 15)}, NDCG, rows, PerQuery(42), floor=floor).sentences
         missed += not any("can't be told from a random order" in text for text in sentences)
     assert missed <= stats.binom.ppf(0.999, 200, 0.05)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.results.averaging import PerQuery
 from bakeoff.results.recommend import Limits, keeps
 from bakeoff.results.rows import Rows
 from bakeoff.results.schema import Row
@@ -44,7 +45,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Row]:
     beir_task(folder / "task")
     (folder / "lineup.toml").write_text(LINEUP)
     outcome = run(Lineup.read(folder / "lineup.toml"), Settings(cache=None))
-    return {row.label: row for row in Rows(outcome.task, outcome.machine, {}, seed=42).of(outcome.ran)}
+    return {row.label: row for row in Rows(outcome.task, outcome.machine, {}, PerQuery(42)).of(outcome.ran)}
 
 
 def test_faiss_rows_have_the_size_of_their_codes(rows: Mapping[str, Row]) -> None:

@@ -46,6 +46,14 @@ class Document(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return self.fields[field] if field else f"{self.title} {self.text}".strip()
 
 
+class Drawn(msgspec.Struct, frozen=True, gc=False):
+    """What a query that was drawn from a log stands for: a share of the traffic, in a stratum `of` so many queries."""
+
+    weight: float
+    stratum: str
+    of: int
+
+
 class Query(msgspec.Struct, frozen=True):
     """One thing that is asked. `item` is the document that it is, where it is one: it never finds itself.
 
@@ -58,6 +66,7 @@ class Query(msgspec.Struct, frozen=True):
     item: str = ""
     where: Mapping[str, Any] = {}  # only documents whose metadata passes: bakeoff.core.filters
     identical: str = ""
+    drawn: Drawn | None = None  # no part of the fingerprint: the question is the same
 
     @property
     def excluded(self) -> str:

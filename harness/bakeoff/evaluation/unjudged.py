@@ -44,7 +44,13 @@ def if_relevant(
 
 
 def turn(
-    best: Answers, challenger: Answers, judgments: Judgments, queries: Sequence[str], measure: Measure, rel: int = 1
+    best: Answers,
+    challenger: Answers,
+    judgments: Judgments,
+    queries: Sequence[str],
+    measure: Measure,
+    rel: int = 1,
+    weights: Values | None = None,
 ) -> list[tuple[str, str]]:
     """The pairs whose highest grade would put the challenger before the best; none where this finds no such grades.
 
@@ -59,6 +65,8 @@ def turn(
         - evaluate(join(best, truth, queries), [measure], rel)[measure]
         for truth in (judgments, graded)
     )
+    if weights is not None:
+        now, then = now * weights, then * weights
     gains = np.array([(then[at] - now[at]) / max(len(open_[query]), 1) for at, query in enumerate(queries)])
     lead, needed = float(now.sum()), list[tuple[str, str]]()
     for at in np.argsort(-gains, kind="stable").tolist():

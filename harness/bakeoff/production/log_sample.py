@@ -6,7 +6,6 @@ replacement; the mean is the stratum's ratio estimate, weighted by its share of 
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -21,6 +20,7 @@ from bakeoff.core.files import read_json_lines, write_atomic
 from bakeoff.core.sampling import order_key
 from bakeoff.production.check import Check, Gauge
 from bakeoff.statistics.constants import ALPHA
+from bakeoff.statistics.stratified import Strata, estimate
 from bakeoff.statistics.tests import holm
 
 STRATA = ("head", "torso", "tail")
@@ -35,15 +35,6 @@ class SampledQuery(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     weight: float
     stratum_queries: int
-
-
-class Estimate(msgspec.Struct, frozen=True):
-    """A mean per query asked, with its interval and the p of its being 0."""
-
-    mean: float
-    low: float
-    high: float
-    p: float
 
 
 def strata_of(counts: Mapping[str, int]) -> dict[str, list[str]]:
@@ -77,29 +68,10 @@ def draw(counts: Mapping[str, int], size: int, seed: int) -> list[SampledQuery]:
     return [msgspec.structs.replace(query, id=f"log-{number:04d}") for number, query in enumerate(drawn, start=1)]
 
 
-def estimate(values: Values, sample: Sequence[SampledQuery], alpha: float = ALPHA) -> Estimate:
-    """The mean per query asked: stratified, with the finite population's correction; a whole stratum adds no error."""
-    from scipy.special import stdtr, stdtrit
-
+def strata_arrays(sample: Sequence[SampledQuery]) -> Strata:
+    """What the estimates need of a sample."""
     weights = np.array([query.weight for query in sample])
-    names = np.array([query.category for query in sample])
-    mean, variance, freedom = float(weights @ values), 0.0, 0
-    for name in dict.fromkeys(names.tolist()):
-        inside = names == name
-        n, of = int(inside.sum()), next(query.stratum_queries for query in sample if query.category == name)
-        if n == of:
-            continue
-        if n < 2:
-            return Estimate(mean, math.nan, math.nan, math.nan)
-        share = weights[inside].sum()
-        residuals = weights[inside] * (values[inside] - weights[inside] @ values[inside] / share)
-        variance += (1 - n / of) * n / (n - 1) * float(residuals @ residuals)
-        freedom += n - 1
-    if variance <= 0:
-        return Estimate(mean, mean, mean, 1.0 if abs(mean) < 1e-12 else 0.0)
-    error = math.sqrt(variance)
-    half = float(stdtrit(freedom, 1 - alpha / 2)) * error
-    return Estimate(mean, mean - half, mean + half, float(2 * stdtr(freedom, -abs(mean) / error)))
+    return Strata(weights, [query.category for query in sample], [query.stratum_queries for query in sample])
 
 
 def sample_log(counts: Counter[str], size: int, seed: int, out: Path) -> Check:
@@ -114,7 +86,7 @@ def sample_log(counts: Counter[str], size: int, seed: int, out: Path) -> Check:
         traffic, taken = sum(counts[query] for query in queries), sum(query.category == name for query in sample)
         said.append(f"{name}: {len(queries)} queries make {traffic / total:.0%} of the traffic; {taken} drawn.")
         figures[name] = {"queries": len(queries), "traffic": traffic / total, "drawn": taken}
-    said.append(f"Written to {out}: grade these, run, then `bakeoff log matrix` gives means per query asked.")
+    said.append(f"Written to {out}: grade these and run: the means are per query asked.")
     gauges = [
         Gauge("log_distinct_queries", "Distinct queries by stratum", float(len(queries)), {"stratum": name})
         for name, queries in strata.items()
@@ -138,11 +110,12 @@ def read_sample(path: Path) -> dict[str, SampledQuery]:
 
 def weighted_matrix(scores: Mapping[str, Values], sample: Sequence[SampledQuery], measure: str) -> Check:
     """Every contender's mean per query asked, best first, and every pair's difference; Holm over the pairs."""
-    rows = {label: estimate(values, sample) for label, values in scores.items()}
+    strata = strata_arrays(sample)
+    rows = {label: estimate(values, strata) for label, values in scores.items()}
     order = sorted(rows, key=lambda label: -rows[label].mean)
     pairs = list(combinations(order, 2))
-    differences = [estimate(scores[a] - scores[b], sample) for a, b in pairs]
-    adjusted = holm([0.0 if math.isnan(one.p) else one.p for one in differences]) if pairs else np.empty(0)
+    differences = [estimate(scores[a] - scores[b], strata) for a, b in pairs]
+    adjusted = holm([one.p for one in differences]) if pairs else np.empty(0)
     said = [f"{measure} per query asked, over {len(sample)} drawn queries:"]
     for label in order:
         row, plain = rows[label], float(scores[label].mean())

@@ -8,6 +8,7 @@ import msgspec
 
 from bakeoff.core.figures import PairedDifference
 from bakeoff.report.pairs import p_text, pairs_table, with_interval
+from bakeoff.results.averaging import WEIGHTED
 from bakeoff.results.compare import Comparison
 from bakeoff.results.gate import Gate
 from bakeoff.statistics.constants import ALPHA
@@ -29,7 +30,7 @@ def terminal(comparison: Comparison, most: int) -> RenderableType:
         pairs_table(comparison.pairs, comparison.measure, comparison.means, comparison.relations),
         Text(
             f"{different} of {len(comparison.pairs)} pairs differ significantly over {len(comparison.queries)} queries "
-            "(Holm, 5%)."
+            f"(Holm, 5%{f'; {WEIGHTED}' if comparison.by_traffic else ''})."
         ),
         *_equivalent(comparison),
     ]
@@ -77,6 +78,7 @@ def as_json(comparison: Comparison, most: int) -> str:
     content = {
         "measure": str(comparison.measure),
         "queries": len(comparison.queries),
+        **({"weighting": WEIGHTED} if comparison.by_traffic else {}),
         "means": comparison.means,
         "pairs": [
             {

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from bakeoff.core.markdown import inert, markdown_table, section_lines
-from bakeoff.report.matrix import LEGEND, Cell, matrix
+from bakeoff.report.matrix import Cell, keys, matrix
 from bakeoff.report.notes import advice, headline, notes, when_and_where
 from bakeoff.results.schema import Summary
 from bakeoff.results.tables import matrix_table
@@ -33,7 +33,7 @@ def markdown(summary: Summary) -> str:
         [line.texts(content.columns) for line in content.lines],
         figures=[place for place, column in enumerate(content.columns) if not column.is_text],
     )
-    lines += ["", LEGEND, "", *(f"- {inert(line)}" for line in advice(summary))]
+    lines += ["", "   ".join(keys(summary)), "", *(f"- {inert(line)}" for line in advice(summary))]
     lines += ["", *(f"- {inert(note.sentence)}" for note in notes(summary)), ""]
     for section in summary.sections:
         lines += section_lines(section.title, section.head, section.rows, section.notes)

@@ -11,14 +11,18 @@ from bakeoff.results.schema import Row, Summary
 from bakeoff.results.tables import ordered_rows
 
 BEST, TIED, EQUIVALENT, DOUBT, MET, MISSED = "★", "≈", "≡", "?", "✓", "✗"
-KEYS = (
-    f"{BEST} best",
-    f"{TIED} can't be told from the best (paired randomisation test, Holm, 5%)",
-    f"{EQUIVALENT} equivalent to the best within the margin asked for; 90%: how often it would be the best",
-    f"{MET} {MISSED} target met, missed",
-    f"{DOUBT} timing can't be trusted, see below",
-)
-LEGEND = "   ".join(KEYS)
+
+
+def keys(summary: Summary) -> tuple[str, ...]:
+    """What the marks of a result's matrix mean."""
+    test = "stratified paired t-test" if summary.task.weighting else "paired randomisation test"
+    return (
+        f"{BEST} best",
+        f"{TIED} can't be told from the best ({test}, Holm, 5%)",
+        f"{EQUIVALENT} equivalent to the best within the margin asked for; 90%: how often it would be the best",
+        f"{MET} {MISSED} target met, missed",
+        f"{DOUBT} timing can't be trusted, see below",
+    )
 
 
 @dataclass(frozen=True, slots=True)

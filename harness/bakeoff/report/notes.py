@@ -74,6 +74,7 @@ def headline(summary: Summary) -> str:
         f"{summary.name}: {called} ({task.documents} documents{drawn}, {task.queries} queries, "
         f"relevant from grade {task.rel} on), "
         f"top {summary.lineup['depth']}, {counted(summary.lineup['rounds'], 'round')}"
+        + (f"; {task.weighting}" if task.weighting else "")
     )
 
 

@@ -44,6 +44,9 @@ def run_facts(summary: Summary) -> Facts:
     """When, where, with what, how often."""
     machine, lineup = summary.machine, summary.lineup
     versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
+    tests = "sign-flip randomisation test, Holm over all distinct pairs; BCa intervals"
+    if weighting := summary.task.weighting:
+        tests = f"{weighting}; stratified t-tests and intervals, Holm over all distinct pairs"
     return [
         ("Made", f"{summary.started}, in {summary.seconds:.1f} s"),
         ("Machine", f"{machine.cpu}, {machine.cores} cores, {machine.memory_gb:g} GB, {machine.system}"),
@@ -51,7 +54,7 @@ def run_facts(summary: Summary) -> Facts:
         ("Threads", ", ".join(f"{name} {value}" for name, value in machine.threads.items()) or "not pinned"),
         ("Versions", f"Python {machine.python}, {versions}"),
         ("Asked", f"top {lineup['depth']}, {counted(lineup['rounds'], 'round')}, seed {lineup['seed']}"),
-        ("Statistics", "paired by query; sign-flip randomisation test, Holm over all distinct pairs; BCa intervals"),
+        ("Statistics", f"paired by query; {tests}"),
     ]
 
 

@@ -10,7 +10,7 @@ from bakeoff.lineup.toml import lineup_text
 from bakeoff.report import plots
 from bakeoff.report.charts import Chart, available, colours, shapes
 from bakeoff.report.frame import document
-from bakeoff.report.matrix import KEYS, Bar, matrix, short_name
+from bakeoff.report.matrix import Bar, keys, matrix, short_name
 from bakeoff.report.notes import Note, notes
 from bakeoff.report.page_data import LIMITS, payload, shown_contenders
 from bakeoff.report.provenance import USE, Head, run_facts, task_facts, use_table
@@ -31,7 +31,7 @@ def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = 
         "limits": LIMITS,
         "matrix": matrix(summary),
         "notes": [*notes(summary), *_left_out(summary, detailed)],
-        "legend": KEYS,
+        "legend": keys(summary),
         "example": Bar(0.62, 0.5, 0.74, 0.2, 1.0, 0.88 if summary.task.targets else None),
         "sections": [_section(section) for section in summary.sections],
         "palette": palette,

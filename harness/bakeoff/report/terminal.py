@@ -10,8 +10,7 @@ from rich.text import Text
 
 from bakeoff.core.figures import Section
 from bakeoff.report.grid import Grid
-from bakeoff.report.matrix import KEYS as MARKS
-from bakeoff.report.matrix import Matrix, matrix
+from bakeoff.report.matrix import Matrix, keys, matrix
 from bakeoff.report.notes import advice, headline, notes
 from bakeoff.results.columns import COST, MODEL, STORE, TOTAL, Column
 from bakeoff.results.schema import Summary
@@ -31,7 +30,7 @@ def terminal(summary: Summary, *, wide: bool = False) -> RenderableType:
     parts += [Text(""), *(Text(line) for line in advice(summary))]
     parts += [_FittedMatrix(content, wide)]
     parts += [Text(f"{line.row.label} {line.reason}", style=STYLES["lost"]) for line in lost]
-    parts += [_Legend(), Text("")]
+    parts += [_Legend(keys(summary)), Text("")]
     parts += [Text(note.sentence, style="yellow" if note.kind == "doubt" else "dim") for note in notes(summary)]
     return Group(*parts, *_sections(summary.sections))
 
@@ -53,9 +52,12 @@ class _FittedMatrix:
 class _Legend:
     """The marks in one line where it fits, otherwise a line each."""
 
+    def __init__(self, marks: Sequence[str]) -> None:
+        self._marks = marks
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        line = "   ".join(MARKS)
-        for text in [line] if cell_len(line) <= options.max_width else MARKS:
+        line = "   ".join(self._marks)
+        for text in [line] if cell_len(line) <= options.max_width else self._marks:
             yield Text(text, style="dim")
 
 

@@ -10,6 +10,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Section
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
+from bakeoff.results.averaging import Averaging
 
 LANGUAGE_KEYS = ("language", "lang")
 LENGTHS = ((1, 3), (4, 8), (9, 16), (17, None))  # words of a query
@@ -43,7 +44,9 @@ def _band(low: int, high: int | None) -> str:
     return f"{low}–{high} words" if high else f"{low} words or more"
 
 
-def breakdown_sections(task: Task, scores: Mapping[str, Values], measure: Measure) -> list[Section]:
+def breakdown_sections(
+    task: Task, scores: Mapping[str, Values], measure: Measure, averaging: Averaging
+) -> list[Section]:
     """A table for each way to group the queries that gives at least two groups of ten."""
     sections = []
     for title, groups in (("language", by_language(task)), ("length of the query", by_length(task))):
@@ -56,7 +59,7 @@ def breakdown_sections(task: Task, scores: Mapping[str, Values], measure: Measur
                 title=f"{measure.label} by {title}",
                 head=["Contender", *(f"{name} ({int((names == name).sum())})" for name in kept)],
                 rows=[
-                    [label, *(f"{measure.aggregate(values[names == name]):.3f}" for name in kept)]
+                    [label, *(f"{measure.figure(averaging.mean(values, names == name)):.3f}" for name in kept)]
                     for label, values in scores.items()
                 ],
                 notes=[f"In brackets: queries. Groups of fewer than {FEWEST} are left out."],

@@ -14,10 +14,11 @@ from bakeoff_providers.registry import nearest
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
+from bakeoff.results.averaging import Averaging
 from bakeoff.results.result import Result, load
 from bakeoff.statistics.columns import differences_of
-from bakeoff.statistics.compare import compare, compare_chosen
-from bakeoff.statistics.equivalence import equivalence_tests, relation
+from bakeoff.statistics.compare import compare_chosen
+from bakeoff.statistics.equivalence import relation
 
 
 class Change(NamedTuple):
@@ -37,6 +38,7 @@ class Comparison:
     queries: Mapping[str, str]
     scores: Mapping[str, Values]
     pairs: Sequence[PairedDifference]
+    averaging: Averaging
     equivalent_within: float | None = None
 
     @property
@@ -45,7 +47,7 @@ class Comparison:
         if self.equivalent_within is None:
             return []
         differences = [differences_of(self.scores[pair.a], self.scores[pair.b]) for pair in self.pairs]
-        return [float(p) for p in equivalence_tests(differences, self.equivalent_within)]
+        return [float(p) for p in self.averaging.p_equivalent(differences, self.equivalent_within)]
 
     @property
     def relations(self) -> list[str]:
@@ -57,7 +59,12 @@ class Comparison:
     @property
     def means(self) -> dict[str, float]:
         """The mean of each side."""
-        return {label: self.measure.aggregate(values) for label, values in self.scores.items()}
+        return {label: self.measure.figure(self.averaging.mean(values)) for label, values in self.scores.items()}
+
+    @property
+    def by_traffic(self) -> bool:
+        """Whether queries count by the traffic that they stand for."""
+        return self.averaging.weights is not None
 
     def changed_most(self, pair: PairedDifference, most: int) -> list[Change]:
         """The queries with the largest differences, either way; equal ones in the order of the task."""
@@ -137,11 +144,12 @@ def compare_results(
         for label in labels
     }
     queries = {query: info.text for query, info in first.detailed.queries.items()}
+    averaging = first.averaging()
     if alone or all_pairs:
-        pairs = compare(scores)
+        pairs = averaging.pairs(scores, every=True)
         if not pairs:
             raise InputError("there is only one contender", file=first.name, remedy="name a second result")
-        return Comparison(measure, queries, scores, pairs, equivalent_within)
+        return Comparison(measure, queries, scores, pairs, averaging, equivalent_within)
     chosen = [
         (_side(label, result, alone=False), _side(label, first, alone=False))
         for result, labels in zip(results[1:], wanted[1:], strict=True)
@@ -150,7 +158,8 @@ def compare_results(
     ]
     if not chosen:
         raise InputError("the results have no contender in common", remedy="--all-pairs compares each with each")
-    return Comparison(measure, queries, scores, compare_chosen(scores, chosen), equivalent_within)
+    pairs = compare_chosen(scores, chosen, averaging.pairs)
+    return Comparison(measure, queries, scores, pairs, averaging, equivalent_within)
 
 
 def _side(label: str, result: Result, *, alone: bool) -> str:

@@ -85,9 +85,10 @@ def gate(
             refused.append(f"{error} (--contender names those to check)")
     if refused:
         return msgspec.structs.replace(verdict, refused=refused)
-    pairs = compare_chosen(scores, [(f"{new} after", f"{old} before") for new, old in chosen])
+    averaging = result.averaging()
+    pairs = compare_chosen(scores, [(f"{new} after", f"{old} before") for new, old in chosen], averaging.pairs)
     differences = np.stack([differences_of(scores[pair.a], scores[pair.b]) for pair in pairs], axis=1)
-    power = HolmPower(differences, alpha=alpha)
+    power = HolmPower(np.stack([averaging.linear(column) for column in differences.T], axis=1), alpha=alpha)
     checks = []
     for at, ((new, _), pair) in enumerate(zip(chosen, pairs, strict=True)):
         after, before = scores[pair.a], scores[pair.b]
@@ -98,8 +99,8 @@ def gate(
         checks.append(
             Check(
                 contender=new,
-                before=measure.aggregate(before),
-                after=measure.aggregate(after),
+                before=measure.figure(averaging.mean(before)),
+                after=measure.figure(averaging.mean(after)),
                 pair=pair,
                 failed=failed,
                 reason=reason,

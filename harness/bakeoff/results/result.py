@@ -16,8 +16,10 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
+from bakeoff.results.averaging import Averaging, averaging_of
 from bakeoff.results.schema import ContenderResult, Detailed, Summary, read_detailed, read_summary
 from bakeoff.results.tables import Table, matrix_table, scores_table
+from bakeoff.statistics.constants import SEED
 
 if TYPE_CHECKING:
     import pandas
@@ -63,6 +65,10 @@ class Result:
     def to_polars(self, table: TableName = "matrix") -> polars.DataFrame:
         """One of the tables as a polars data frame."""
         return _library("polars").DataFrame(self._table(table), infer_schema_length=None)
+
+    def averaging(self, seed: int = SEED) -> Averaging:
+        """What this result's means are taken over."""
+        return averaging_of([query.drawn or None for query in self.detailed.queries.values()], seed)
 
     def measure(self, given: Measure | str | None = None) -> Measure:
         """A measure by its spelling; without one, the measure that decided this result."""

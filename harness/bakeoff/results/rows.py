@@ -19,11 +19,11 @@ from bakeoff.embedding.preflight import vector_warnings
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores
 from bakeoff.lineup.contender import Contender
+from bakeoff.results.averaging import Averaging
 from bakeoff.results.schema import Cost, Latency, Row, Value
 from bakeoff.results.unjudged import bounds_of
 from bakeoff.running.stages import Embedding, NotRun, Scored, Search
 from bakeoff.search.rerankers import RERANKERS
-from bakeoff.statistics.small_samples import mean_intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Rows:
     task: Task
     machine: Machine
     ties: Mapping[str, Mapping[str, bool]]
-    seed: int
+    averaging: Averaging
     judged_in_part: Sequence[Measure] = ()  # the measures to give bounds for, where documents may be unjudged
 
     def of(self, contenders: Sequence[Scored | NotRun]) -> list[Row]:
@@ -46,14 +46,14 @@ class Rows:
 
     def baseline(self, name: str, scores: Scores, shown: Sequence[Measure]) -> Row:
         """A row that no provider made."""
-        means = {str(measure): Value(measure.aggregate(values)) for measure, values in scores.items()}
+        means = {str(measure): Value(measure.figure(self.averaging.mean(values))) for measure, values in scores.items()}
         return Row(
             label=name,
             kind="baseline",
             model=name,
             local=True,
             measures=means,
-            categories=_by_category({measure: scores[measure] for measure in shown}, self.task),
+            categories=_by_category({measure: scores[measure] for measure in shown}, self.task, self.averaging),
             targets=_targets(means, self.task),
         )
 
@@ -66,15 +66,17 @@ class Rows:
         named = _named(contender, local=local)
         if isinstance(row, NotRun):
             return replace(named, not_run=row.reason)
-        measures = _with_intervals(row.scores, self.seed)
+        measures = _with_intervals(row.scores, self.averaging)
         build = row.search.build if row.search else None
         dimensions = build.dimensions if build else None
         return replace(
             named,
             measures=measures,
-            categories=_by_category(row.scores, self.task),
+            categories=_by_category(row.scores, self.task, self.averaging),
             ties={measure: tied[contender.label] for measure, tied in self.ties.items()},
-            bounds=bounds_of(row.rankings, self.task, self.judged_in_part) if self.judged_in_part else {},
+            bounds=bounds_of(row.rankings, self.task, self.judged_in_part, self.averaging)
+            if self.judged_in_part
+            else {},
             targets=_targets(measures, self.task),
             latency=self._latency(row.search.timing, local=local) if row.search else None,
             cost=self._cost(row.search, parts) if row.search else None,
@@ -134,10 +136,12 @@ def _named(contender: Contender, *, local: bool) -> Row:
     )
 
 
-def _with_intervals(scores: Scores, seed: int) -> dict[str, Value]:
-    low, high = mean_intervals(np.stack(list(scores.values()), axis=1), seed=seed)
+def _with_intervals(scores: Scores, averaging: Averaging) -> dict[str, Value]:
+    low, high = averaging.intervals(np.stack(list(scores.values()), axis=1))
     return {
-        str(measure): Value(measure.aggregate(values), _figure(measure, low[at]), _figure(measure, high[at]))
+        str(measure): Value(
+            measure.figure(averaging.mean(values)), _figure(measure, low[at]), _figure(measure, high[at])
+        )
         for at, (measure, values) in enumerate(scores.items())
     }
 
@@ -146,12 +150,12 @@ def _figure(measure: Measure, mean: float) -> float | None:
     return measure.figure(float(mean)) if np.isfinite(mean) else None
 
 
-def _by_category(scores: Scores, task: Task) -> dict[str, dict[str, float]]:
+def _by_category(scores: Scores, task: Task, averaging: Averaging) -> dict[str, dict[str, float]]:
     masks: dict[str, NDArray[np.bool_]] = {
         category: np.array([query.category == category for query in task.queries]) for category in task.categories
     }
     return {
-        category: {str(measure): measure.aggregate(values[mask]) for measure, values in scores.items()}
+        category: {str(measure): measure.figure(averaging.mean(values, mask)) for measure, values in scores.items()}
         for category, mask in masks.items()
     }
 

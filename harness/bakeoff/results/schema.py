@@ -13,6 +13,7 @@ from bakeoff_providers.secrets import without_known, without_secrets
 from bakeoff.core.figures import Loss, PairedDifference, Percentiles, Section, Timing
 from bakeoff.core.files import read_json, write_atomic, write_folder, write_json, write_parts
 from bakeoff.core.machine import Machine
+from bakeoff.core.task import Drawn
 
 AGAIN = "the file was changed after the run: run it again"
 SUMMARY, DETAILED, QRELS = "metrics_summary.json", "detailed_results.json", "judgments.qrels"
@@ -124,6 +125,7 @@ class TaskInfo(msgspec.Struct, kw_only=True, frozen=True):
     categories: list[str] = []
     targets: dict[str, float] = {}
     without_relevant: list[str] = []
+    weighting: str | msgspec.UnsetType = msgspec.UNSET  # what means are taken over, where queries do not count alike
 
 
 class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,6 +209,7 @@ class QueryInfo(msgspec.Struct, kw_only=True, frozen=True):
     text: str
     category: str
     grades: dict[str, int]
+    drawn: Drawn | msgspec.UnsetType = msgspec.UNSET
 
 
 class Detailed(msgspec.Struct, kw_only=True, frozen=True):

@@ -117,7 +117,10 @@ def _score(
         runs=scores,
         intervals={name: _intervals(values, seed) for name, values in scores.items()},
         pairs=pairs,
-        best={measure: tie_group(by_measure[measure], compared) for measure, compared in pairs.items()},
+        best={
+            measure: tie_group({run: float(values.mean()) for run, values in by_measure[measure].items()}, compared)
+            for measure, compared in pairs.items()
+        },
         precision=precision,
         notes=_notes(judgments, runs, queries, rel, answered=answered),
     )

@@ -9,17 +9,18 @@ from msgspec.structs import replace
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Section
+from bakeoff.results.averaging import Averaging
 from bakeoff.results.recommend import listed
 from bakeoff.results.schema import Standing, Summary, Verdict
 from bakeoff.statistics.columns import differences_of
-from bakeoff.statistics.constants import SEED
-from bakeoff.statistics.equivalence import equivalence_tests, relation
-from bakeoff.statistics.winning import winning
+from bakeoff.statistics.equivalence import relation
 
 TITLE = "Against the best"
 
 
-def with_standings(verdict: Verdict, scores: Mapping[str, Values], margin: float | None, seed: int = SEED) -> Verdict:
+def with_standings(
+    verdict: Verdict, scores: Mapping[str, Values], margin: float | None, averaging: Averaging
+) -> Verdict:
     """The verdict with every contender's standing; a margin adds who is as good as the best within it."""
     best = verdict.best
     if best is None or len(scores) < 2:
@@ -30,16 +31,16 @@ def with_standings(verdict: Verdict, scores: Mapping[str, Values], margin: float
     equivalent = (
         dict.fromkeys(others, None)
         if margin is None
-        else dict(zip(others, equivalence_tests(differences, margin).tolist(), strict=True))
+        else dict(zip(others, averaging.p_equivalent(differences, margin).tolist(), strict=True))
     )
-    wins = winning(scores, seed=seed)
+    wins = averaging.winning(scores)
     standings = {best: Standing(probability=wins[best].probability, regret=wins[best].regret, relation="best")}
     for label, d in zip(others, differences, strict=True):
         p = equivalent[label]
         standings[label] = Standing(
             probability=wins[label].probability,
             regret=wins[label].regret,
-            relation=relation(float(d.mean()), against[label].p_holm, p),
+            relation=relation(averaging.mean(d), against[label].p_holm, p),
             p_equivalent=p,
         )
     sentences = list(verdict.sentences)
@@ -91,6 +92,7 @@ def restated(folder: Path, margin: float) -> Summary:
     summary = result.summary
     scores = {label: result.values(label) for label in result.labels}
     kept = [sentence for sentence in summary.verdict.sentences if "two one-sided tests" not in sentence]
-    verdict = with_standings(replace(summary.verdict, sentences=kept), scores, margin, int(summary.lineup["seed"]))
+    averaging = result.averaging(int(summary.lineup["seed"]))
+    verdict = with_standings(replace(summary.verdict, sentences=kept), scores, margin, averaging)
     sections = [section for section in summary.sections if section.title != TITLE]
     return replace(summary, verdict=verdict, sections=[*standing_sections(verdict), *sections])

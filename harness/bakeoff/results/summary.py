@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from bakeoff.core.figures import Timing
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Task, document_ids
+from bakeoff.results.averaging import WEIGHTED, averaging_of
 from bakeoff.results.breakdowns import breakdown_sections
 from bakeoff.results.rows import Rows
 from bakeoff.results.schema import ContenderResult, Detailed, QueryInfo, QueryResult, Summary, TaskInfo
@@ -14,7 +17,6 @@ from bakeoff.results.unjudged import turning, turning_sentences, unjudged_sectio
 from bakeoff.results.verdict import decide
 from bakeoff.running.runner import Outcome
 from bakeoff.running.stages import Scored
-from bakeoff.statistics.compare import tied_with_best
 from bakeoff.tasks.kinds import TASK_KINDS
 
 TITLE_LENGTH = 90
@@ -26,25 +28,27 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
     lineup, task = outcome.lineup, outcome.task
     shown = tuple(dict.fromkeys([*lineup.measures, lineup.primary]))
     by_measure = {measure: {row.contender.label: row.scores[measure] for row in outcome.ran} for measure in shown}
-    ties = {str(measure): tied_with_best(scores, lineup.seed) for measure, scores in by_measure.items()}
+    averaging = averaging_of([query.drawn for query in task.queries], lineup.seed)
+    by_traffic = averaging.weights is not None
+    ties = {str(measure): averaging.tied(scores) for measure, scores in by_measure.items()}
     in_part = () if TASK_KINDS.get(task.kind).judges_all else shown
-    maker = Rows(task, outcome.machine, ties, lineup.seed, in_part)
+    maker = Rows(task, outcome.machine, ties, averaging, in_part)
     rows = maker.of(outcome.contenders)
     rows += [maker.baseline(name, scores, shown) for name, scores in outcome.baselines.items()]
     verdict = decide(
         by_measure[lineup.primary],
         lineup.primary,
         rows,
-        lineup.seed,
+        averaging,
         lineup.measures,
         outcome.baselines["random"][lineup.primary],
     )
-    verdict = with_standings(verdict, by_measure[lineup.primary], lineup.equivalent_within, lineup.seed)
+    verdict = with_standings(verdict, by_measure[lineup.primary], lineup.equivalent_within, averaging)
     if in_part:
         rankings = {row.contender.label: row.rankings for row in outcome.ran}
-        verdict.turning = turning(rankings, verdict.best, task, lineup.primary)
+        verdict.turning = turning(rankings, verdict.best, task, lineup.primary, averaging.weights)
         verdict.sentences += turning_sentences(verdict.turning, verdict.best, lineup.primary)
-    breakdowns = breakdown_sections(task, by_measure[lineup.primary], lineup.primary)
+    breakdowns = breakdown_sections(task, by_measure[lineup.primary], lineup.primary, averaging)
     return Summary(
         name=lineup.name,
         started=outcome.started.isoformat(timespec="seconds"),
@@ -62,6 +66,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
             categories=task.categories,
             targets=dict(task.targets),
             without_relevant=task.without_relevant(),
+            weighting=WEIGHTED if by_traffic else UNSET,
         ),
         machine=outcome.machine,
         matrix_measures=[str(measure) for measure in lineup.measures],
@@ -70,7 +75,9 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
         labels={str(measure): measure.label for measure in dict.fromkeys((*lineup.measures, lineup.primary))},
         warnings=[*outcome.warnings, *outcome.extras.warnings, *_shortened(task)],
         command=command,
-        trec_eval=trec_commands(task, shown, outcome.depth, [row.contender.label for row in outcome.ran]),
+        trec_eval=[]  # it has no weights
+        if by_traffic
+        else trec_commands(task, shown, outcome.depth, [row.contender.label for row in outcome.ran]),
         figures=dict(outcome.extras.figures),
         sections=[
             *standing_sections(verdict),
@@ -86,7 +93,12 @@ def detail(outcome: Outcome) -> Detailed:
     task = outcome.task
     return Detailed(
         queries={
-            query.id: QueryInfo(text=query.text, category=query.category, grades=dict(task.judgments.get(query.id, {})))
+            query.id: QueryInfo(
+                text=query.text,
+                category=query.category,
+                grades=dict(task.judgments.get(query.id, {})),
+                drawn=query.drawn or UNSET,
+            )
             for query in task.queries[:DETAILED_QUERIES]
         },
         titles=_titles(outcome),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Section
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.unjudged import Answers, if_relevant, turn
+from bakeoff.results.averaging import Averaging
 from bakeoff.results.schema import Bounds, Row, Turning
 
 JUDGED_CUT = 10  # where the measure has no cut-off of its own
@@ -20,7 +22,7 @@ def judged_measure(measure: Measure) -> Measure:
     return Measure.of("judged", measure.k or JUDGED_CUT)
 
 
-def bounds_of(answers: Answers, task: Task, measures: Sequence[Measure]) -> dict[str, Bounds]:
+def bounds_of(answers: Answers, task: Task, measures: Sequence[Measure], averaging: Averaging) -> dict[str, Bounds]:
     """By measure: how much was judged, and the score if all that was not were irrelevant, or relevant."""
     queries = [query.id for query in task.queries]
     ranked = join(answers, task.judgments, queries)
@@ -28,16 +30,18 @@ def bounds_of(answers: Answers, task: Task, measures: Sequence[Measure]) -> dict
     scores = evaluate(ranked, wanted, task.rel)
     return {
         str(measure): Bounds(
-            judged=float(scores[judged_measure(measure)].mean()),
-            irrelevant=measure.aggregate(scores[measure]),
-            relevant=measure.aggregate(if_relevant(answers, task.judgments, queries, measure, task.rel)),
+            judged=averaging.mean(scores[judged_measure(measure)]),
+            irrelevant=measure.figure(averaging.mean(scores[measure])),
+            relevant=measure.figure(averaging.mean(if_relevant(answers, task.judgments, queries, measure, task.rel))),
         )
         for measure in measures
         if measure.name != "judged"
     }
 
 
-def turning(rankings: Mapping[str, Answers], best: str | None, task: Task, measure: Measure) -> list[Turning]:
+def turning(
+    rankings: Mapping[str, Answers], best: str | None, task: Task, measure: Measure, weights: Values | None = None
+) -> list[Turning]:
     """Every contender that grades of unjudged documents could put before the best, fewest grades first."""
     if best is None:
         return []
@@ -45,7 +49,8 @@ def turning(rankings: Mapping[str, Answers], best: str | None, task: Task, measu
     turns = [
         Turning(challenger=label, documents=len(pairs))
         for label, answers in rankings.items()
-        if label != best and (pairs := turn(rankings[best], answers, task.judgments, queries, measure, task.rel))
+        if label != best
+        and (pairs := turn(rankings[best], answers, task.judgments, queries, measure, task.rel, weights))
     ]
     return sorted(turns, key=lambda one: one.documents)
 

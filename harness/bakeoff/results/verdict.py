@@ -9,13 +9,14 @@ import numpy as np
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
+from bakeoff.results.averaging import Averaging
 from bakeoff.results.recommend import listed, recommend
 from bakeoff.results.schema import Row, Verdict
-from bakeoff.statistics.compare import Outlook, compare_nearest, outlook, tie_group
+from bakeoff.statistics.compare import Outlook, tie_group
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.effects import kendall_tau
 from bakeoff.statistics.power import more_queries
-from bakeoff.statistics.tests import holm, sign_flip_tests
+from bakeoff.statistics.tests import holm
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
 WORTH_A_SENTENCE = 1.5  # how many times faster a tied contender must be before the verdict mentions it
@@ -25,7 +26,7 @@ def decide(
     scores: Mapping[str, Values],
     measure: Measure,
     rows: Sequence[Row],
-    seed: int,
+    averaging: Averaging,
     others: Sequence[Measure] = (),
     floor: Values | None = None,
 ) -> Verdict:
@@ -33,12 +34,12 @@ def decide(
 
     `floor` has what a random order is expected to score on each query: a contender has to be better than that.
     """
-    pairs = compare_nearest(scores, seed=seed)
-    group = tie_group(scores, pairs, ALPHA)
+    pairs = averaging.pairs(scores)
+    group = tie_group({label: averaging.mean(values) for label, values in scores.items()}, pairs, ALPHA)
     best = group[0] if group else None
-    ahead = outlook(scores, best, seed)
-    sentences = _sentences(scores, measure, pairs, group, ahead, {row.label: row for row in rows})
-    sentences += _floor_sentences(scores, floor, seed)
+    ahead = averaging.outlook(scores, best)
+    sentences = _sentences(scores, measure, pairs, group, ahead, {row.label: row for row in rows}, averaging)
+    sentences += _floor_sentences(scores, floor, averaging)
     agreement = order_agreement([row for row in rows if row.label in scores], measure, others)
     sentences += _agreement_sentence(agreement, measure)
     if len(pairs) < (tested := len(scores) * (len(scores) - 1) // 2):
@@ -66,6 +67,7 @@ def _sentences(
     group: Sequence[str],
     ahead: Outlook | None,
     rows: Mapping[str, Row],
+    averaging: Averaging,
 ) -> list[str]:
     if not group:
         return ["No contender ran, so there is no verdict."]
@@ -84,7 +86,7 @@ def _sentences(
         if faster := _faster(rows[best], [rows[label] for label in tied]):
             sentences.append(faster)
         if ahead and ahead.rival in tied and ahead.more:
-            gap = float(scores[best].mean() - scores[ahead.rival].mean())
+            gap = averaging.mean(scores[best]) - averaging.mean(scores[ahead.rival])
             sentences.append(
                 f"If the gap of {gap:.3f} to {ahead.rival} is real, "
                 f"{more_queries(ahead.more)} would show it in 4 of 5 cases."
@@ -113,12 +115,12 @@ def _outlook_sentence(best: str, n: int, ahead: Outlook | None) -> list[str]:
     ]
 
 
-def _floor_sentences(scores: Mapping[str, Values], floor: Values | None, seed: int) -> list[str]:
+def _floor_sentences(scores: Mapping[str, Values], floor: Values | None, averaging: Averaging) -> list[str]:
     """Which contenders are no better than chance, by the same paired test; Holm's correction is over contenders."""
     if floor is None or not scores:
         return []
-    p = holm(sign_flip_tests(np.stack([values - floor for values in scores.values()], axis=1), seed=seed))
-    means = {label: float((values - floor).mean()) for label, values in scores.items()}
+    p = holm(averaging.p_zero(np.stack([values - floor for values in scores.values()], axis=1)))
+    means = {label: averaging.mean(values - floor) for label, values in scores.items()}
     unsure = [label for label, value in zip(scores, p, strict=True) if value > ALPHA]
     worse = [label for label, value in zip(scores, p, strict=True) if value <= ALPHA and means[label] < 0]
     sentences = []

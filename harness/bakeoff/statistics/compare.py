@@ -41,17 +41,18 @@ def compare_nearest(scores: Mapping[str, ArrayLike], *, seed: int = SEED) -> lis
     All are tested, and Holm's correction is over all; intervals are worked out for what a reader looks at.
     """
 
-    def near(table: Values, pairs: Pairs) -> Pairs:
-        if len(pairs) <= MANY_PAIRS:
-            return pairs
-        means = table.mean(axis=0)
-        order = np.argsort(-means, kind="stable")
-        place = np.empty(len(order), dtype=np.intp)
-        place[order] = np.arange(len(order))
-        best = int(np.argmax(means))
-        return [(i, j) for i, j in pairs if best in (i, j) or abs(place[i] - place[j]) == 1]
+    return _compared(scores, lambda table, pairs: nearest_pairs(table.mean(axis=0), pairs), seed=seed)
 
-    return _compared(scores, near, seed=seed)
+
+def nearest_pairs(means: Values, pairs: Pairs) -> Pairs:
+    """All pairs; of very many, those with the best and those of neighbours by mean."""
+    if len(pairs) <= MANY_PAIRS:
+        return pairs
+    order = np.argsort(-means, kind="stable")
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    best = int(np.argmax(means))
+    return [(i, j) for i, j in pairs if best in (i, j) or abs(place[i] - place[j]) == 1]
 
 
 def _compared(
@@ -91,9 +92,8 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def tie_group(scores: Mapping[str, ArrayLike], pairs: Sequence[PairedDifference], alpha: float = ALPHA) -> list[str]:
+def tie_group(means: Mapping[str, float], pairs: Sequence[PairedDifference], alpha: float = ALPHA) -> list[str]:
     """The best contender and those that can't be told from it, best mean first."""
-    means = {name: float(np.mean(np.asarray(values, dtype=np.float64))) for name, values in scores.items()}
     if not means:
         return []
     best = max(means, key=lambda name: means[name])
@@ -102,9 +102,13 @@ def tie_group(scores: Mapping[str, ArrayLike], pairs: Sequence[PairedDifference]
     return sorted((name for name in means if name not in worse), key=lambda name: -means[name])
 
 
-def compare_chosen(scores: Mapping[str, Values], chosen: Sequence[tuple[str, str]]) -> list[PairedDifference]:
-    """The chosen pairs only: Holm's correction is over these."""
-    pairs = [compare({a: scores[a], b: scores[b]})[0] for a, b in chosen]
+def compare_chosen(
+    scores: Mapping[str, Values],
+    chosen: Sequence[tuple[str, str]],
+    compared: Callable[[Mapping[str, Values]], list[PairedDifference]] = compare,
+) -> list[PairedDifference]:
+    """The chosen pairs only, each compared alone: Holm's correction is over these."""
+    pairs = [compared({a: scores[a], b: scores[b]})[0] for a, b in chosen]
     adjusted = holm([pair.p for pair in pairs])
     return [msgspec.structs.replace(pair, p_holm=float(p)) for pair, p in zip(pairs, adjusted, strict=True)]
 
@@ -115,8 +119,13 @@ def tied_with_best(scores: Mapping[str, Values], seed: int) -> dict[str, bool]:
     indices = list(combinations(range(len(names)), 2))
     if not indices:
         return dict.fromkeys(names, True)
-    best = int(np.argmax(table.mean(axis=0)))
     adjusted = holm_of_pairs(pair_tests(table, indices, seed=seed), table, indices)
+    return tied_pairs(names, table.mean(axis=0), indices, adjusted)
+
+
+def tied_pairs(names: Sequence[str], means: Values, indices: Pairs, adjusted: Values) -> dict[str, bool]:
+    """For each contender, whether no adjusted p separates it from the one with the best mean."""
+    best = int(np.argmax(means))
     separated = {at for pair, p in zip(indices, adjusted, strict=True) if best in pair and p <= ALPHA for at in pair}
     return {name: at == best or at not in separated for at, name in enumerate(names)}
 

@@ -16,6 +16,7 @@ from bakeoff.core.corpus import collected
 from bakeoff.core.task import Judgments, Query, Task
 from bakeoff.tasks.formats.cells import Rows, column_of, id_of, text_of
 from bakeoff.tasks.formats.document_rows import DocumentColumns, UniqueIds, read_documents
+from bakeoff.tasks.formats.drawn import checked_draw, drawn_of
 
 
 class QueryColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,6 +121,7 @@ def task_of(
     kept = [query for query in asked.values() if truth.get(query.id) or not lenient.judged_only]
     if lenient.ignore_identical_ids:
         kept = [msgspec.structs.replace(query, identical=query.id) if query.id in known else query for query in kept]
+    checked_draw(kept, queries.source)
     return Task(name=name, documents=kept_documents, queries=kept, judgments=truth, rel=rel)
 
 
@@ -135,7 +137,7 @@ def _queries(table: Rows, columns: QueryColumns) -> dict[str, Query]:
             raise InputError(f"query {key!r} has no text", file=table.source, place=place)
         has_categories |= columns.category in row
         category = text_of(row.get(columns.category), columns.category, table, place)
-        queries[key] = Query(id=key, text=text, category=category)
+        queries[key] = Query(id=key, text=text, category=category, drawn=drawn_of(row, category, table, place))
     if not has_categories:
         raise InputError(
             f"no row has a column {columns.category!r}", file=table.source, place="columns.queries.category"

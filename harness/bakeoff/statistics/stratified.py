@@ -1,0 +1,123 @@
+"""Means per query asked, from queries that were drawn in strata of a log: estimates, intervals and paired tests.
+
+Within a stratum queries are drawn at random without replacement. The mean is the strata's ratio estimates, weighted by
+their shares of the traffic; its error has the finite population's correction, so a whole stratum adds none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from bakeoff.core.arrays import Values
+from bakeoff.statistics.columns import Pairs, differences_of, without_noise
+from bakeoff.statistics.constants import ALPHA, NOISE
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """How queries were drawn: each one's share of the traffic, its stratum, and how many queries that stratum has."""
+
+    weights: Values
+    names: Sequence[str]
+    sizes: Sequence[int]
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """A mean per query asked, with its interval and the p of its being 0."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+
+
+def estimate(values: Values, strata: Strata, alpha: float = ALPHA) -> Estimate:
+    """The mean per query asked; no interval, and p = 1, where one query stands for a stratum of several."""
+    mean, low, high, p = (float(column[0]) for column in estimates(values[:, None], strata, alpha))
+    return Estimate(mean, low, high, p)
+
+
+def estimates(table: Values, strata: Strata, alpha: float = ALPHA) -> tuple[Values, Values, Values, Values]:
+    """For each column: mean, low and high end of its interval, and p."""
+    from scipy.special import stdtr, stdtrit
+
+    means, errors, freedom = _errors(table, strata)
+    if not freedom:  # every stratum is whole, or nothing is known of the error of one
+        return means, means - errors, means + errors, np.where(np.isnan(errors) | (np.abs(means) <= NOISE), 1.0, 0.0)
+    half = float(stdtrit(freedom, 1 - alpha / 2)) * errors
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = 2 * stdtr(freedom, -np.abs(means) / errors)
+    p = np.where(errors == 0, np.where(np.abs(means) <= NOISE, 1.0, 0.0), p)
+    return means, means - half, means + half, np.where(np.isnan(p), 1.0, p)
+
+
+def p_equivalent(differences: Values, strata: Strata, margin: float) -> float:
+    """p of two one-sided tests: small where the mean difference per query asked is within ± the margin."""
+    from scipy.special import stdtr
+
+    means, errors, freedom = _errors(differences[:, None], strata)
+    room, error = margin - abs(float(means[0])), float(errors[0])
+    if math.isnan(error):
+        return 1.0
+    return float(stdtr(freedom, -room / error)) if error > 0 else float(room <= NOISE)
+
+
+def p_of_pairs(table: Values, pairs: Pairs, strata: Strata) -> Values:
+    """One two-sided p for each pair of columns."""
+    left = np.array([pair[0] for pair in pairs], dtype=np.intp)
+    right = np.array([pair[1] for pair in pairs], dtype=np.intp)
+    p = np.ones(len(pairs))
+    for column in np.unique(left):  # differences of all pairs at once may be too many for memory
+        rows = np.flatnonzero(left == column)
+        p[rows] = estimates(without_noise(table[:, [column]] - table[:, right[rows]]), strata)[3]
+    return p
+
+
+def effect_size(a: Values, b: Values, strata: Strata) -> float:
+    """The mean difference per query asked in standard deviations over the traffic; infinite where there are none."""
+    d = differences_of(a, b)
+    mean = float(strata.weights @ d)
+    sd = math.sqrt(float(strata.weights @ (d - mean) ** 2))
+    if abs(mean) <= NOISE:
+        return 0.0
+    return mean / sd if sd > NOISE else math.copysign(math.inf, mean)
+
+
+def linearised(values: Values, strata: Strata) -> Values:
+    """Values whose plain mean and its plain standard error are the stratified ones of the given values.
+
+    The map is linear, so differences keep both as well: what is made for plain means works on these.
+    """
+    n = len(values)
+    deviations, _ = _deviations(values[:, None], strata)
+    shifted: Values = strata.weights @ values + math.sqrt(n * (n - 1)) * deviations[:, 0]
+    return shifted
+
+
+def _errors(table: Values, strata: Strata) -> tuple[Values, Values, int]:
+    """Means, standard errors and degrees of freedom."""
+    deviations, freedom = _deviations(table, strata)
+    return strata.weights @ table, np.sqrt((deviations**2).sum(axis=0)), freedom
+
+
+def _deviations(table: Values, strata: Strata) -> tuple[Values, int]:
+    """What each query adds to the error of the means, whose square is the sum of their squares; degrees of freedom."""
+    names, deviations, freedom = np.array(strata.names), np.zeros(table.shape), 0
+    for name in dict.fromkeys(strata.names):
+        inside = np.flatnonzero(names == name)
+        n, of = len(inside), strata.sizes[inside[0]]
+        if n == of:
+            continue
+        if n < 2:
+            deviations[inside] = math.nan
+            continue
+        weights = strata.weights[inside]
+        residuals = weights[:, None] * (table[inside] - weights @ table[inside] / weights.sum())
+        deviations[inside] = math.sqrt((1 - n / of) * n / (n - 1)) * residuals
+        freedom += n - 1
+    return deviations, freedom

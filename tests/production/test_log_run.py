@@ -1,0 +1,158 @@
+"""A sampled log as a task: `run` decides per query asked, worked out by hand, and `log matrix` has the same figures."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bakeoff.cli import app
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.production.log_sample import sample_log
+from bakeoff.results.compare import compare_results
+from bakeoff.results.gate import gate
+from bakeoff.results.result import Result, load
+from bakeoff.tasks.load import load_task
+from bakeoff_providers.errors import InputError
+from scipy import stats
+from typer.testing import CliRunner
+
+# Asked 24 times: half of it is one query, a sixth another; of the eight in the tail, half are drawn.
+COUNTS = Counter({"first": 12, "second": 4} | {f"rare{number}": 1 for number in range(8)})
+SEARCH = """
+HEAD, TAIL = {head!r}, {tail!r}
+def head(text, k):
+    return ["good", "bad"] if text in HEAD else ["bad", "good"]
+def tail(text, k):
+    return ["good", "bad"] if text in TAIL else ["bad", "good"]
+"""
+LINEUP = """
+task = { format = "tables", name = "log", documents = "docs.csv", queries = "queries.jsonl", judgments = "grades.csv" }
+measures = ["p@1", "mrr"]
+rounds = 1
+[[contender]]
+retriever = "file:mine.py:head"
+[[contender]]
+retriever = "file:mine.py:tail"
+"""
+WEIGHTED = "per query asked: weighted by traffic"
+
+
+def _folder(folder: Path) -> Path:
+    sample_log(COUNTS, 6, 3, folder / "queries.jsonl")
+    rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    rare = [row["text"] for row in rows if row["category"] == "tail"]
+    assert [round(row["weight"] * 12) for row in rows] == [6, 2, 1, 1, 1, 1]
+    (folder / "docs.csv").write_text("id,text\ngood,yes\nbad,no\n", encoding="utf-8")
+    grades = "".join(f"{row['id']},good,1\n{row['id']},bad,0\n" for row in rows)
+    (folder / "grades.csv").write_text("query,document,grade\n" + grades, encoding="utf-8")
+    source = SEARCH.format(head=["first", rare[0]], tail=["second", *rare])
+    (folder / "mine.py").write_text(source, encoding="utf-8")
+    (folder / "bakeoff.toml").write_text(LINEUP, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    folder = _folder(tmp_path_factory.mktemp("traffic"))
+    saved = _run(folder)
+    return saved, load(saved)
+
+
+def _run(folder: Path) -> Path:
+    """By the command, which makes every report."""
+    given = ["run", str(folder / "bakeoff.toml"), "--out", str(folder / "results"), "--no-charts"]
+    ended = CliRunner().invoke(app, given)
+    assert ended.exit_code == 0, ended.output
+    (saved,) = (folder / "results").iterdir()
+    return saved
+
+
+def test_run_decides_per_query_asked_by_hand(result: tuple[Path, Result]) -> None:
+    """`head` answers 12 + 1 of the drawn queries: 6/12 + 1/12. `tail` all others: 2/12 + 4/12, and 5 of 6 drawn ones.
+
+    Only the tail's error counts, with 3 degrees of freedom: (1 - 4/8) · 4/3 · (.75² + 3 · .25²) / 144 for `head`,
+    nothing for `tail`, whose four values are alike.
+    """
+    _, read = result
+    rows = {row.label: row for row in read.summary.rows}
+    head, tail = rows["head"].measures["p@1"], rows["tail"].measures["p@1"]
+    half = 3.18244631 * (0.5 / 144) ** 0.5
+    assert (head.mean, head.low, head.high) == pytest.approx((7 / 12, 7 / 12 - half, 7 / 12 + half))
+    assert (tail.mean, tail.low, tail.high) == pytest.approx((0.5, 0.5, 0.5))
+    assert [float(read.values(label, "p@1").mean()) for label in ("head", "tail")] == pytest.approx([2 / 6, 5 / 6])
+    assert rows["head"].categories["tail"]["p@1"] == pytest.approx(1 / 4)
+    assert rows["head"].bounds["p@1"].irrelevant == pytest.approx(7 / 12)
+    verdict = read.summary.verdict
+    assert (verdict.best, verdict.tie_group) == ("head", ["head", "tail"])
+    (pair,) = verdict.pairs
+    assert pair.difference == pytest.approx(1 / 12)
+    assert pair.p_holm == pytest.approx(2 * stats.t.sf(2**0.5, 3))
+    assert "head has the highest Precision@1: 0.583 (95% interval 0.396 to 0.771), over 6 queries." in verdict.sentences
+    assert verdict.standings["head"].probability > 0.5
+
+
+def test_log_matrix_compare_and_gate_have_the_same_figures(result: tuple[Path, Result]) -> None:
+    folder, read = result
+    sample = folder.parent.parent / "queries.jsonl"
+    printed = CliRunner().invoke(app, ["log", "matrix", str(folder), "--sample", str(sample), "-m", "p@1", "--json"])
+    figures: dict[str, Any] = json.loads(printed.output)
+    for row in read.summary.ran:
+        value = row.measures["p@1"]
+        assert list(figures["rows"][row.label].values())[:3] == pytest.approx([value.mean, value.low, value.high])
+    (pair,) = read.summary.verdict.pairs
+    assert figures["pairs"][0]["p_holm"] == pytest.approx(pair.p_holm)
+    comparison = compare_results([read], "p@1")
+    assert comparison.means == pytest.approx({"head": 7 / 12, "tail": 0.5})
+    assert comparison.pairs == [pair]
+    (check,) = gate(read, read, "p@1", contenders=["tail=head"]).checks
+    assert (check.before, check.after, check.pair.p) == pytest.approx((7 / 12, 0.5, pair.p))
+
+
+def test_every_head_says_what_the_means_are_over(result: tuple[Path, Result]) -> None:
+    folder, _ = result
+    shown = CliRunner().invoke(app, ["show", str(folder)]).output
+    assert WEIGHTED in " ".join(shown.split())
+    assert "stratified paired t-test" in shown
+    assert WEIGHTED in (folder / "matrix.md").read_text(encoding="utf-8").splitlines()[0]
+    assert WEIGHTED in (folder / "evaluation_report.html").read_text(encoding="utf-8")
+    for name in ("matrix.json", "metrics_summary.json"):
+        assert json.loads((folder / name).read_text(encoding="utf-8"))["task"]["weighting"] == WEIGHTED
+    assert WEIGHTED in CliRunner().invoke(app, ["compare", str(folder)]).output
+
+
+def test_without_the_columns_the_task_is_the_same_and_queries_count_alike(tmp_path: Path) -> None:
+    lineup = Lineup.read(_folder(tmp_path) / "bakeoff.toml")
+    weighted = load_task(lineup.task, tmp_path)
+    rows = [json.loads(line) for line in (tmp_path / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    plain_rows = [{key: row[key] for key in ("id", "text", "category", "weight")} for row in rows]
+    (tmp_path / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in plain_rows), encoding="utf-8")
+    plain = load_task(lineup.task, tmp_path)
+    assert all(query.drawn is None for query in plain.queries)
+    assert plain.fingerprint() == weighted.fingerprint()
+    folder = _run(tmp_path)
+    assert load(folder).summary.verdict.best == "tail"
+    for name in ("matrix.json", "metrics_summary.json", "detailed_results.json"):
+        content = (folder / name).read_text(encoding="utf-8")
+        assert "weighting" not in content
+        assert "drawn" not in content
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"weight": 0.1}, "sum to 0.6, not to 1"),
+        ({"weight": "much"}, "weight 'much' of a stratum of 1 queries is not a share of traffic"),
+        ({"weight": None}, "1 of 6 queries have no weight"),
+        ({"category": "torso"}, "stratum 'torso' has 2 queries, of 1 to 1"),
+    ],
+)
+def test_weights_that_can_not_be_are_refused(change: dict[str, object], problem: str, tmp_path: Path) -> None:
+    lineup = Lineup.read(_folder(tmp_path) / "bakeoff.toml")
+    first, *rest = (tmp_path / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = [json.dumps(json.loads(first) | change), *rest]
+    (tmp_path / "queries.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match=problem):
+        load_task(lineup.task, tmp_path)

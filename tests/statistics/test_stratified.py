@@ -1,0 +1,92 @@
+"""Means per query asked: worked by hand, against plain formulas, and against traffic whose mean is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bakeoff.statistics.stratified import Strata, effect_size, estimate, estimates, linearised, p_equivalent, p_of_pairs
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+# The head is one query with half of the traffic; of the tail's four, two are drawn, which have .3 and .2 of it.
+HAND = Strata(np.array([0.5, 0.3, 0.2]), ["head", "tail", "tail"], [1, 4, 4])
+VALUES = np.array([1.0, 0.0, 1.0])
+ERROR = 0.0288**0.5  # tail mean .4, residuals ∓.12: (1 − 2/4) · 2/1 · 2 · .0144
+
+
+def test_a_mean_and_its_interval_by_hand() -> None:
+    found = estimate(VALUES, HAND)
+    assert found.mean == pytest.approx(0.7)
+    assert (found.low, found.high) == pytest.approx((0.7 - 12.7062047 * ERROR, 0.7 + 12.7062047 * ERROR))
+    assert found.p == pytest.approx(2 * stats.t.sf(0.7 / ERROR, 1))
+    assert p_equivalent(VALUES, HAND, 0.9) == pytest.approx(stats.t.sf(0.2 / ERROR, 1))
+    assert effect_size(VALUES, np.zeros(3), HAND) == pytest.approx(0.7 / 0.21**0.5)  # .5·.09 + .3·.49 + .2·.09
+
+
+def test_a_single_query_of_a_stratum_gives_no_interval_and_no_verdict() -> None:
+    found = estimate(np.array([1.0, 1.0]), Strata(np.array([0.5, 0.5]), ["head", "tail"], [1, 9]))
+    assert found.mean == 1.0
+    assert np.isnan(found.low)
+    assert found.p == 1.0
+
+
+def test_a_whole_log_has_no_error() -> None:
+    strata = Strata(np.array([0.75, 0.25]), ["head", "tail"], [1, 1])
+    assert tuple(float(x[0]) for x in estimates(np.array([[1.0], [0.0]]), strata)) == (0.75, 0.75, 0.75, 0.0)
+    assert p_equivalent(np.array([0.01, -0.01]), strata, 0.02) == 0.0
+
+
+@given(st.lists(st.floats(-1, 1).map(lambda x: round(x, 3)), min_size=6, max_size=6))
+def test_one_stratum_of_equal_weights_is_a_t_test(values: list[float]) -> None:
+    """Of very many queries, asked equally often, six are drawn: no correction is left, and this is Student's test."""
+    d = np.array(values)
+    strata = Strata(np.full(6, 1 / 6), ["all"] * 6, [10**12] * 6)
+    found = estimate(d, strata)
+    if np.ptp(d) > 0:
+        expected = stats.ttest_1samp(d, 0.0)
+        assert found.p == pytest.approx(expected.pvalue, abs=1e-6)
+        assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval()), abs=1e-6)
+    alike = linearised(d, strata)
+    assert alike.mean() == pytest.approx(found.mean, abs=1e-9)
+    assert alike.std(ddof=1) == pytest.approx(d.std(ddof=1), abs=1e-6)
+
+
+def test_linearised_values_carry_mean_and_error() -> None:
+    alike = linearised(VALUES, HAND)
+    assert alike.mean() == pytest.approx(0.7)
+    assert alike.std(ddof=1) / 3**0.5 == pytest.approx(ERROR)
+
+
+def test_pairs_of_columns_are_tests_of_differences() -> None:
+    table = np.array([[1.0, 0.5, 0.5], [0.0, 0.2, 0.2], [1.0, 0.1, 0.1]])
+    p = p_of_pairs(table, [(0, 1), (1, 2)], HAND)
+    assert p.tolist() == pytest.approx([estimate(table[:, 0] - table[:, 1], HAND).p, 1.0])
+
+
+def _drawn(rng: np.random.Generator) -> tuple[Strata, np.ndarray, float]:
+    """One sample of head-heavy traffic with its scores and the true mean: frequent queries are answered better."""
+    counts = np.ceil(3000 / np.arange(1, 801))
+    scores = np.clip(rng.normal(0.2 + 0.15 * np.log10(counts), 0.25), 0, 1)
+    band = np.minimum(2, (np.concatenate([[0], np.cumsum(counts)[:-1]]) / counts.sum() * 3).astype(int))
+    weights, names, sizes, values = [], [], [], []
+    for stratum in range(3):
+        of = np.flatnonzero(band == stratum)
+        chosen = rng.choice(of, min(len(of), 40), replace=False)
+        weights.append(counts[chosen] * counts[of].sum() / counts.sum() / counts[chosen].sum())
+        values.append(scores[chosen])
+        names += [str(stratum)] * len(chosen)
+        sizes += [len(of)] * len(chosen)
+    return Strata(np.concatenate(weights), names, sizes), np.concatenate(values), float(counts @ scores / counts.sum())
+
+
+def test_intervals_cover_the_mean_of_all_traffic() -> None:
+    """1,000 logs: 95% are expected to be covered; the plain mean's interval is about another mean."""
+    rng, covered, plain, runs = np.random.default_rng(7), 0, 0, 1000
+    for _ in range(runs):
+        strata, values, truth = _drawn(rng)
+        found = estimate(values, strata)
+        covered += found.low <= truth <= found.high
+        plain += abs(values.mean() - truth) <= 1.96 * values.std(ddof=1) / len(values) ** 0.5
+    assert 0.93 <= covered / runs <= 0.97
+    assert plain / runs < 0.8

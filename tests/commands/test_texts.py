@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bakeoff.commands.options import result_path
 
 from tests.commands.test_wrong_arguments import ROOT, bakeoff
 
@@ -92,6 +94,17 @@ def test_a_lead_over_one_row_is_not_the_smallest_of_several_and_has_its_price(tm
     assert "It is better than majority, by 0.052 (p = " in out, err
     assert "Cost of the best: none. No price is known for it." in out
     assert "tie group" not in out
+
+
+def test_latest_is_what_was_started_last_whatever_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, started in (
+        ("20260102-000000-x", "2026-01-02T00:00:00+00:00"),
+        ("reference", "2026-01-01T00:00:00+00:00"),
+    ):
+        (tmp_path / "results" / name).mkdir(parents=True)
+        (tmp_path / "results" / name / "metrics_summary.json").write_text(json.dumps({"started": started}))
+    monkeypatch.chdir(tmp_path)
+    assert result_path(Path("latest")) == Path("results/20260102-000000-x")
 
 
 def test_latest_is_a_result_wherever_one_is_taken(shop: Path) -> None:

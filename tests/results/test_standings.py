@@ -53,6 +53,20 @@ def test_better_equivalent_and_undecided_are_told_apart() -> None:
     )
 
 
+def test_rows_that_answer_alike_are_not_undecided() -> None:
+    values = np.random.default_rng(1).uniform(0.4, 0.9, 20)
+    scores = {"one": values, "other": values.copy(), "worse": values - 0.3}
+    rows = [Row(label=label, kind="dense", measures={"ndcg@10": Value(float(v.mean()))}) for label, v in scores.items()]
+    verdict = with_standings(decide(scores, NDCG, rows, PerQuery(42)), scores, None, PerQuery())
+    assert {label: s.relation for label, s in verdict.standings.items()} == {
+        "one": "best",
+        "other": "same",
+        "worse": "worse",
+    }
+    (section,) = standing_sections(verdict)
+    assert "the same result on every query" in {row[3] for row in section.rows}
+
+
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("standings")

@@ -63,6 +63,10 @@ def folder(tmp_path: Path) -> TaskFolder:
     target.mkdir(parents=True)
     for name in ("task.toml", "evaluate_queries.json"):
         shutil.copy(source / name, target)
+    content = json.loads((target / "evaluate_queries.json").read_text())
+    for query in content["queries"]:
+        query.pop("relevance_annotations", None)
+    (target / "evaluate_queries.json").write_text(json.dumps(content))
     corpus = tmp_path / "corpora" / "wikipedia"
     corpus.mkdir(parents=True)
     shutil.copy(source.parents[1] / "corpora" / "wikipedia" / "evaluate_articles.json", corpus)

@@ -45,12 +45,12 @@ def result_path(given: Path) -> Path:
     """A result's folder; `latest` is the newest one under results/ here."""
     if given != Path(LATEST) or given.exists():
         return given
-    from bakeoff.results.schema import find
+    from bakeoff.results.schema import newest
 
-    results = find(Path("results"))
-    if not results:
+    result = newest(Path("results"))
+    if result is None:
         raise InputError("there is no result under results/ yet", place=LATEST, remedy="make one with `bakeoff run`")
-    return results[-1]
+    return result
 
 
 def latest(given: Path | list[Path] | None) -> Path | list[Path] | None:

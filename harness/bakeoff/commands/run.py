@@ -38,7 +38,9 @@ def run(
     rounds: Annotated[int | None, typer.Option(min=1, help="How often every query is asked.")] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="An option of the task, as k=5; may be repeated. `bakeoff list` names them."),
+        typer.Option(
+            "--set", help="An option of the task, as k=5; may be repeated. `bakeoff options KIND` lists them."
+        ),
     ] = None,
     out: OutOption = Path("results"),
     offline: Offline = False,

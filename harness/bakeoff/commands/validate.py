@@ -110,10 +110,9 @@ def _print_health(health: Health) -> None:
         )
         typer.echo(f"how lexical: BM25 has {health.lexical:.0%} of the oracle's {health.primary}{words}")
     if health.smallest_detectable is not None:
-        typer.echo(
-            f"smallest detectable difference: about {health.smallest_detectable:.3f} {health.primary} with "
-            f"{health.queries} queries (80% power)"
-        )
+        found = health.smallest_detectable
+        least = f"about {found:.3f} {health.primary}" if found < 1 else f"none below 1 in {health.primary}"
+        typer.echo(f"smallest detectable difference: {least} with {health.queries} queries (80% power)")
     for finding in health.findings():
         typer.echo(f"warning: {finding}")
     if not health.findings():

@@ -19,7 +19,8 @@ def keys(summary: Summary) -> tuple[str, ...]:
     return (
         f"{BEST} best",
         f"{TIED} can't be told from the best ({test}, Holm, 5%)",
-        f"{EQUIVALENT} equivalent to the best within the margin asked for; 90%: how often it would be the best",
+        f"{EQUIVALENT} equivalent to the best within the margin asked for",
+        "90% beside a row: how often it would be the best",
         f"{MET} {MISSED} target met, missed",
         f"{DOUBT} timing can't be trusted, see below",
     )

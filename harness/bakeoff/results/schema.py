@@ -50,7 +50,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     probability: float
     regret: float
-    relation: Literal["best", "better", "worse", "equivalent", "undecided"]
+    relation: Literal["best", "same", "better", "worse", "equivalent", "undecided"]
     p_equivalent: float | None = None
 
 
@@ -274,3 +274,13 @@ def find(folder: Path) -> list[Path]:
     if (folder / SUMMARY).is_file():
         return [folder]
     return sorted(path.parent for path in folder.glob(f"[!.]*/{SUMMARY}"))
+
+
+class _Started(msgspec.Struct):
+    started: str
+
+
+def newest(folder: Path) -> Path | None:
+    """The result that was started last; names need not be times."""
+    results = find(folder)
+    return max(results, key=lambda path: read_json(path / SUMMARY, _Started).started, default=None)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 from msgspec.structs import replace
 
 from bakeoff.core.arrays import Values
@@ -13,9 +15,11 @@ from bakeoff.results.averaging import Averaging
 from bakeoff.results.recommend import listed
 from bakeoff.results.schema import Standing, Summary, Verdict
 from bakeoff.statistics.columns import differences_of
-from bakeoff.statistics.equivalence import relation
+from bakeoff.statistics.constants import NOISE
+from bakeoff.statistics.equivalence import Relation, relation
 
 TITLE = "Against the best"
+SAME = "the same result on every query"
 
 
 def with_standings(
@@ -40,13 +44,19 @@ def with_standings(
         standings[label] = Standing(
             probability=wins[label].probability,
             regret=wins[label].regret,
-            relation=relation(averaging.mean(d), against[label].p_holm, p),
+            relation=_relation(d, averaging.mean(d), against[label].p_holm, p),
             p_equivalent=p,
         )
     sentences = list(verdict.sentences)
     if margin is not None:
         sentences.append(_equivalence_sentence(standings, best, margin))
     return replace(verdict, standings=standings, equivalent_within=margin, sentences=sentences)
+
+
+def _relation(differences: Values, mean: float, p: float, p_equivalent: float | None) -> Relation | Literal["same"]:
+    """Rows that answer alike are not undecided: more queries of this sort would not tell them apart."""
+    found = relation(mean, p, p_equivalent)
+    return "same" if found == "undecided" and not np.any(np.abs(differences) > NOISE) else found
 
 
 def _equivalence_sentence(standings: Mapping[str, Standing], best: str, margin: float) -> str:
@@ -72,7 +82,8 @@ def standing_sections(verdict: Verdict) -> list[Section]:
                     label,
                     f"{standing.probability:.1%}",
                     f"{standing.regret:.4f}",
-                    standing.relation + (within if standing.relation == "equivalent" else ""),
+                    (SAME if standing.relation == "same" else standing.relation)
+                    + (within if standing.relation == "equivalent" else ""),
                 ]
                 for label, standing in ordered
             ],

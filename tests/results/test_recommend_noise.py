@@ -41,6 +41,13 @@ def test_what_is_really_faster_is_chosen() -> None:
     assert choices["Cheapest in the tie group"][0] == "w+a"
 
 
+def test_a_better_row_that_was_passed_over_is_named() -> None:
+    choices = _by_use([_row("m+a", 0.8, 5.2), _row("u+a", 0.7, 3.9), _row("w+a", 0.6, 0.3)], ["m+a"])
+    label, why = choices["Best under 5 ms"]
+    assert label == "w+a"
+    assert why.endswith("u+a would keep the limit, too, but no faster than m+a by more than noise.")
+
+
 def test_one_row_is_no_tie_group_and_answers_from_files_have_no_latency() -> None:
     choices = _by_use([_row("a", 0.8, None, n=0), _row("b", 0.2, None, n=0)], ["a"])
     assert "Cheapest in the tie group" not in choices

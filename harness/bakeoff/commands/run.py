@@ -218,7 +218,7 @@ def show(
         return
     from bakeoff.report.console import console
     from bakeoff.report.terminal import terminal
-    from bakeoff.results.recommend import Limits, choose
+    from bakeoff.results.recommend import Limits, choose, timing_doubt
     from bakeoff.results.schema import read_summary
 
     if equivalent_within:
@@ -230,4 +230,6 @@ def show(
     console().print(terminal(summary, wide=wide))
     limits = Limits(p95_ms=p95, usd_per_million=cost, index_mb=index, offline=offline)
     if limits != Limits():
-        console().print(f"\nWithin these limits: {choose(summary.rows, summary.verdict, limits).sentence}")
+        choice = choose(summary.rows, summary.verdict, limits)
+        doubts = [timing_doubt(row) for row in summary.rows if row.label == choice.label and p95 is not None]
+        console().print(f"\nWithin these limits: {choice.sentence}{''.join(doubts)}")

@@ -104,7 +104,14 @@ def _quick(ran: Sequence[Row], best: Row, verdict: Verdict) -> Recommendation:
     chosen = _best(quick, verdict)
     value, figure = chosen.measures[verdict.measure].mean, p95(chosen)
     assert figure is not None
-    why = f"{_named(verdict)} {value:.3f} in {_ms(figure)} (p95); {best.label} needs {_ms(slowest)}.{_doubt(chosen)}"
+    why = f"{_named(verdict)} {value:.3f} in {_ms(figure)} (p95); {best.label} needs {_ms(slowest)}.{timing_doubt(chosen)}"
+    better = [
+        row.label
+        for row in ran
+        if row not in quick and keeps(row, Limits(p95_ms=limit)) and row.measures[verdict.measure].mean > value
+    ]
+    if better:
+        why += f" {listed(better)} would keep the limit, too, but no faster than {best.label} by more than noise."
     return Recommendation(use=use, label=chosen.label, why=why)
 
 
@@ -124,7 +131,7 @@ def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
     figure = p95(chosen)
     if len(equals) > 1 and figure is not None:
         which = "the fastest of these" if len(as_fast) == 1 else f"no slower than any of these within {NOISE:g}×"
-        why += f", as {_count(len(equals) - 1, 'other')}; {which} ({_ms(figure)}, p95).{_doubt(chosen)}"
+        why += f", as {_count(len(equals) - 1, 'other')}; {which} ({_ms(figure)}, p95).{timing_doubt(chosen)}"
     else:
         why += "."
     return Recommendation(use=use, label=chosen.label, why=why)
@@ -159,7 +166,8 @@ def _named(verdict: Verdict) -> str:
     return Measure.parse(verdict.measure).label
 
 
-def _doubt(row: Row) -> str:
+def timing_doubt(row: Row) -> str:
+    """A sentence to add where a choice rests on a timing that can't be trusted."""
     return " This timing can't be trusted." if row.latency and row.latency.doubts else ""
 
 

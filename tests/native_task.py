@@ -87,3 +87,11 @@ def open_task(folder: Path) -> TaskFolder:
 
 def annotate(folder: Path, who: str, grades: Grades, kind: str = "person") -> None:
     write_json(folder / "task" / "annotations" / f"{who}.json", {"metadata": {"kind": kind}, "grades": grades})
+
+
+def without_annotations(queries: Path) -> None:
+    """Takes the grades that built-in queries repeat out of a copy, for a test that changes its ground truth."""
+    content = json.loads(queries.read_text(encoding="utf-8"))
+    for query in content["queries"]:
+        query.pop("relevance_annotations", None)
+    queries.write_text(json.dumps(content), encoding="utf-8")

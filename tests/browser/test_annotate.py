@@ -19,6 +19,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.browser.conftest import axe_report, start_chromium
+from tests.native_task import without_annotations
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -225,6 +226,7 @@ def test_a_task_with_two_grades_takes_no_third(browser: Any, task: Path, pages: 
     content["metadata"]["scale"] = {"0": "no", "1": "yes"}
     content["grades"] = {}
     truth.write_text(json.dumps(content))
+    without_annotations(task / "evaluate_queries.json")
     pages.append(Page(browser, task))
     assert [button.text for button in browser.find_elements(By.CSS_SELECTOR, "#grades button")] == ["0no", "1yes"]
     browser.find_element(By.TAG_NAME, "body").send_keys("3")

@@ -25,6 +25,7 @@ from bakeoff.testsets.task_folder import TaskFolder
 from bakeoff_providers import weights
 from bakeoff_providers.errors import CallFailed
 
+from tests.native_task import without_annotations
 from tests.servers.llama_server import LlamaServer
 
 pytestmark = pytest.mark.servers
@@ -63,10 +64,7 @@ def folder(tmp_path: Path) -> TaskFolder:
     target.mkdir(parents=True)
     for name in ("task.toml", "evaluate_queries.json"):
         shutil.copy(source / name, target)
-    content = json.loads((target / "evaluate_queries.json").read_text())
-    for query in content["queries"]:
-        query.pop("relevance_annotations", None)
-    (target / "evaluate_queries.json").write_text(json.dumps(content))
+    without_annotations(target / "evaluate_queries.json")
     corpus = tmp_path / "corpora" / "wikipedia"
     corpus.mkdir(parents=True)
     shutil.copy(source.parents[1] / "corpora" / "wikipedia" / "evaluate_articles.json", corpus)

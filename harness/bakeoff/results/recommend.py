@@ -104,7 +104,8 @@ def _quick(ran: Sequence[Row], best: Row, verdict: Verdict) -> Recommendation:
     chosen = _best(quick, verdict)
     value, figure = chosen.measures[verdict.measure].mean, p95(chosen)
     assert figure is not None
-    why = f"{_named(verdict)} {value:.3f} in {_ms(figure)} (p95); {best.label} needs {_ms(slowest)}.{timing_doubt(chosen)}"
+    why = f"{_named(verdict)} {value:.3f} in {_ms(figure)} (p95); {best.label} needs {_ms(slowest)}."
+    why += timing_doubt(chosen)
     better = [
         row.label
         for row in ran

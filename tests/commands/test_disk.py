@@ -79,15 +79,25 @@ def test_what_the_disk_refuses_names_the_file(tmp_path: Path) -> None:
 
 
 def test_room_is_looked_for_once_and_before_the_first_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    disk_usage = shutil.disk_usage
+
+    def usage(path: Path) -> object:
+        looks.append("vectors")
+        return disk_usage(path)
+
+    monkeypatch.setattr("bakeoff.chat.answers.check_writable", lambda *_: looks.append("answers"))
+    monkeypatch.setattr("bakeoff.embedding.space.shutil.disk_usage", usage)
     answers = Answers(tmp_path, {"model": "m"})
     answers.make_sure()
+    assert looks == ["answers"]
     space = Space(tmp_path / "space", {"model": "m"})
     space.probe(1)
-    monkeypatch.setattr("bakeoff.chat.answers.check_writable", lambda *_: pytest.fail("looked again"))
-    monkeypatch.setattr("bakeoff.embedding.space.shutil.disk_usage", lambda *_: pytest.fail("looked again"))
+    assert looks == ["answers", "vectors"]
     answers.make_sure()
     space.probe(1)
     space.put(["a"], np.ones((1, 2), dtype=np.float32), None)
+    assert looks == ["answers", "vectors"]
     space.close()
 
 

@@ -98,6 +98,8 @@ def test_room_is_looked_for_once_and_before_the_first_answer(tmp_path: Path, mon
     space.probe(1)
     space.put(["a"], np.ones((1, 2), dtype=np.float32), None)
     assert looks == ["answers", "vectors"]
+    space.probe(2)  # more than there was room for when it was looked for
+    assert looks == ["answers", "vectors", "vectors"]
     space.close()
 
 

@@ -46,7 +46,7 @@ class Space:
         self._own: int | None = None  # the number of the shard that is being written here
         self._written: set[int] = set()  # and of all that were
         self._foreign = 0  # batches of another dimension
-        self._probed = False  # whether there is room for what is to come
+        self._probed = 0  # vectors that there was room for
         self._take_over_old_segments()
         for other in complete:
             self._find_shards(other)
@@ -145,8 +145,8 @@ class Space:
                 self._remember(number, batch)
 
     def probe(self, vectors: int) -> None:
-        """Makes sure, once, that so many vectors can be kept, before anything is asked or paid for."""
-        if self._probed:
+        """Makes sure, once for so many, that vectors can be kept, before anything is asked or paid for."""
+        if vectors <= self._probed:
             return
         needed = vectors * (4 * (self.dimensions or _UNKNOWN_DIMENSIONS) + 64)
         remedy = "make room, set BAKEOFF_HOME to a folder on another disk, or run with --no-cache"
@@ -163,7 +163,7 @@ class Space:
         if free < needed:
             problem = f"{needed / 1e6:,.0f} MB of vectors are to come, {free / 1e6:,.0f} MB are free"
             raise InputError(problem, file=self.folder, remedy=remedy)
-        self._probed = True
+        self._probed = vectors
 
     def batches(self) -> Iterator[tuple[Keys, Tokens, Vectors]]:
         """Everything once, in the order in which it was written."""

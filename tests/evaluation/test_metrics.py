@@ -62,7 +62,7 @@ def by_definition(measure: Measure, ranked: Sequence[int | None], judged: Sequen
     if measure.name == "rprec":
         return sum(hits[:relevant]) / relevant if relevant else 0.0
     if measure.name == "judged":
-        return sum(grade is not None for grade in top) / len(top) if top else 0.0
+        return sum(grade is not None for grade in top) / len(top) if top else 1.0
 
     if measure.name.startswith("rbp"):
         p: float = measure.options["p"]

@@ -18,8 +18,8 @@ from sklearn.metrics import f1_score
 EVERY = [
     Measure.of(name, k=None if family.cut == "refused" else 3)
     for name, family in families().items()
-    if name not in ("rbp_residual", "gm_map")
-]  # 0 is not their floor
+    if name not in ("rbp_residual", "gm_map", "judged")
+]  # 0 is not what they give for no answer
 
 
 def value(text: str, ids: Sequence[str], judged: Mapping[str, int]) -> float:
@@ -128,6 +128,23 @@ def test_unjudged_documents_are_not_relevant_and_are_counted() -> None:
     assert value("p@2", "ax", {"a": 1}) == 0.5
     assert value("judged@2", "ax", {"a": 0}) == 0.5
     assert value("judged@10", "ax", {"a": 0, "x": 0}) == 1.0  # of the two that came back
+
+
+def test_places_that_were_filled_up_count_for_every_measure_but_judged() -> None:
+    """a matched; x, y and b follow by id alone, and b, which somebody graded, earns its points there."""
+    filled = Ranking(("a",), (2.0,)).filled(["a", "x", "y", "b"], 4)
+    measures = [Measure.parse(text) for text in ("judged@4", "judged@1", "p@4", "recall@4")]
+    judgments = {"q": {"a": 1, "b": 1}, "nothing matched": {"b": 1}}
+    answers = {"q": filled, "nothing matched": Ranking((), ()).filled(["x"], 1)}
+    scores = evaluate(join(answers, judgments, list(judgments)), measures)
+    assert {str(measure): values.tolist() for measure, values in scores.items()} == {
+        "judged@4": [1.0, 1.0],
+        "judged@1": [1.0, 1.0],
+        "p@4": [0.5, 0.0],
+        "recall@4": [1.0, 0.0],
+    }
+    ((judged,),) = evaluate(join({"q": filled}, {"q": {"b": 1}}, ["q"]), [measures[0]]).values()
+    assert judged == 0.0  # a, the one that matched, has no grade
 
 
 def test_the_tasks_threshold_holds_unless_a_measure_has_its_own() -> None:

@@ -44,6 +44,24 @@ def test_the_documents_that_turn_the_winner_are_named() -> None:
     assert sorted(turn(best, other, judgments, ["q1", "q2", "q3"], p1)) == [("q2", "x"), ("q3", "y")]
 
 
+def test_what_only_fills_a_ranking_up_is_no_open_document() -> None:
+    """B found b, and x follows by id alone; had B found x, a grade for it would put B first."""
+    a, b = ranking("ac"), Ranking(("b",), (1.0,)).filled(["x"], 2)
+    judgments = {"q": {"a": 0, "b": 0, "c": 0}}
+    p2 = Measure.parse("p@2")
+    assert if_relevant({"q": b}, judgments, ["q"], p2).tolist() == [0.0]
+    assert turn({"q": a}, {"q": b}, judgments, ["q"], p2) == []
+    found = ranking("bx")
+    assert if_relevant({"q": found}, judgments, ["q"], p2).tolist() == [0.5]
+    assert turn({"q": a}, {"q": found}, judgments, ["q"], p2) == [("q", "x")]
+
+
+def test_a_document_that_the_best_has_by_chance_above_a_challengers_match_turns_nothing() -> None:
+    """x fills the best's second place and is the challenger's third: the best would gain more by it."""
+    best, other = Ranking(("a",), (1.0,)).filled(["x"], 2), ranking("bcx")
+    assert turn({"q": best}, {"q": other}, {"q": {"a": 0, "b": 0, "c": 0}}, ["q"], Measure.parse("dcg@3")) == []
+
+
 IDS = st.permutations("abcdef").map(lambda ids: ranking("".join(ids[:4])))
 
 

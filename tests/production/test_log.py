@@ -226,6 +226,8 @@ def test_replay_asks_both_and_names_what_is_worth_grading(tmp_path: Path) -> Non
     for query, _, document in pairs:
         one, other = (document in answers[label][query].ids for label in ("bm25", "tfidf+faiss"))
         assert one != other
+        assert any(document in answers[label][query].found for label in answers)
+    assert any(ranking.matched != len(ranking) for ranking in answers["bm25"].values())  # one was filled up
     same = replay(answers["bm25"], answers["bm25"], queries, {})
     assert same.figures["same"] == pytest.approx(1.0)
     assert same.figures["worth_grading"] == 0

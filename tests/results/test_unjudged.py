@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import permutations, product
 from pathlib import Path
 
 import pytest
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.unjudged import if_relevant
 from bakeoff.report.matrix import matrix
 from bakeoff.results.averaging import PerQuery
-from bakeoff.results.schema import Turning
-from bakeoff.results.unjudged import bounds_of, turning, turning_sentences
+from bakeoff.results.schema import Row, Turning
+from bakeoff.results.unjudged import MONOTONE, bounds_of, turning, turning_sentences, unjudged_sections
 
 P1 = Measure.parse("p@1")
 
@@ -72,3 +75,92 @@ def test_a_run_says_what_is_unjudged(tmp_path: Path, graded: bool) -> None:
     # bm25 puts 1 first for q1 and 3, which nobody graded, for q2.
     expected = (1.0, 0.5, 0.5) if graded else (0.5, 0.5, 1.0)
     assert (bounds.judged, bounds.irrelevant, bounds.relevant) == expected
+
+
+def test_a_run_does_not_count_what_its_ranker_filled_up_with(tmp_path: Path) -> None:
+    """q1 and q2 share a word with one document each, and both are graded: nothing is open, whoever follows by id."""
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.results.result import load
+    from bakeoff.results.save import save
+    from bakeoff.running.runner import run
+
+    (tmp_path / "corpus.jsonl").write_text(
+        "".join(f'{{"_id": "{key}", "title": "", "text": "{key} stone"}}\n' for key in ("copper", "lake", "mill"))
+    )
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "copper"}\n{"_id": "q2", "text": "mill"}\n')
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tcopper\t1\nq2\tmill\t1\n")
+    (tmp_path / "lineup.toml").write_text(
+        'task = {format = "beir", folder = "."}\nmeasures = ["p@3"]\n[[contender]]\nranker = "bm25"\n'
+    )
+    result = load(save(run(Lineup.read(tmp_path / "lineup.toml")), tmp_path / "results"))
+    assert result.detailed.contenders[0].queries["q1"].ids == ["copper", "lake", "mill"]
+    (bounds,) = result.summary.rows[0].bounds.values()
+    assert [bounds.judged, bounds.irrelevant, bounds.relevant] == pytest.approx([1, 1 / 3, 1 / 3])
+    assert "judged @3" not in [column.head for column in matrix(result.summary).columns]
+    assert result.values("bm25", "judged@2").tolist() == [1.0, 1.0]  # worked out from the stored rankings
+
+
+@pytest.mark.parametrize("name", sorted(MONOTONE))
+def test_what_is_called_bounded_is_so_under_every_grading(name: str) -> None:
+    measure, judged = Measure.of(name, 3), {"b": 2, "far": 1}
+    for order in permutations("abcd"):
+        answers = {"q": Ranking(order, (4.0, 3.0, 2.0, 1.0))}
+        open_ = [document for document in order[:3] if document != "b"]
+
+        def value(grades: dict[str, int], answers: dict[str, Ranking] = answers) -> float:
+            return float(evaluate(join(answers, {"q": grades}, ["q"]), [measure])[measure][0])
+
+        low, (high,) = value(judged), if_relevant(answers, {"q": judged}, ["q"], measure)
+        for grades in product((0, 1, 2), repeat=len(open_)):
+            graded = value(judged | dict(zip(open_, grades, strict=True)))
+            assert low - 1e-12 <= graded <= high + 1e-12, (order, grades)
+
+
+@pytest.mark.parametrize(
+    ("name", "last"),
+    [("p@1", "Whatever grades they get, the score stays between the two."), ("ndcg@1", "may give a score outside")],
+)
+def test_the_table_says_what_its_columns_mean(name: str, last: str) -> None:
+    measure = Measure.parse(name)
+    answers = {"q1": Ranking(("a",), (1.0,)), "q2": Ranking(("b",), (1.0,))}
+    bounds = bounds_of(answers, _task({"q1": {"a": 1}, "q2": {"c": 1}}), [measure], PerQuery())
+    (section,) = unjudged_sections([Row(label="one", kind="contender", measures={}, bounds=bounds)], measure)
+    said = " ".join(section.notes)
+    assert all(head in said for head in section.head[1:])
+    assert "of the documents that matched in the first place," in said
+    assert "the score of the matrix" in said
+    assert "the highest grade that was given" in said
+    assert last in said
+
+
+def test_the_page_says_what_filled_places_earn(tmp_path: Path) -> None:
+    """The ranking is cut here where its matches end, and scored again."""
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.running.runner import run
+
+    page = " ".join((Path(__file__).parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8").split())
+
+    def figures(task: str) -> tuple[int, list[tuple[str, str]]]:
+        (tmp_path / "lineup.toml").write_text(f'task = "{task}"\n[[contender]]\nranker = "bm25"\n')
+        outcome = run(Lineup.read(tmp_path / "lineup.toml"))
+        whole, task_ = outcome.ran[0].rankings, outcome.task
+        matched = {
+            query: Ranking(ranking.found, ranking.scores[: len(ranking.found)]) for query, ranking in whole.items()
+        }
+        measures, ids = [Measure.parse(text) for text in ("ndcg@10", "recall@10", "mrr")], list(whole)
+        with_, without = (
+            evaluate(join(answers, task_.judgments, ids), measures, task_.rel) for answers in (whole, matched)
+        )
+        filled = sum(max(0, 10 - len(ranking.found)) for ranking in whole.values())
+        return filled, [(f"{with_[each].mean():.3f}", f"{without[each].mean():.3f}") for each in measures]
+
+    filled, (ndcg, recall, mrr) = figures("wikipedia")
+    assert f"bm25 fills {filled} of its 200 first ten places" in page
+    assert (
+        f"its NDCG@10 is {ndcg[0]} with them and {ndcg[1]} without, its recall@10 {recall[0]} and {recall[1]}" in page
+    )
+    assert mrr[0] == mrr[1]
+    assert f"its MRR {mrr[0]} either way" in page
+    filled, (ndcg, *_) = figures("wikipedia-paraphrased")
+    assert f"it fills {filled}: NDCG@10 {ndcg[0]} and {ndcg[1]}" in page

@@ -103,11 +103,13 @@ def test_the_fake_and_functions_rerank_and_the_gain_is_told(tmp_path: Path) -> N
         '[[contender]]\nprovider = "fake"\nstore = "faiss"\n'
         'rerank = [{ provider = "fake", depth = 3 }, { provider = "file:mine.py:rerank", depth = 2 }]\n'
         '[[contender]]\nranker = "bm25"\n[[fusion]]\nof = ["fake", "bm25"]\nlabel = "both"\n'
-        '[[rerank]]\nof = "both"\nprovider = "fake"\n[[rerank]]\nof = "bm25"\nprovider = "file:mine.py:few"\n',
+        '[[rerank]]\nof = "both"\nprovider = "fake"\n'
+        '[[rerank]]\nof = "bm25"\nprovider = "file:mine.py:rerank"\ndepth = 2\n'
+        '[[rerank]]\nof = "bm25"\nprovider = "file:mine.py:few"\n',
     )
     outcome = run(lineup)
     assert [row.contender.label for row in outcome.ran] == [
-        "fake+faiss", "bm25", "both", "fake+faiss+fake", "fake+faiss+rerank", "both+fake",
+        "fake+faiss", "bm25", "both", "fake+faiss+fake", "fake+faiss+rerank", "both+fake", "bm25+rerank",
     ]  # fmt: skip
     assert "few answered 1 scores for" in outcome.not_run[0].reason
     ranked = next(row for row in outcome.ran if row.contender.label == "fake+faiss+fake").rankings
@@ -118,13 +120,15 @@ def test_the_fake_and_functions_rerank_and_the_gain_is_told(tmp_path: Path) -> N
         assert set(ranking.ids[:2]) == set(first[query].ids[:2])
         assert ranking.ids[2:] == first[query].ids[2:]
         assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
+    words = next(row for row in outcome.ran if row.contender.label == "bm25+rerank").rankings
+    assert {ranking.matched for ranking in words.values()} == {2}  # both were scored; what follows matched nothing
     figures = outcome.extras.figures["second_stage"]["fake+faiss+fake"]
     before = np.mean(list(outcome.scores["fake+faiss"]["mrr"]))
     after = np.mean(list(outcome.scores["fake+faiss+fake"]["mrr"]))
     assert figures["gain"] == pytest.approx(after - before)
     assert figures["gain_per_ms"] == pytest.approx(figures["gain"] / figures["median_ms"])
     (section,) = [section for section in outcome.extras.sections if "second stage" in section.title]
-    assert len(section.rows) == 3
+    assert len(section.rows) == 4
     (tmp_path / "again.toml").write_text(lineup_text(lineup.to_dict()))
     assert Lineup.read(tmp_path / "again.toml").contenders == lineup.contenders
     narrowed = lineup.narrowed(["both+fake"])

@@ -67,6 +67,21 @@ def test_nothing_is_named_when_all_that_matters_is_graded() -> None:
     assert next_pairs(task({"q1": {"a": 1, "b": 0}, "q2": {}}), rankings, Measure.parse("p@1"), 5) == []
 
 
+def test_nobody_is_asked_to_grade_what_only_fills_a_ranking_up() -> None:
+    """p@2: A found a and c, B only b; that a also follows b by id is no rank that B gave it."""
+    filled = Ranking(("b",), (1.0,)).filled("abcdef", 2)
+    rankings = {"A": {"q1": ranking("a", "c")}, "B": {"q1": filled}}
+    assert filled.ids == ("b", "a")
+    candidates = next_pairs(task({"q1": {}, "q2": {}}), rankings, Measure.parse("p@2"), 9)
+    assert {candidate.pair[1]: candidate.ranks for candidate in candidates} == {
+        "a": {"A": 1},
+        "b": {"B": 1},
+        "c": {"A": 2},
+    }
+    only_b = next_pairs(task({"q1": {"c": 0, "b": 0}, "q2": {}}), {"B": {"q1": filled}}, Measure.parse("p@2"), 9)
+    assert only_b == []
+
+
 def test_a_pool_is_the_union_of_the_tops_in_an_order_that_tells_nothing() -> None:
     rankings = {"A": {"q1": ranking("a", "b", "c")}, "B": {"q1": ranking("d", "a", "e")}}
     pool = pooled(rankings, ["q1", "q2"], 2)

@@ -30,7 +30,7 @@ class Ranking:
 
     @property
     def found(self) -> tuple[str, ...]:
-        """The ids that matched: a fusion must not count an order that is only by id."""
+        """The ids that matched: fusions, pools and whatever counts or names unjudged documents read no others."""
         return self.ids[: self.matched]
 
     def filled(self, documents: Iterable[str], depth: int) -> Ranking:

@@ -22,6 +22,7 @@ from bakeoff.core.task import Judgments
 UNJUDGED = -1
 NO_DOCUMENT = -2
 NOTHING: Mapping[str, int] = {}
+NO_ANSWER = Ranking((), ())
 BLOCK = 64  # queries whose scores are held at once: few enough for the cache
 
 Ties = Literal["id_ascending", "trec", "trec_single"]
@@ -31,13 +32,15 @@ Ties = Literal["id_ascending", "trec", "trec_single"]
 class RankedGrades:
     """One row per query: grades in ranked order, how many documents came back, and all judged grades, best first.
 
-    `depth` is where rankings were cut while joining; None means that they are whole.
+    `depth` is where rankings were cut while joining; None means that they are whole. `found` counts the places that
+    matched, where rankings were filled up; None means that all did.
     """
 
     grades: Grades
     returned: Grades
     ideal: Grades
     depth: int | None = None
+    found: Grades | None = None
 
     def __len__(self) -> int:
         return len(self.grades)
@@ -48,8 +51,10 @@ def join(
 ) -> RankedGrades:
     """Joins ordered rankings. Queries that the run lacks stay in as empty rows, so that they score 0."""
     returned, known = np.zeros(len(query_ids), dtype=np.int32), array("i")
+    found = returned.copy()
     for row, query in enumerate(query_ids):
-        ids = rankings[query].ids if query in rankings else ()
+        ranking = rankings.get(query, NO_ANSWER)
+        ids, found[row] = ranking.ids, len(ranking.found[:depth])
         if len(set(ids)) < len(ids):
             twice = next(item for item, count in Counter(ids).items() if count > 1)
             raise InputError(f"query {query!r}: {twice!r} appears twice in one ranking")
@@ -57,7 +62,7 @@ def join(
         known.extend(map(judgments.get(query, NOTHING).get, ids[:depth], repeat(UNJUDGED)))
     grades = blank_grades(returned)
     grades[np.arange(grades.shape[1]) < returned[:, None]] = np.frombuffer(known, dtype=np.int32)
-    return RankedGrades(grades, returned, ideal_grades(judgments, query_ids), depth)
+    return RankedGrades(grades, returned, ideal_grades(judgments, query_ids), depth, found)
 
 
 def join_scores(

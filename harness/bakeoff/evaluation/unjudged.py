@@ -27,13 +27,13 @@ def top_grade(judgments: Judgments, rel: int) -> int:
 def if_relevant(
     answers: Answers, judgments: Judgments, queries: Sequence[str], measure: Measure, rel: int = 1
 ) -> Values:
-    """Per query, the value if every unjudged document above the cut-off had the highest grade."""
+    """Per query, the value if every unjudged document that matched above the cut-off had the highest grade."""
     best = max(top_grade(judgments, rel), rel)
 
     def values(asked: Sequence[str]) -> Values:
         graded = {
             query: {
-                **dict.fromkeys(answers[query].ids[: measure.k] if query in answers else (), best),
+                **dict.fromkeys(answers[query].found[: measure.k] if query in answers else (), best),
                 **judgments.get(query, {}),
             }
             for query in asked
@@ -80,14 +80,13 @@ def turn(
 def _favouring(
     best: Ranking | None, challenger: Ranking | None, judgments: Judgments, query: str, measure: Measure
 ) -> list[str]:
-    """Unjudged documents above the cut-off that the challenger ranks higher than the best does."""
+    """Unjudged documents that the challenger found above the cut-off, higher than the best has them."""
     if challenger is None:
         return []
     judged = judgments.get(query, {})
     places = {document: place for place, document in enumerate(best.ids[: measure.k] if best else ())}
-    top = challenger.ids[: measure.k]
     return [
         document
-        for place, document in enumerate(top)
-        if document not in judged and place < places.get(document, len(top))
+        for place, document in enumerate(challenger.found[: measure.k])
+        if document not in judged and place < places.get(document, len(challenger))
     ]

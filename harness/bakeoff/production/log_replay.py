@@ -87,7 +87,7 @@ def replay(
     pairs = [
         (queries[at].id, queries[at].text, document)
         for at in worth[:grade]
-        for document in _only_one_has(old[queries[at].id].ids[:k], new[queries[at].id].ids[:k])
+        for document in _only_one_has(old[queries[at].id].cut(k), new[queries[at].id].cut(k))
     ]
     same = float(share[overlaps == 1.0].sum())
     said = [
@@ -117,5 +117,9 @@ def replay(
     return Check(command="log replay", worse=False, sentences=said, figures=figures, gauges=gauges)
 
 
-def _only_one_has(old: Sequence[str], new: Sequence[str]) -> list[str]:
-    return [document for document in dict.fromkeys([*new, *old]) if (document in old) != (document in new)]
+def _only_one_has(old: Ranking, new: Ranking) -> list[str]:
+    return [
+        document
+        for document in dict.fromkeys([*new.found, *old.found])
+        if document not in old.ids or document not in new.ids
+    ]

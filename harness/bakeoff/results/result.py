@@ -12,7 +12,6 @@ from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.registry import missing_modules, nearest
 
 from bakeoff.core.arrays import Values
-from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
@@ -81,9 +80,7 @@ class Result:
         if all(name in contender.queries[query].measures for query in asked):
             return np.array([contender.queries[query].measures[name] for query in asked])
         self._check_depth(label, measure)
-        rankings = {
-            query: Ranking(tuple(answer.ids), tuple(answer.scores)) for query, answer in contender.queries.items()
-        }
+        rankings = {query: answer.ranking for query, answer in contender.queries.items()}
         grades = {query: info.grades for query, info in self.detailed.queries.items()}
         return evaluate(join(rankings, grades, asked), [measure], self.summary.task.rel)[measure]
 

@@ -13,6 +13,7 @@ from bakeoff_providers.secrets import without_known, without_secrets
 from bakeoff.core.figures import Loss, PairedDifference, Percentiles, Section, Timing
 from bakeoff.core.files import read_json, write_atomic, write_folder, write_json, write_parts
 from bakeoff.core.machine import Machine
+from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Drawn
 
 AGAIN = "the file was changed after the run: run it again"
@@ -193,6 +194,11 @@ class QueryResult(msgspec.Struct, kw_only=True, frozen=True):
     grades: list[int | None]
     measures: dict[str, float]
     matched: int | None = None  # places behind it hold what matched nothing, by id
+
+    @property
+    def ranking(self) -> Ranking:
+        """The answer as it was given, with what it was filled up with."""
+        return Ranking(tuple(self.ids), tuple(self.scores), self.matched)
 
 
 class ContenderResult(msgspec.Struct, kw_only=True, frozen=True):

@@ -15,6 +15,7 @@ from bakeoff.results.averaging import Averaging
 from bakeoff.results.schema import Bounds, Row, Turning
 
 JUDGED_CUT = 10  # where the measure has no cut-off of its own
+MONOTONE = {"p", "recall", "rbp", "dcg", "f1", "mrr", "acc", "err"}  # a higher grade in a ranking never lowers them
 
 
 def judged_measure(measure: Measure) -> Measure:
@@ -82,9 +83,20 @@ def unjudged_sections(rows: Sequence[Row], measure: Measure) -> list[Section]:
                 [row.label, f"{bounds.judged:.3f}", f"{bounds.irrelevant:.3f}", f"{bounds.relevant:.3f}"]
                 for row, bounds in sorted(bounded, key=lambda pair: -pair[1].irrelevant)
             ],
-            notes=[
-                f"The score if every unjudged document above the cut-off were irrelevant, as it is counted, or had the "
-                f"highest grade; {judged_measure(measure)} is the share that was judged."
-            ],
+            notes=_meaning(measure),
         )
+    ]
+
+
+def _meaning(measure: Measure) -> list[str]:
+    """What the columns are, in the reader's words."""
+    share = judged_measure(measure)
+    places = "place" if share.k == 1 else f"{share.k} places"
+    return [
+        f"{share.label}: of the documents that matched in the first {places}, the share that has a grade.",
+        f"{measure.label} if irrelevant: the score of the matrix, which counts the others as irrelevant. "
+        "if relevant: the score if every one of them had the highest grade that was given.",
+        "Whatever grades they get, the score stays between the two."
+        if measure.name in MONOTONE
+        else f"{measure.label} divides by what is relevant in all, so some of them relevant may give a score outside.",
     ]

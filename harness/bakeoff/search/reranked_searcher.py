@@ -60,6 +60,7 @@ class RerankedSearcher(Searcher):
         ranking = Ranking(
             (*(document for document, _ in order), *rest),
             (*(score for _, score in order), *(lowest - place for place in range(1, len(rest) + 1))),
+            None if answer.ranking.matched is None else max(answer.ranking.matched, len(candidates)),
         )
         return Answer(ranking, answer.search_ns, answer.embed_ns, rerank_ns)
 

@@ -98,10 +98,10 @@ def _scores(answers: Mapping[str, Ranking], task: Task, queries: Sequence[str], 
 
 
 def _unjudged(answers: Mapping[str, Ranking], judged: Mapping[str, int], depth: int) -> dict[str, dict[str, int]]:
-    """Ungraded documents near anybody's top, with the ranks they hold."""
+    """Ungraded documents that somebody found near the top, with the ranks they hold there."""
     places: dict[str, dict[str, int]] = {}
     for label, ranking in answers.items():
-        for rank, document in enumerate(ranking.ids[:depth], start=1):
+        for rank, document in enumerate(ranking.found[:depth], start=1):
             if document not in judged:
                 places.setdefault(document, {})[label] = rank
     return places

@@ -41,10 +41,7 @@ def rankings_of_result(folder: Path, queries: Sequence[str]) -> Rankings:
     if not set(detailed.queries) & set(queries):
         raise InputError("has none of this task's queries", file=folder, remedy="name a result of the same task")
     return {
-        contender.label: {
-            query: Ranking(tuple(answer.ids), tuple(answer.scores), answer.matched)
-            for query, answer in contender.queries.items()
-        }
+        contender.label: {query: answer.ranking for query, answer in contender.queries.items()}
         for contender in detailed.contenders
     }
 

@@ -15,7 +15,10 @@ from bakeoff.evaluation.random_order import RandomOrder
 
 @dataclass(frozen=True)
 class Judged(Measure):
-    """The share of judged documents among those that came back: a short ranking is not a badly judged one."""
+    """The share of judged documents among those that matched: a short ranking is not a badly judged one.
+
+    What a ranker filled up with is no answer that anybody should grade, so it does not count here.
+    """
 
     name: ClassVar = "judged"
     title: ClassVar = "Judged"
@@ -27,8 +30,11 @@ class Judged(Measure):
         return False
 
     def values(self, run: GradedRun) -> Values:
-        """Judged documents above the cut-off by all that are there."""
-        return ratio(run.ranked.count_above(self.k), np.minimum(run.returned, run.cut(self.k)))
+        """Judged documents above the cut-off by all that matched there; 1 where nothing did, as nothing is open."""
+        grades = run.grades.grades
+        matched = np.minimum(run.returned if run.grades.found is None else run.grades.found, run.cut(self.k))
+        there = np.arange(grades.shape[1]) < matched[:, None]
+        return np.where(matched > 0, ratio(np.count_nonzero((grades >= 0) & there, axis=1), matched), 1.0)
 
     def expected(self, order: RandomOrder) -> Values:
         """Every place holds a judged document with the same chance."""

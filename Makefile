@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INFINITY := .venv-infinity
 
-.PHONY: run run-stores format test test-wheel test-browser test-torch test-servers test-ray calibrate chaos clean
+.PHONY: run run-stores format test test-wheel test-browser test-torch test-servers test-ray calibrate chaos mutants clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -66,6 +66,10 @@ test-ray: $(VENV)/.test
 # Attacks from one seed within ten minutes; fails if anything gets through: make chaos SEED=7 ARGS='--only kills --kills 100'
 chaos: $(VENV)/.test
 	PYTHONPATH=bench:. $(BIN)/python -m chaos --seed $(or $(SEED),1) $(ARGS)
+
+# Small errors put into the modules that figures and money depend on: fails if their tests overlook more than one in ten.
+mutants: $(VENV)/.test
+	PYTHONPATH=bench $(BIN)/python -m mutants --seed $(or $(SEED),1) -n $(or $(N),300) $(ARGS)
 
 # The published figures of SciFact, from our own rows: make calibrate DATA=folder with BEIR's scifact/ in it
 calibrate: $(VENV)/.run

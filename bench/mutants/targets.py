@@ -1,0 +1,111 @@
+"""Which modules are mutated, and which test files are their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+HARNESS = Path("harness/bakeoff")
+PROVIDERS = Path("providers/bakeoff_providers")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Modules (a folder stands for all in it) and the test files that answer for them."""
+
+    name: str
+    sources: tuple[Path, ...]
+    tests: tuple[str, ...]
+
+    def modules(self, root: Path) -> list[Path]:
+        """Its files, relative to the root."""
+        files = []
+        for source in self.sources:
+            files += sorted((root / source).rglob("*.py")) if (root / source).is_dir() else [root / source]
+        return [file.relative_to(root) for file in files]
+
+
+TARGETS = (
+    Target(
+        "measures",
+        (HARNESS / "evaluation",),
+        (
+            "evaluation/test_metrics_examples.py",
+            "evaluation/test_ranked_grades.py",
+            "evaluation/test_measures.py",
+            "evaluation/test_incomplete.py",
+            "evaluation/test_unjudged.py",
+            "evaluation/test_own_measure.py",
+            "evaluation/test_metrics.py",
+        ),
+    ),
+    Target(
+        "statistics",
+        (HARNESS / "statistics",),
+        (
+            "statistics/test_tests.py",
+            "statistics/test_growth.py",
+            "statistics/test_design.py",
+            "statistics/test_equivalence.py",
+            "statistics/test_ppi.py",
+            "statistics/test_power.py",
+            "statistics/test_nested.py",
+            "statistics/test_holm_power.py",
+            "statistics/test_many_pairs.py",
+            "statistics/test_small_samples.py",
+            "statistics/test_stratified.py",
+        ),
+    ),
+    Target(
+        "rankings",
+        (HARNESS / "core/ranking.py", HARNESS / "core/packed_rankings.py"),
+        ("core/test_ranking.py", "core/test_packed_rankings.py"),
+    ),
+    Target(
+        "exact search",
+        (HARNESS / "search/exact.py", HARNESS / "search/exact_search.py", HARNESS / "search/hits.py"),
+        ("search/test_exact.py", "search/test_hits.py", "search/test_loss.py"),
+    ),
+    Target(
+        "fusion",
+        (HARNESS / "search/fusion.py", HARNESS / "search/fused_searcher.py"),
+        ("search/test_fusion.py", "search/test_searchers.py"),
+    ),
+    Target(
+        "cache",
+        tuple(HARNESS / "embedding" / f"{name}.py" for name in ("cache", "space", "shards", "shard_rows", "key_index")),
+        ("embedding/test_cache.py", "embedding/test_sharing.py"),
+    ),
+    Target(
+        "embedding",
+        tuple(HARNESS / "embedding" / f"{name}.py" for name in ("embed", "batches", "retry", "unit")),
+        ("embedding/test_embed.py", "embedding/test_sharing.py"),
+    ),
+    Target(
+        "budgets and prices",
+        (HARNESS / "embedding/budget.py", HARNESS / "embedding/usage.py", PROVIDERS / "cards.py"),
+        ("embedding/test_embed.py", "providers/test_cards.py"),
+    ),
+    Target(
+        "failures",
+        (HARNESS / "running/failures.py", PROVIDERS / "failures.py"),
+        ("providers/test_failures.py", "running/test_failures.py"),
+    ),
+    Target("eligibility", (HARNESS / "tasks/kinds/eligibility.py",), ("tasks/kinds/test_eligibility.py",)),
+    Target(
+        "recommendations",
+        (HARNESS / "results/recommend.py",),
+        ("results/test_recommend.py", "results/test_recommend_noise.py"),
+    ),
+    Target("gate", (HARNESS / "results/gate.py",), ("results/test_compare.py",)),
+    Target(
+        "averaging",
+        (HARNESS / "results/averaging.py",),
+        (
+            "results/test_breakdowns.py",
+            "results/test_standings.py",
+            "results/test_verdict.py",
+            "results/test_unjudged.py",
+        ),
+    ),
+)

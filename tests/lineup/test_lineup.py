@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 from bakeoff.core.paths import default_lineup
+from bakeoff.lineup.entries import ContenderEntry
 from bakeoff.lineup.lineup import Lineup
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.options import options_of
 
 HEAD = 'task = "wikipedia"\n'
 FAKE = '[[contender]]\nprovider = "fake"\nstore = "faiss"\n'
@@ -90,6 +92,24 @@ def test_narrowing(tmp_path: Path) -> None:
         lineup.narrowed(stores=["fais"])
     with pytest.raises(InputError, match="no contender is left"):
         lineup.narrowed(["bm25"], ["faiss"])
+
+
+def test_a_label_is_how_the_names_of_rows_begin(tmp_path: Path) -> None:
+    """The page of all keys says so: what a row is made with follows the label, and nothing replaces it."""
+    text = HEAD + FAKE.replace('store = "faiss"', 'store = ["faiss", "chroma"]') + 'label = "mine"\n'
+    assert 'store = ["faiss", "chroma"]' in text
+    one = _read(tmp_path, text + 'dimensions = 64\nchunking = { size = 100 }\nprompt = "none"\n')
+    assert [contender.label for contender in one.contenders] == ["mine@64+faiss", "mine@64+chroma"]
+    several = _read(tmp_path, text + "dimensions = 64\nchunking = [{ size = 100 }, { size = 200 }]\n")
+    assert [contender.label for contender in several.contenders][::2] == [
+        "mine@recursive-100@64+faiss",
+        "mine@recursive-200@64+faiss",
+    ]
+    (label,) = [option for option in options_of(ContenderEntry) if option.name == "label"]
+    assert label.meaning.startswith("how the row's name begins")
+    assert (
+        "@prompt and @chunking follow where there are several, then @dimensions-precision and +store" in label.meaning
+    )
 
 
 def test_sizes_and_precisions_are_rows_that_share_their_vectors(tmp_path: Path) -> None:

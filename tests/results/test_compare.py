@@ -87,9 +87,51 @@ def test_contenders_of_one_result_are_compared_with_each_other(make: Make) -> No
     assert pair.difference == pytest.approx(8 / 12)
     with pytest.raises(InputError, match="there is only one contender"):
         compare_results(_read(folder), NDCG, ["plain"])
-    with pytest.raises(InputError, match="no result has a contender 'plane'") as caught:
+    with pytest.raises(InputError, match="--contender 'plane' matches no contender") as caught:
         compare_results(_read(folder), NDCG, ["plane"])
     assert "plain" in caught.value.remedy
+
+
+def test_a_contender_is_called_in_results_as_it_is_in_a_line_up(make: Make) -> None:
+    """By label, provider, ranker or model: one rule for run, compare and gate."""
+    more = '[[contender]]\nprovider = "tfidf"\nstore = "faiss"\n'
+    old, new = _read(make("old", "none", label="words", more=more), make("new", "english", label="words", more=more))
+    for name in ("words", "bm25"):
+        (pair,) = compare_results([old, new], NDCG, [name]).pairs
+        assert pair.a == "words (new)"
+        (check,) = gate(new, old, NDCG, contenders=[name]).checks
+        assert check.contender == "words"
+    assert [pair.a for pair in compare_results([old, new], NDCG, ["tfidf"]).pairs] == ["tfidf+faiss (new)"]
+    assert [check.contender for check in gate(new, old, NDCG, contenders=["bm25", "words", "tfidf"]).checks] == [
+        "words",
+        "tfidf+faiss",
+    ]
+    assert "has no contender 'tfidff'" in gate(new, old, NDCG, contenders=["tfidff"]).refused[0]
+
+
+def test_rows_that_only_one_result_has_are_named(
+    make: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def row(label: str) -> str:
+        return f'[[contender]]\nranker = "bm25"\nlabel = "{label}"\n'
+
+    old, new = make("old", "none", more=row("gone") + row("also-gone")), make("new", "english", more=row("added"))
+    sentences = [
+        "Not compared: gone and also-gone, which only old has.",
+        "Not compared: added, which only new has.",
+    ]
+    assert compare_results(_read(old, new), NDCG).unmatched == sentences
+    assert compare_results(_read(old, new), NDCG, ["bm25"]).unmatched == sentences  # all are bm25s
+    monkeypatch.setattr("sys.argv", ["bakeoff", "compare", str(old), str(new)])
+    with pytest.raises(SystemExit):
+        main()
+    out = " ".join(capsys.readouterr().out.split())
+    assert all(sentence in out for sentence in sentences)
+    assert "Differ most, bm25 (old) → bm25 (new):" in out
+    monkeypatch.setattr("sys.argv", ["bakeoff", "compare", str(old), str(new), "--format", "json"])
+    with pytest.raises(SystemExit):
+        main()
+    assert json.loads(capsys.readouterr().out)["unmatched"] == sentences
 
 
 def test_all_pairs_of_several_results(make: Make) -> None:

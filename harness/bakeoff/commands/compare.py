@@ -7,7 +7,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from bakeoff.commands.options import BaselineOption, EquivalentWithin, ResultArgument, ResultsArgument, check_file
+from bakeoff.commands.options import (
+    BaselineOption,
+    ContendersOption,
+    EquivalentWithin,
+    ResultArgument,
+    ResultsArgument,
+    check_file,
+)
 
 MeasureOption = Annotated[
     str | None, typer.Option("-m", "--measure", help="Such as ndcg@10; default: the one that decided the first result.")
@@ -17,7 +24,7 @@ MeasureOption = Annotated[
 def compare(
     results: ResultsArgument,
     measure: MeasureOption = None,
-    contender: Annotated[list[str] | None, typer.Option(help="Only contenders of this label.")] = None,
+    contender: ContendersOption = None,
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Several results: each contender with each, not only with itself.")
     ] = False,
@@ -45,7 +52,8 @@ def gate(
     measure: MeasureOption = None,
     max_drop: Annotated[float, typer.Option(min=0, help="The largest drop of the mean that is allowed.")] = 0.02,
     contender: Annotated[
-        list[str] | None, typer.Option(help="Only this label; new=old where the baseline has another name for it.")
+        list[str] | None,
+        typer.Option(help="Only contenders of this name; new=old where the baseline has another label for it."),
     ] = None,
     alpha: Annotated[float, typer.Option(min=0, max=1, help="How unlikely a drop by chance must be.")] = 0.05,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.commands.options import AsJson, LineupArgument, MaxCost, Offline, lineup_path, warn
+from bakeoff.commands.options import AsJson, ContendersOption, LineupArgument, MaxCost, Offline, lineup_path, warn
 
 if TYPE_CHECKING:
     from bakeoff.results.corpus_size import CorpusSizes, Point
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 def corpus_size(
     lineup: LineupArgument = None,
-    contender: Annotated[
-        list[str] | None, typer.Option(help="Only contenders of this label, provider or model; may be repeated.")
-    ] = None,
+    contender: ContendersOption = None,
     sizes: Annotated[
         str, typer.Option(help="Numbers of documents, as 1000,3000; all is added. Default: 1, 3, 10, 30 … thousand.")
     ] = "",

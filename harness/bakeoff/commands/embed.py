@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.commands.options import LineupArgument, MaxCost, lineup_path, parse_settings, warn
+from bakeoff.commands.options import ContendersOption, LineupArgument, MaxCost, lineup_path, parse_settings, warn
 
 if TYPE_CHECKING:
     from bakeoff.embedding.cache import Space
@@ -17,9 +17,7 @@ def embed(
     out: Annotated[str, typer.Option(help="A folder that all jobs see, or a URL such as s3://bucket/shards.")],
     lineup: LineupArgument = None,
     shard: Annotated[str, typer.Option(help="Which part of how many, as 3/64; the first is 1/64.")] = "1/1",
-    contender: Annotated[
-        list[str] | None, typer.Option(help="Only contenders of this label, provider or model; may be repeated.")
-    ] = None,
+    contender: ContendersOption = None,
     queries: Annotated[bool, typer.Option("--queries", help="The queries' vectors, too.")] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", help="An option of the task, as k=5.")] = None,
     max_cost: MaxCost = None,

@@ -18,6 +18,9 @@ LineupArgument = Annotated[
     typer.Argument(help="A line-up, or a built-in one's name; default: ./bakeoff.toml, or the built-in one."),
 ]
 LineupOption = Annotated[Path | None, typer.Option(help="The contenders; default: ./bakeoff.toml or the built-in one.")]
+ContendersOption = Annotated[
+    list[str] | None, typer.Option(help="Only contenders of this label, provider, ranker or model; may be repeated.")
+]
 TaskArgument = Annotated[str, typer.Argument(help="The task: its folder, its task.toml, or a built-in name.")]
 OutOption = Annotated[Path, typer.Option(help="Where the result's folder is made.")]
 EquivalentWithin = Annotated[

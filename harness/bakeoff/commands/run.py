@@ -10,6 +10,7 @@ import typer
 
 from bakeoff.commands.options import (
     AsJson,
+    ContendersOption,
     DryRun,
     EquivalentWithin,
     LineupArgument,
@@ -31,9 +32,7 @@ if TYPE_CHECKING:
 
 def run(
     lineup: LineupArgument = None,
-    contender: Annotated[
-        list[str] | None, typer.Option(help="Only contenders of this label, provider or model; may be repeated.")
-    ] = None,
+    contender: ContendersOption = None,
     store: Annotated[list[str] | None, typer.Option(help="Only contenders over this store.")] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="How often every query is asked.")] = None,
     set_: Annotated[

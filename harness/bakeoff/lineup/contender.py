@@ -13,6 +13,7 @@ import msgspec
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
 
 from bakeoff.embedding.cutting import Cutting
 from bakeoff.lineup.values import json_safe
@@ -73,7 +74,7 @@ class Contender:
     @property
     def names(self) -> set[str]:
         """What `--contender` and a fusion may call it by."""
-        return {self.label, self.name, self.provider, self.ranker, self.model} - {""}
+        return names_of(self.to_dict())
 
     @property
     def made_of(self) -> tuple[str, ...]:
@@ -135,6 +136,20 @@ class Contender:
         """Without the settings that do not apply: most contenders have few."""
         settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "live"}
         return {key: json_safe(value) for key, value in settings.items() if value not in ("", {}, None)}
+
+
+def names_of(contender: Mapping[str, Any]) -> set[str]:
+    """What a contender, as a line-up or a result describes it, may be called by."""
+    return {contender[key] for key in ("label", "name", "provider", "ranker", "model") if contender.get(key)}
+
+
+def called(wanted: Sequence[str], names: Mapping[str, set[str]]) -> list[str]:
+    """The labels of the contenders that have any of these names; all where none is given. The rule of `--contender`."""
+    for name in wanted:
+        if not any(name in known for known in names.values()):
+            every = sorted(set[str]().union(*names.values()))
+            raise InputError(f"--contender {name!r} matches no contender", remedy=nearest(name, every))
+    return [label for label, known in names.items() if not wanted or known & set(wanted)]
 
 
 def resolve_paths(provider: str, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -78,7 +78,11 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answers: Annotated[str | dict[str, str], "a file of rankings in place of a provider; {seed} stands for a seed"] = ""
     retriever: Annotated[str | dict[str, Any], "a search function or URL in place of a provider"] = ""
     model: Annotated[str, "which model of the provider"] = ""
-    label: Annotated[str, "the row's name; made of provider, model and store if left out"] = ""
+    label: Annotated[
+        str,
+        "how the row's name begins, model, provider or ranker if left out: @prompt and @chunking follow where "
+        "there are several, then @dimensions-precision and +store",
+    ] = ""
     field: Annotated[str, "the text field of a document that is searched; title and text if left out"] = ""
     store: Annotated[
         str | StoreEntry | list[str | StoreEntry], "where the vectors are searched; each of several is a row"

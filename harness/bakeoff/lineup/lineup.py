@@ -15,7 +15,7 @@ from bakeoff_providers.registry import nearest
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.checks import check_addresses, check_label, check_name, check_number, check_seed
-from bakeoff.lineup.contender import Contender, with_unique_labels
+from bakeoff.lineup.contender import Contender, called, with_unique_labels
 from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, EngineEntry, LineupFile, RerankEntry, TaskEntry
 from bakeoff.lineup.sources import contenders_of
 from bakeoff.lineup.sources.fusion import fusion_of
@@ -71,11 +71,8 @@ class Lineup:
         """The contenders that match any of the given names (label, provider, ranker or model) and stores."""
         kept = self.contenders
         if only:
-            for name in only:
-                if not any(name in contender.names for contender in self.contenders):
-                    known = sorted({known for contender in self.contenders for known in contender.names})
-                    raise InputError(f"--contender {name!r} matches no contender", remedy=nearest(name, known))
-            named = [contender for contender in kept if contender.names & set(only)]
+            labels = set(called(only, {contender.label: contender.names for contender in self.contenders}))
+            named = [contender for contender in kept if contender.label in labels]
             parts = _needed(named, self.contenders)
             kept = tuple(contender for contender in kept if contender in named or contender.label in parts)
         if stores:

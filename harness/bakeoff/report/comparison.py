@@ -33,10 +33,12 @@ def terminal(comparison: Comparison, most: int) -> RenderableType:
             f"(Holm, 5%{f'; {WEIGHTED}' if comparison.by_traffic else ''})."
         ),
         *_equivalent(comparison),
+        *map(Text, comparison.unmatched),
     ]
     for pair in _listed(comparison) if most else ():
         changes = comparison.changed_most(pair, most)
-        parts += [Text(""), Text(f"{pair.a} − {pair.b}: " + ("changed most" if changes else "no query differs"))]
+        title = f"Differ most, {pair.b} → {pair.a}:" if changes else f"No query differs between {pair.b} and {pair.a}."
+        parts += [Text(""), Text(title)]
         parts += [
             Text(
                 f"  {change.a - change.b:+.3f}  {change.b:.3f} → {change.a:.3f}  {change.query}: {_short(change.text)}"
@@ -80,6 +82,7 @@ def as_json(comparison: Comparison, most: int) -> str:
         "queries": len(comparison.queries),
         **({"weighting": WEIGHTED} if comparison.by_traffic else {}),
         "means": comparison.means,
+        "unmatched": list(comparison.unmatched),
         "pairs": [
             {
                 **msgspec.to_builtins(pair),

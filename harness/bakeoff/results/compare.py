@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.registry import nearest
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
+from bakeoff.lineup.contender import called
 from bakeoff.results.averaging import Averaging
+from bakeoff.results.recommend import listed
 from bakeoff.results.result import Result, load
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.compare import compare_chosen
@@ -40,6 +41,7 @@ class Comparison:
     pairs: Sequence[PairedDifference]
     averaging: Averaging
     equivalent_within: float | None = None
+    unmatched: Sequence[str] = ()  # a sentence about the rows that only one of the results has
 
     @property
     def p_equivalent(self) -> list[float]:
@@ -132,11 +134,12 @@ def compare_results(
     for other in results[1:]:
         if reasons := why_not(first, other):
             raise InputError(f"can't be compared with {first.name}: {'; '.join(reasons)}", file=other.name)
-    for label in contenders:
-        if not any(label in result.labels for result in results):
-            known = sorted({label for result in results for label in result.labels})
-            raise InputError(f"no result has a contender {label!r}", remedy=nearest(label, known))
-    wanted = [[label for label in result.labels if not contenders or label in contenders] for result in results]
+    names: dict[str, set[str]] = {}
+    for result in results:
+        for label, known in result.names.items():
+            names[label] = names.get(label, set()) | known
+    chosen_labels = set(called(contenders, names))
+    wanted = [[label for label in result.labels if label in chosen_labels] for result in results]
     alone = len(results) == 1
     scores = {
         _side(label, result, alone=alone): result.values(label, measure)
@@ -159,7 +162,17 @@ def compare_results(
     if not chosen:
         raise InputError("the results have no contender in common", remedy="--all-pairs compares each with each")
     pairs = compare_chosen(scores, chosen, averaging.pairs)
-    return Comparison(measure, queries, scores, pairs, averaging, equivalent_within)
+    unmatched = [sentence for result in results[1:] for sentence in _unmatched(first, result, chosen_labels)]
+    return Comparison(measure, queries, scores, pairs, averaging, equivalent_within, unmatched)
+
+
+def _unmatched(first: Result, other: Result, chosen: Set[str]) -> list[str]:
+    """Rows that one of two results lacks: nobody should take them for compared."""
+    return [
+        f"Not compared: {listed(alone)}, which only {result.name} has."
+        for result, rest in ((first, other), (other, first))
+        if (alone := [label for label in result.labels if label in chosen and label not in rest.labels])
+    ]
 
 
 def _side(label: str, result: Result, *, alone: bool) -> str:

@@ -11,6 +11,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
+from bakeoff.lineup.contender import called
 from bakeoff.results.compare import why_not
 from bakeoff.results.result import Result
 from bakeoff.statistics.columns import differences_of
@@ -62,7 +63,8 @@ def gate(
 ) -> Gate:
     """Fails where a drop is larger than `max_drop` and significant (two-sided, Holm over the contenders checked)."""
     measure = baseline.measure(measure)
-    chosen = [_names(text) for text in contenders] or [(label, label) for label in baseline.labels]
+    chosen = [pair for text in contenders for pair in _pairs(text, baseline)]
+    chosen = list(dict.fromkeys(chosen)) or [(label, label) for label in baseline.labels]
     verdict = Gate(
         result=result.name,
         baseline=baseline.name,
@@ -119,7 +121,9 @@ def _judged(pair: PairedDifference, differences: Values, max_drop: float, alpha:
     return False, f"a drop of {drop:.4f}, {max_drop:g} is allowed, but not significant (p = {pair.p_holm:.2g})"
 
 
-def _names(text: str) -> tuple[str, str]:
-    """`label`, or `label=label in the baseline` where it was called otherwise."""
+def _pairs(text: str, baseline: Result) -> list[tuple[str, str]]:
+    """`label=label in the baseline` where it was called otherwise, or whatever else `--contender` takes."""
     new, equals, old = text.partition("=")
-    return new, old if equals else new
+    if equals or not any(text in known for known in baseline.names.values()):
+        return [(new, old or new)]  # what is not there is refused by its label
+    return [(label, label) for label in called([text], baseline.names)]

@@ -131,7 +131,7 @@ def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
     why = f"{dollars(cost)} for a million documents"
     figure = p95(chosen)
     if len(equals) > 1 and figure is not None:
-        which = "the fastest of these" if len(as_fast) == 1 else f"no slower than any of these within {NOISE:g}×"
+        which = "the fastest of these" if len(as_fast) == 1 else f"within {NOISE:g}× of the fastest of these"
         why += f", as {_count(len(equals) - 1, 'other')}; {which} ({_ms(figure)}, p95).{timing_doubt(chosen)}"
     else:
         why += "."

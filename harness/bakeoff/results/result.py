@@ -15,6 +15,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
+from bakeoff.lineup.contender import names_of
 from bakeoff.results.averaging import Averaging, averaging_of
 from bakeoff.results.schema import ContenderResult, Detailed, Summary, read_detailed, read_summary
 from bakeoff.results.tables import Table, matrix_table, scores_table
@@ -48,6 +49,12 @@ class Result:
     def labels(self) -> list[str]:
         """The contenders that ran."""
         return [contender.label for contender in self.detailed.contenders]
+
+    @property
+    def names(self) -> dict[str, set[str]]:
+        """By label, what each contender that ran may be called by."""
+        described = {contender["label"]: names_of(contender) for contender in self.summary.lineup["contenders"]}
+        return {label: described.get(label, {label}) for label in self.labels}
 
     def matrix(self) -> Table:
         """One record per row of the matrix: contenders by the deciding measure, baselines, then what did not run."""

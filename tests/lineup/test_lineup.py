@@ -98,7 +98,7 @@ def test_a_label_is_how_the_names_of_rows_begin(tmp_path: Path) -> None:
     """The page of all keys says so: what a row is made with follows the label, and nothing replaces it."""
     text = HEAD + FAKE.replace('store = "faiss"', 'store = ["faiss", "chroma"]') + 'label = "mine"\n'
     assert 'store = ["faiss", "chroma"]' in text
-    one = _read(tmp_path, text + 'dimensions = 64\nchunking = { size = 100 }\nprompt = "none"\n')
+    one = _read(tmp_path, text + "dimensions = 64\nchunking = { size = 100 }\n")
     assert [contender.label for contender in one.contenders] == ["mine@64+faiss", "mine@64+chroma"]
     several = _read(tmp_path, text + "dimensions = 64\nchunking = [{ size = 100 }, { size = 200 }]\n")
     assert [contender.label for contender in several.contenders][::2] == [

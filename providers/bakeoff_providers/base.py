@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from bakeoff_providers.code import code_identity
 from bakeoff_providers.errors import EmbeddingFailed
-from bakeoff_providers.registry import missing_modules
+from bakeoff_providers.needs import Needs
 
 Vectors = npt.NDArray[np.float32]
 TEXT = "{text}"  # in a prompt: where the text goes
@@ -106,9 +106,14 @@ class Provider(ABC):
     card: ModelCard
 
     @classmethod
-    def missing(cls, **options: Any) -> str | None:  # noqa: ARG003 - some need to know what the line-up says
+    def needs(cls, **options: Any) -> Needs:  # noqa: ARG003 - some need to know what the line-up says
+        """What has to be here; none of it is asked for yet."""
+        return Needs(cls.modules, cls.extra)
+
+    @classmethod
+    def missing(cls, **options: Any) -> str | None:
         """What keeps this provider from running here, in words; None when nothing does. Makes no call."""
-        return missing_modules(cls.modules, cls.extra)
+        return cls.needs(**options).missing()
 
     @property
     def model(self) -> str:

@@ -7,6 +7,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Lock
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from urllib.parse import urlsplit
 from bakeoff_providers.answers import Expected, expecting
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
 from bakeoff_providers.failures import failure
-from bakeoff_providers.registry import missing_modules
+from bakeoff_providers.needs import Needs
 from bakeoff_providers.secrets import shown_url
 from bakeoff_providers.stopping import in_time
 
@@ -48,16 +49,15 @@ class Connection(ABC):
         """The model that is asked, for messages."""
 
     @classmethod
-    def missing(cls, **options: Any) -> str | None:
-        """What keeps it from being asked; a line-up's `key_env` is the variable that counts. Makes no call."""
-        names = cls._keys(options.get("key_env"), options.get("base_url"))
-        if names and not any(os.environ.get(name) for name in names):
-            return f"{' or '.join(names)} is not set"
-        return cls._missing_sdk()
+    def needs(cls, **options: Any) -> Needs:
+        """The SDK and a key; a line-up's `key_env` is the variable that counts."""
+        keys = cls._keys(options.get("key_env"), options.get("base_url"))
+        return Needs(cls.modules, cls.extra, keys=keys)
 
     @classmethod
-    def _missing_sdk(cls) -> str | None:
-        return missing_modules(cls.modules, cls.extra)
+    def missing(cls, **options: Any) -> str | None:
+        """What keeps it from being asked. Makes no call."""
+        return cls.needs(**options).missing()
 
     @classmethod
     def _keys(cls, key_env: str | None, base_url: str | None) -> tuple[str, ...]:  # noqa: ARG003 - for adapters
@@ -117,7 +117,7 @@ class Connection(ABC):
                 try:
                     self._sdk = self._connect(key)
                 except ImportError as error:
-                    reason = self._missing_sdk() or f"{type(error).__name__}: {error}"
+                    reason = replace(self.needs(), keys=()).missing() or f"{type(error).__name__}: {error}"
                     raise Unavailable(f"{self.name}: {reason}") from None
                 except Exception as error:
                     raise self._failure(error) from None

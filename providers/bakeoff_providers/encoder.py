@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args
@@ -18,6 +19,7 @@ from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, To
 from bakeoff_providers.bert_onnx import GRAPH_VERSION, Array, Bert, Precision, write_graph
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.files import replacing
+from bakeoff_providers.needs import Needs
 from bakeoff_providers.registry import nearest
 from bakeoff_providers.shared_options import OneModel
 
@@ -58,11 +60,9 @@ class Encoder(Provider):
         self.card = ModelCard(name=self.default_model, dimensions=384, context=self.context, batch_items=256)
 
     @classmethod
-    def missing(cls, **options: Any) -> str | None:
-        """The libraries first: without them the weights are of no use."""
-        if reason := super().missing(**options):
-            return reason
-        return None if weights.present(cls.name) else weights.remedy(cls.name)
+    def needs(cls, **options: Any) -> Needs:
+        """The libraries, and the weights."""
+        return replace(super().needs(**options), weights=cls.name)
 
     @abstractmethod
     def _read_weights(self, path: Path) -> Mapping[str, Array]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import warnings
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +14,8 @@ from bakeoff_providers.answers import HEADERS, guard_requests, httpx_options
 from bakeoff_providers.base import ModelCard, Role, Vectors
 from bakeoff_providers.cards import price
 from bakeoff_providers.hosted import Hosted, open_card
+from bakeoff_providers.needs import Needs
+from bakeoff_providers.registry import importable
 
 PRICES = "https://ai.google.dev/gemini-api/docs/pricing"
 FULL = 3072
@@ -54,8 +56,9 @@ class Gemini(Hosted):
     shape = _Answer
 
     @classmethod
-    def _missing_sdk(cls) -> str | None:
-        return None if _installed("google.genai") or _installed("google.generativeai") else "install bakeoff[gemini]"
+    def needs(cls, **options: Any) -> Needs:
+        """One of the two SDKs."""
+        return replace(super().needs(**options), either=("google.genai", "google.generativeai"))
 
     def task(self, role: Role) -> str | None:
         """A model that reads its task from a prompt takes no task type."""
@@ -65,7 +68,7 @@ class Gemini(Hosted):
         return super().task(role)
 
     def _connect(self, key: str) -> Any:
-        kind = Genai if _installed("google.genai") else _Legacy
+        kind = Genai if importable("google.genai") else _Legacy
         return kind(key, self.base_url, self._timeout)
 
     def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:
@@ -144,10 +147,3 @@ class _Legacy:
 
     def close(self) -> None:
         self._client.transport.close()
-
-
-def _installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from bakeoff_providers.cards import price
 from bakeoff_providers.connection import Connection
 from bakeoff_providers.errors import CallFailed, Unavailable
 from bakeoff_providers.hosted import Hosted, open_card
+from bakeoff_providers.needs import Needs
 
 PRICES = "https://openai.com/api/pricing"
 
@@ -40,6 +42,13 @@ class OpenAIServer(Connection):
     keys = ("OPENAI_API_KEY",)
     own_url = "https://api.openai.com/v1"
     url_variable = "OPENAI_BASE_URL"
+
+    @classmethod
+    def needs(cls, **options: Any) -> Needs:
+        """No key where a server of one's own is named."""
+        if options.get("key_env") or options.get("base_url"):
+            return super().needs(**options)
+        return replace(super().needs(**options), keys=cls.keys, server=cls.url_variable)
 
     @classmethod
     def _keys(cls, key_env: str | None, base_url: str | None) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Ve
 from bakeoff_providers.cards import FREE, overridden
 from bakeoff_providers.code import code_identity, load_from_file
 from bakeoff_providers.errors import EmbeddingFailed, InputError
+from bakeoff_providers.needs import Needs
 from bakeoff_providers.shared_options import (
     BatchItems,
     Context,
@@ -78,9 +79,11 @@ class Own(Provider):
         )
 
     @classmethod
-    def missing(cls, **options: Any) -> str | None:
+    def needs(cls, **options: Any) -> Needs:
         """Only a line-up can say which function is meant."""
-        return None if options.get("file") else 'a line-up names the function: provider = "file:mine.py:embed"'
+        return Needs(
+            note=None if options.get("file") else 'a line-up names the function: provider = "file:mine.py:embed"'
+        )
 
     def code(self) -> dict[str, str] | None:
         """A declared revision, or a hash of the file; an object from Python may hold anything, so it has neither."""

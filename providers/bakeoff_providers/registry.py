@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.machinery import PathFinder
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
-from bakeoff_providers.options import REST, Option, options_of
-from bakeoff_providers.shapes import converted, nearest
 
-__all__ = ["Registry", "missing_modules", "nearest"]
+if TYPE_CHECKING:
+    from bakeoff_providers.options import Option
 
 T = TypeVar("T")
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """The remedy for a misspelt name: the closest known one, or the list of all."""
+    import difflib
+
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
 
 
 def missing_modules(modules: tuple[str, ...], extra: str | None) -> str | None:
@@ -28,6 +36,8 @@ def missing_modules(modules: tuple[str, ...], extra: str | None) -> str | None:
 
 def importable(module: str) -> bool:
     """Whether a module is installed. `find_spec` would import the packages that it is in."""
+    if module in sys.modules:
+        return sys.modules[module] is not None  # None is how Python marks what can't be imported
     package, _, rest = module.partition(".")
     spec = importlib.util.find_spec(package)
     while spec is not None and rest:
@@ -37,11 +47,16 @@ def importable(module: str) -> bool:
     return spec is not None
 
 
-def _others(group: str) -> list[Any]:
-    """What other packages offer."""
+def offered(groups: Sequence[str]) -> dict[str, list[Any]]:
+    """What other packages offer, by the group of their entry points; all are read in one pass."""
     from importlib.metadata import entry_points  # not above: it takes longer than Python's start
 
-    return list(entry_points(group=group))
+    points = entry_points()
+    return {group: list(points.select(group=group)) for group in groups}
+
+
+def _others(group: str) -> list[Any]:
+    return offered([group])[group]
 
 
 class Registry(Generic[T]):
@@ -81,6 +96,8 @@ class Registry(Generic[T]):
 
     def options(self, name: str) -> list[Option]:
         """What a user may set, as the adapter declares it; the model's default is an attribute of the class."""
+        from bakeoff_providers.options import options_of  # not above: `--help` and `list` need none
+
         adapter = self.get(name)
         known = getattr(adapter, "default_model", None)
         options = options_of(adapter, self.given)
@@ -91,6 +108,8 @@ class Registry(Generic[T]):
 
         `whole` says that nothing will be added: then an option that is required has to be there, too.
         """
+        from bakeoff_providers.options import REST
+
         known = {option.name: option for option in self.options(name)}
         for option, value in options.items():
             if option in known:
@@ -107,5 +126,7 @@ class Registry(Generic[T]):
 
 
 def _check_type(option: Option, value: Any) -> None:
+    from bakeoff_providers.shapes import converted
+
     with contextlib.suppress(TypeError):  # a type that only the adapter itself can check
         converted(option.name, value, option.type)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections.abc
-import difflib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,17 +12,12 @@ import msgspec
 
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.options import bare, choices_of, is_union, options_of, type_words
+from bakeoff_providers.registry import nearest
 
 T = TypeVar("T")
 
 _ARTICLES = {"integer": "an integer", "number": "a number", "table": "a table"}
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
-
-
-def nearest(name: str, known: list[str]) -> str:
-    """The remedy for a misspelt name: the closest known one, or the list of all."""
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
 
 
 def converted(name: str, value: Any, shape: type[T]) -> T:

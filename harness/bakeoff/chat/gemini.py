@@ -19,13 +19,6 @@ class GeminiChat(ChatModel):
     keys = Gemini.keys
     own_url = Gemini.own_url
 
-    @classmethod
-    def _missing_sdk(cls) -> str | None:
-        try:
-            return super()._missing_sdk()
-        except ModuleNotFoundError:  # not even the parent package `google` is there
-            return f"install bakeoff[{cls.extra}]"
-
     def _connect(self, key: str) -> Any:
         return Genai(key, self.base_url, self._timeout)
 

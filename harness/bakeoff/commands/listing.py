@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,29 +11,21 @@ models = typer.Typer(help="Weights of the models that run on this machine.", no_
 
 def list_() -> None:
     """List providers, stores, rankers, chat servers, kinds of task, tasks and measures, and what they lack."""
-    from bakeoff_providers import PROVIDERS
-
-    from bakeoff.chat import CHATS
+    from bakeoff.commands.plugin_index import plugins
     from bakeoff.core.paths import lineup_names, task_names
-    from bakeoff.evaluation.measures import families
     from bakeoff.report.console import console, grid
-    from bakeoff.search.rankers import RANKERS
-    from bakeoff.search.stores import STORES
-    from bakeoff.tasks.formats import FORMATS
-    from bakeoff.tasks.kinds import TASK_KINDS
 
-    registries: dict[str, Any] = {"provider": PROVIDERS, "store": STORES, "ranker": RANKERS, "chat": CHATS}
-    for heading, registry in registries.items():
+    known = plugins()
+    for heading in ("provider", "store", "ranker", "chat"):
         table = grid(heading, "state", "about")
-        for name in registry.names():
-            adapter = registry.get(name)
-            table.add_row(name, adapter.missing() or "available", (adapter.__doc__ or "").splitlines()[0])
+        for plugin in known[heading]:
+            table.add_row(plugin.name, plugin.needs.missing() or "available", plugin.about)
         console().print(table)
-    spellings = [name if family.cut == "refused" else f"{name}@k" for name, family in families().items()]
-    typer.echo(f"kinds of task: {', '.join(TASK_KINDS.names())}")
-    typer.echo(f"tasks: {', '.join(task_names())}; own ones in the formats {', '.join(FORMATS.names())}")
+    names = {sort: ", ".join(plugin.name for plugin in found) for sort, found in known.items()}
+    typer.echo(f"kinds of task: {names['kind of task']}")
+    typer.echo(f"tasks: {', '.join(task_names())}; own ones in the formats {names['format']}")
     typer.echo(f"line-ups to run by name: {', '.join(lineup_names())}")
-    typer.echo(f"measures: {', '.join(spellings)}; with options: ndcg(gain=exp)@5, p(rel=2)@5")
+    typer.echo(f"measures: {names['measure']}; with options: ndcg(gain=exp)@5, p(rel=2)@5")
     typer.echo("`bakeoff options NAME` says what can be set of each")
 
 

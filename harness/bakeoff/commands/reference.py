@@ -6,13 +6,15 @@ import inspect
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.options import Option, options_of
 from bakeoff_providers.registry import Registry, nearest
+
+if TYPE_CHECKING:  # `--help` reads this module for one line: what takes time is imported below
+    import msgspec
+    from bakeoff_providers.options import Option
 
 LINEUP = "lineup"
 HEADS = ("option", "type", "default", "meaning")
@@ -70,6 +72,8 @@ def options(
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
     """Say what can be set: every option with its type, its default and its meaning."""
+    import msgspec
+
     from bakeoff.report.console import console, grid
 
     screen = console()
@@ -146,6 +150,8 @@ def named(name: str) -> list[Entry]:
 
 def entry_of(sort: Sort, name: str) -> Entry:
     """One plug-in, as its class or function declares itself."""
+    from bakeoff_providers.options import options_of
+
     plugin = sort.registry.get(name)
     common = options_of(sort.common) if sort.common else []
     tables = tuple(_tables([*common, *sort.registry.options(name)]))
@@ -154,6 +160,8 @@ def entry_of(sort: Sort, name: str) -> Entry:
 
 def lineup_entry() -> Entry:
     """Every key of a line-up."""
+    from bakeoff_providers.options import options_of
+
     from bakeoff.lineup.entries import LineupFile
 
     about = "the TOML file that names a task and its contenders"
@@ -205,6 +213,8 @@ def _markdown(options_: Sequence[Option]) -> str:
 
 def _tables(outermost: Sequence[Option]) -> Iterator[Table]:
     """The outermost table, then every table that a key of it holds, each once."""
+    from bakeoff_providers.options import options_of
+
     paths: dict[type[msgspec.Struct], list[str]] = {}
 
     def walk(inside: Sequence[Option], prefix: str) -> None:
@@ -235,6 +245,8 @@ def _install(plugin: Any) -> str:
 
 
 def _option_dict(option: Option) -> dict[str, Any]:
+    import msgspec
+
     return {
         "name": option.name,
         "type": option.type_words,

@@ -9,9 +9,6 @@ from pathlib import Path
 
 from bakeoff_providers.errors import BakeoffError
 
-from bakeoff.core.files import write_atomic
-from bakeoff.results.schema import read_detailed, read_summary
-
 PAGE = "evaluation_report.html"
 log = logging.getLogger(__name__)
 
@@ -22,10 +19,12 @@ def render(folder: Path, *, pictures: bool = False, page: Path | None = None, ch
     The answer is a sentence for everything that could not be made: one renderer that fails leaves the others.
     `page` puts the page elsewhere, and the other files beside it. Without `charts` it has none, and is made at once.
     """
+    from bakeoff.core.files import write_atomic
     from bakeoff.report import exports, plots, result_page
     from bakeoff.report.charts import MISSING, available
     from bakeoff.report.charts import pictures as pictures_of
     from bakeoff.report.page_data import shown_contenders
+    from bakeoff.results.schema import read_detailed, read_summary
 
     summary = read_summary(folder)
     detailed = shown_contenders(summary, read_detailed(folder))

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from bakeoff_providers.registry import missing_modules
+from bakeoff_providers.needs import Needs
 
 from bakeoff.search.hits import Hits
 
@@ -20,9 +20,14 @@ class Ranker(ABC):
     distributions: ClassVar[tuple[str, ...]] = ()  # packages whose versions a result records
 
     @classmethod
+    def needs(cls) -> Needs:
+        """What has to be here; none of it is asked for yet."""
+        return Needs(cls.modules, cls.extra)
+
+    @classmethod
     def missing(cls) -> str | None:
         """Which install would make this ranker work; None when it does."""
-        return missing_modules(cls.modules, cls.extra)
+        return cls.needs().missing()
 
     @abstractmethod
     def add(self, ids: Sequence[str], texts: Sequence[str]) -> None:

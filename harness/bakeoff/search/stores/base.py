@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
-from bakeoff_providers.registry import missing_modules, nearest
+from bakeoff_providers.needs import Needs
+from bakeoff_providers.registry import nearest
 
 from bakeoff.core.clock import timed
 from bakeoff.core.filters import Condition, Metadata, Where, conditions, filterable
@@ -85,9 +86,14 @@ class Store(ABC):
         self.dimensions, self.folder = dimensions, folder
 
     @classmethod
-    def missing(cls, **options: Any) -> str | None:  # noqa: ARG003 - some need to know what the line-up says
+    def needs(cls, **options: Any) -> Needs:  # noqa: ARG003 - some need to know what the line-up says
+        """What has to be here; none of it is asked for yet."""
+        return Needs(cls.modules, cls.extra)
+
+    @classmethod
+    def missing(cls, **options: Any) -> str | None:
         """Which install would make this store work; None when it does."""
-        return missing_modules(cls.modules, cls.extra)
+        return cls.needs(**options).missing()
 
     @classmethod  # noqa: B027 - most options have no wrong values that can be seen from outside
     def check(cls, *, dimensions: int | None, documents: int, **options: Any) -> None:

@@ -11,7 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
-from bakeoff_providers.registry import missing_modules, nearest
+from bakeoff_providers.needs import Needs
+from bakeoff_providers.registry import nearest
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
@@ -86,10 +87,11 @@ class Milvus(HybridStore):
         self.failures = (pymilvus.MilvusException,)
 
     @classmethod
-    def missing(cls, **options: Any) -> str | None:
+    def needs(cls, **options: Any) -> Needs:
         """The client; and the engine, if no server is named."""
-        served = options.get("url") or os.environ.get(URL)
-        return missing_modules(cls.modules if served else (*cls.modules, "milvus_lite"), cls.extra)
+        if options.get("url"):
+            return super().needs(**options)
+        return Needs(cls.modules, cls.extra, server=URL, engine=("milvus_lite",))
 
     @classmethod
     def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:

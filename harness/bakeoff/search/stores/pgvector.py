@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
@@ -14,7 +13,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
-from bakeoff_providers.registry import missing_modules, nearest
+from bakeoff_providers.needs import Needs
+from bakeoff_providers.registry import nearest
 
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.search.hits import Hits
@@ -105,13 +105,13 @@ class PgVector(HybridStore):
                 cursor.execute(self._words.index)
 
     @classmethod
-    def missing(cls, **options: Any) -> str | None:
+    def needs(cls, **options: Any) -> Needs:
         """The client; and a server, if none is named."""
+        if options.get("url"):
+            return super().needs(**options)
         more = options.get("index") == "diskann" or options.get("words") == "bm25"
         wheel, extra = (EXTENDED, "servers") if more else (PLAIN, "pgserver")
-        if not options.get("url") and not os.environ.get(URL) and missing_modules((wheel,), None):
-            return missing_modules(cls.modules, cls.extra) or f"{URL} is not set; or install bakeoff[{extra}]"
-        return missing_modules(cls.modules, cls.extra)
+        return Needs(cls.modules, cls.extra, server=URL, engine=(wheel,), engine_extra=extra)
 
     @classmethod
     def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:

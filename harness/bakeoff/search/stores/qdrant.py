@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.registry import missing_modules, nearest
+from bakeoff_providers.needs import Needs
+from bakeoff_providers.registry import nearest
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
@@ -75,10 +75,12 @@ class Qdrant(HybridStore):
             self._engine = Edge(folder / "shard", collection)
 
     @classmethod
-    def missing(cls, **options: Any) -> str | None:
+    def needs(cls, **options: Any) -> Needs:
         """The engine, or the client where a server is named."""
-        served = options.get("url") or os.environ.get(URL)
-        return missing_modules(("qdrant_client",) if served else cls.modules, cls.extra)
+        client = ("qdrant_client",)
+        if options.get("url"):
+            return Needs(client, cls.extra)
+        return Needs(extra=cls.extra, server=URL, client=client, engine=cls.modules)
 
     @classmethod
     def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:

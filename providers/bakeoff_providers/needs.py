@@ -1,0 +1,47 @@
+"""What a plug-in needs to run, as data: `bakeoff list` says what is missing without importing any adapter."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from bakeoff_providers.registry import importable, missing_modules
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """`modules` always, one of `either`, and where the variable `server` names no server, one of `keys` and `engine`.
+
+    `client` is for that server; `engine_extra` installs the engine where `extra` does not.
+    `weights` names a model whose files have to be here; `note` says what nothing on this machine can supply.
+    """
+
+    modules: tuple[str, ...] = ()
+    extra: str | None = None
+    either: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    server: str | None = None
+    client: tuple[str, ...] = ()
+    engine: tuple[str, ...] = ()
+    engine_extra: str | None = None
+    weights: str | None = None
+    note: str | None = None
+
+    def missing(self) -> str | None:
+        """The first thing that is absent, in words; None when nothing is. Makes no call."""
+        served = bool(self.server and os.environ.get(self.server))
+        if self.keys and not served and not any(os.environ.get(name) for name in self.keys):
+            return f"{' or '.join(self.keys)} is not set"
+        if self.either and not any(map(importable, self.either)):
+            return f"install bakeoff[{self.extra}]"
+        if reason := missing_modules((*self.modules, *(self.client if served else ())), self.extra):
+            return reason
+        if not served and missing_modules(self.engine, None):
+            install = f"install bakeoff[{self.engine_extra or self.extra}]"
+            return f"{self.server} is not set; or {install}" if self.engine_extra else install
+        if self.weights:
+            from bakeoff_providers import weights
+
+            if not weights.present(self.weights):
+                return weights.remedy(self.weights)
+        return self.note

@@ -21,6 +21,7 @@ import scale_sides
 from scale_sides import DEPTH, DIMENSIONS, child, peak_mb
 
 KILLED_AT, MANY_QUERIES, FEW_DOCUMENTS = 200_000, 50_000, 10_000
+READINGS = 5  # in fresh processes, whose first touch of memory takes as long as the machine likes
 AT_RISK = 1024  # texts of one batch of `fake`: what a kill may cost
 
 
@@ -86,12 +87,13 @@ def one_machine(folder: Path, options: argparse.Namespace) -> list[Figure]:
 
 
 def shards(folder: Path, options: argparse.Namespace) -> list[Figure]:
-    """Reading cached vectors back, and searching them exactly; the least of three readings."""
+    """Reading cached vectors back, and searching them exactly; of readings in turns, the least of either side."""
     large = _made(folder, options.documents, options.queries)
     if not (large / "cache").exists():
         child("to_cache", large)
     exact = child("by_exact", large)
-    cache, load = (min(child(side, large)["read_seconds"] for _ in range(3)) for side in ("by_cache", "by_load"))
+    turns = [(child("by_cache", large), child("by_load", large)) for _ in range(READINGS)]
+    cache, load = (min(turn[side]["read_seconds"] for turn in turns) for side in (0, 1))
     figures = [
         Figure("exact top 100 of 1,000 queries: added MB", exact["added_mb"], 300),
         Figure("cached vectors read back / np.load", cache / load, 2),

@@ -130,10 +130,26 @@ def test_keys_are_found_also_where_their_first_halves_agree(
     assert len(index) == len(keys)
 
 
-@given(st.lists(st.integers(0, 99), max_size=60))
+@given(
+    parts=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 50)), max_size=60), settled=st.sets(st.integers(0, 59))
+)
+def test_all_keys_are_given_once_by_their_first_place(parts: list[tuple[int, int]], settled: set[int]) -> None:
+    index = KeyIndex()
+    for place, key in enumerate(parts):
+        index.add(np.array([key], dtype=np.uint64), np.array([place]))
+        if place in settled:
+            index.find(np.array([key], dtype=np.uint64))
+    keys, places = index.all()
+    first = {key: place for place, key in reversed(list(enumerate(parts)))}
+    assert dict(zip(map(tuple, keys.tolist()), places.tolist(), strict=True)) == first
+    assert places.tolist() == sorted(first.values())
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(1, 60)), max_size=20))
 def test_rows_are_read_from_several_shards_in_any_order(
-    tmp_path_factory: pytest.TempPathFactory, numbers: list[int]
+    tmp_path_factory: pytest.TempPathFactory, runs: list[tuple[int, int]]
 ) -> None:
+    numbers = [number for start, length in runs for number in range(start, min(start + length, 100))]
     folder = tmp_path_factory.mktemp("cache")
     vectors = np.arange(400, dtype=np.float32).reshape(100, 4) + 1
     for start in (0, 30, 35):

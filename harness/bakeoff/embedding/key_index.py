@@ -56,18 +56,20 @@ class KeyIndex:
 
     def all(self) -> tuple[Keys, Places]:
         """Every key once, in the order of places."""
-        self._settle()
-        if not self._runs:
+        runs = [*self._runs, *self._new]
+        if not runs:
             return np.empty((0, 2), dtype=np.uint64), np.empty(0, dtype=np.int64)
-        keys, places = self._runs[0] if len(self._runs) == 1 else _sorted(self._runs)
-        shared = np.flatnonzero(np.diff(keys[:, 0]) == 0)
-        if len(shared):  # few keys share their first half unless they are the same
+        keys, places = _joined(runs)
+        halves = np.sort(keys[:, 0])  # quicker than bringing the keys themselves into an order
+        if np.any(halves[1:] == halves[:-1]):  # few keys share their first half unless they are the same
             order = np.lexsort((places, keys[:, 1], keys[:, 0]))
             keys, places = keys[order], places[order]
             first = np.concatenate(([True], (np.diff(keys, axis=0) != 0).any(axis=1)))
             keys, places = keys[first], places[first]
-        order = np.argsort(places, kind="stable")
-        return keys.take(order, axis=0), places[order]
+        if np.any(places[1:] < places[:-1]):
+            order = np.argsort(places, kind="stable")
+            keys, places = keys.take(order, axis=0), places[order]
+        return keys, places
 
     def __len__(self) -> int:
         return len(self.all()[0])
@@ -80,8 +82,12 @@ class KeyIndex:
             self._runs[-2:] = [_sorted(self._runs[-2:])]
 
 
+def _joined(runs: list[_Run]) -> _Run:
+    return _Run(np.concatenate([run.keys for run in runs]), np.concatenate([run.places for run in runs]))
+
+
 def _sorted(runs: list[_Run]) -> _Run:
-    keys, places = np.concatenate([run.keys for run in runs]), np.concatenate([run.places for run in runs])
+    keys, places = _joined(runs)
     order = np.argsort(np.ascontiguousarray(keys[:, 0]), kind="stable")
     return _Run(keys.take(order, axis=0), places[order])
 

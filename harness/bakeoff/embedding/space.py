@@ -120,7 +120,7 @@ class Space:
             self._add_shard(Shard(self._writer.stem, Description(self.identity, dimensions)))
         assert self._own is not None
         start = self._writer.append(keys.astype("<u8").tobytes(), tokens, vectors)
-        self._remember(self._own, Batch(start, keys, tokens))
+        self._remember(self._own, [Batch(start, keys, tokens)])
 
     def refresh(self) -> None:
         """Takes in what other processes have written since the last look."""
@@ -141,8 +141,8 @@ class Space:
             if description is not None and description.dimensions != self.dimensions:
                 self._foreign += len(batches)
                 continue
-            for batch in batches:
-                self._remember(number, batch)
+            if batches:
+                self._remember(number, batches)
 
     def probe(self, vectors: int) -> None:
         """Makes sure, once for so many, that vectors can be kept, before anything is asked or paid for."""
@@ -203,14 +203,17 @@ class Space:
         self._shards.append(shard)
         self._tokens.append(np.empty(0, dtype=np.float32))
 
-    def _remember(self, number: int, batch: Batch) -> None:
-        end = batch.start + len(batch.keys)
-        if len(self._tokens[number]) < end:
-            grown = np.zeros(max(end, 2 * len(self._tokens[number])), dtype=np.float32)
-            grown[: len(self._tokens[number])] = self._tokens[number]
-            self._tokens[number] = grown
-        self._tokens[number][batch.start : end] = batch.tokens
-        self._index.add(batch.keys, np.arange(batch.start, end, dtype=np.int64) + (number << ROW_BITS))
+    def _remember(self, number: int, batches: Sequence[Batch]) -> None:
+        known, end = self._tokens[number], max(batch.start + len(batch.keys) for batch in batches)
+        if len(known) < end:
+            known = np.zeros(max(end, 2 * len(known)), dtype=np.float32)
+            known[: len(self._tokens[number])] = self._tokens[number]
+            self._tokens[number] = known
+        counts = np.array([len(batch.keys) for batch in batches])
+        before = np.array([batch.start for batch in batches]) - (np.cumsum(counts) - counts)
+        rows = np.arange(counts.sum(), dtype=np.int64) + np.repeat(before, counts)
+        known[rows] = np.concatenate([batch.tokens for batch in batches])
+        self._index.add(np.concatenate([batch.keys for batch in batches]), rows + (number << ROW_BITS))
 
     def _write_identity(self) -> None:
         with contextlib.suppress(BakeoffError):

@@ -127,7 +127,7 @@ def _sample(folder: Path) -> None:
 
 def _audited(folder: Path) -> None:
     """The built-in task, whose first annotator stands for people who graded five queries."""
-    from bakeoff.testsets.task_folder import copy_task
+    from bakeoff.testsets.new_task import copy_task
 
     copy_task("wikipedia", folder / "task")
     file = folder / "task" / "annotations" / "annotator_a.json"

@@ -13,7 +13,8 @@ from typing import Any
 
 from bakeoff.core.files import read_json, write_json
 from bakeoff.tasks.formats.native import QueryFile
-from bakeoff.testsets.task_folder import TaskFolder, write_task
+from bakeoff.testsets.new_task import write_task
+from bakeoff.testsets.task_folder import TaskFolder
 
 Grades = Mapping[str, Mapping[str, int]]
 

@@ -9,6 +9,7 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
 from bakeoff.tasks.load import load_task
 
+from tests.commands.test_testsets import say
 from tests.commands.test_wrong_arguments import bakeoff
 
 FLAGS = ["init", "--documents", "data/documents.csv", "--queries", "queries.jsonl", "--judgments", "judgments.csv"]
@@ -18,6 +19,7 @@ GRADES = ["--grade", "Exact=3", "--grade", "Partial=1", "--grade", "Irrelevant=0
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     (tmp_path / "data").mkdir()
+    (tmp_path / "empty").mkdir()
     (tmp_path / "data" / "documents.csv").write_text(
         "sku,name,description,price\n17,Desk lamp,A small lamp for reading,20\n19,Oak desk,A desk of solid oak,300\n"
     )
@@ -33,9 +35,10 @@ def shop(tmp_path: Path) -> Path:
 def test_what_it_writes_validates_and_runs(shop: Path) -> None:
     code, out, err = bakeoff(shop, *FLAGS, *GRADES)
     assert code == 0, err
-    assert "next: bakeoff validate\n" in out
+    assert "bakeoff.toml: written; its task has 2 documents, 2 queries, 4 judgments\nnext: bakeoff validate\n" in out
     lineup = Lineup.read(shop / "bakeoff.toml")
     task = load_task(lineup.task, shop)
+    assert task.rel == 2  # as `queries import` writes it for the same scale, 0 to 3
     assert task.judgments == {"q1": {"17": 3, "19": 0}, "q2": {"19": 3, "17": 1}}
     assert {document.id: document.title for document in task.documents} == {"17": "Desk lamp", "19": "Oak desk"}
     assert [contender.label for contender in lineup.contenders] == ["bm25", "minilm+faiss"]
@@ -61,8 +64,15 @@ def test_a_lineup_that_is_there_stays_unless_forced(shop: Path) -> None:
         (FLAGS, "the grade 'Exact' is no number"),
         ([*FLAGS, *GRADES, "--column", "documents.text=body"], "has no column 'body'"),
         ([*FLAGS, *GRADES, "--column", "documents.id=name", "--column", "judgments.document=qid"], "judgments.csv"),
-        (FLAGS[:5], "no judgments were named"),
-        (["init", "--documents", "data", *FLAGS[3:]], "data: no such file"),
+        (["init"], "--documents FILE --queries FILE [--judgments FILE]"),
+        (FLAGS[:3], "--documents FILE --queries FILE [--judgments FILE]"),
+        (["init", "--documents", "data", *FLAGS[3:]], "data: is a folder\n  remedy: texts become a table by"),
+        (["init", "--documents", "none.csv", *FLAGS[3:]], "none.csv: no such file"),
+        (["init", "empty"], "empty: holds no task that can be read"),
+        (["init", "nowhere"], "nowhere: no such folder or file"),
+        (["init", "data", *FLAGS[1:]], "two ways to say the same"),
+        (["init", "mteb:SciFakt"], "known here as 'SciFakt'"),
+        (["init", "wikipedia", "--grade", "Exact=3"], "--column and --grade are for tables"),
     ],
 )
 def test_what_it_can_not_use_is_named_and_nothing_is_written(shop: Path, arguments: list[str], said: str) -> None:
@@ -71,3 +81,61 @@ def test_what_it_can_not_use_is_named_and_nothing_is_written(shop: Path, argumen
     assert code == 2, err
     assert said in err
     assert sorted(shop.rglob("*")) == before
+
+
+def _beir(folder: Path, grades: list[int]) -> None:
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text('{"_id": "1", "title": "", "text": "copper"}\n{"_id": "2", "text": "lakes"}\n')
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "metal"}\n')
+    rows = "".join(f"q\t{number}\t{grade}\n" for number, grade in enumerate(grades, start=1))
+    (folder / "qrels" / "dev.tsv").write_text(f"query-id\tcorpus-id\tscore\n{rows}")
+
+
+@pytest.mark.parametrize(
+    ("grades", "rel"), [([1, 0], 1), ([2, 1], 1), ([3, 1], 2)], ids=["yes or no", "three grades", "0 to 3"]
+)
+def test_what_counts_as_relevant_goes_by_the_scale(tmp_path: Path, grades: list[int], rel: int) -> None:
+    _beir(tmp_path / "data", grades)
+    assert "1 query, 2 judgments" in say(tmp_path, "init", "data")
+    lineup = Lineup.read(tmp_path / "bakeoff.toml")
+    task = load_task(lineup.task, tmp_path)
+    assert (task.name, task.rel) == ("data", rel)
+
+
+def test_a_task_that_was_imported_needs_no_judgments_and_the_line_up_says_how_to_grade(tmp_path: Path) -> None:
+    (tmp_path / "goods.csv").write_text("sku,name,description\n17,Lamp,for reading\n19,Desk,of oak\n")
+    (tmp_path / "asked.csv").write_text("query\nlight\n")
+    say(tmp_path, "corpus", "import", "goods.csv")
+    said = say(tmp_path, "queries", "import", "asked.csv")
+    assert said.endswith("next: bakeoff init task\n      bakeoff grade task --lineup bakeoff.toml\n")
+    said = say(tmp_path, "init", "task")
+    assert said == (
+        "bakeoff.toml: written; its task has 2 documents, 1 query, no judgments yet\n"
+        "next: bakeoff grade task --lineup bakeoff.toml\n      bakeoff run\n"
+    )
+    text = (tmp_path / "bakeoff.toml").read_text()
+    assert '#     bakeoff grade task --lineup bakeoff.toml\n\ntask = "task"\n' in text
+    lineup = Lineup.read(tmp_path / "bakeoff.toml")
+    task = load_task(lineup.task, tmp_path)
+    assert (lineup.name, task.name, task.rel) == ("goods", "goods", 2)
+
+
+def test_files_of_every_kind_without_judgments(shop: Path) -> None:
+    for name in ("documents.csv", "queries.jsonl"):
+        (shop / "all").mkdir(exist_ok=True)
+        source = shop / "data" / name if name.startswith("d") else shop / name
+        (shop / "all" / name).write_bytes(source.read_bytes())
+    said = say(shop, "init", "all", "--out", "all.toml")
+    assert "no judgments yet\nnext: bakeoff grade all.toml --lineup all.toml\n      bakeoff run all.toml" in said
+    assert load_task(Lineup.read(shop / "all.toml").task, shop).rel == 2
+    (shop / "articles.json").write_text('{"articles": [{"page_id": 1, "title": "", "summary": "oak"}]}')
+    (shop / "queries.json").write_text('{"queries": [{"query_id": "q", "query_text": "wood"}]}')
+    own = ["init", "--documents", "articles.json", "--out", "own.toml", "--queries"]
+    assert "bakeoff queries import queries.jsonl --articles" in say(shop, *own, "queries.jsonl", code=2)
+    say(shop, *own, "queries.json")
+    (shop / "truth.json").write_text('{"grades": {"q": {"1": 3}}}')
+    assert "1 judgment\n" in say(shop, *own, "queries.json", "--judgments", "truth.json", "--force")
+    assert load_task(Lineup.read(shop / "own.toml").task, shop).judgments == {"q": {"1": 3}}
+    say(shop, "init", "wikipedia", "--out", "built-in.toml")
+    assert Lineup.read(shop / "built-in.toml").task == "wikipedia"
+    assert "is a line-up already" in say(shop, "init", "own.toml", "--out", "other.toml", code=2)

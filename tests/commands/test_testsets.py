@@ -127,7 +127,7 @@ def test_from_a_folder_of_documents_to_a_matrix(home: Path, wire: WireServer) ->
     assert "bakeoff.toml: valid" in said
     assert "smallest detectable difference" in said
     said = say(home, "run")
-    assert "bakeoff: task (4 documents, 2 queries, relevant from grade 2 on), top 100, 1 round " in " ".join(
+    assert "bakeoff: task docs (4 documents, 2 queries, relevant from grade 2 on), top 100, 1 round " in " ".join(
         said.split()
     )
     (result,) = (home / "results").iterdir()
@@ -196,7 +196,7 @@ def test_titles_of_a_wiki(tmp_path: Path) -> None:
     (tmp_path / "titles.txt").write_text("Loa, Utah\nNowhere\n")
     with Wiki({"Loa, Utah": Page(11, "Loa is a town.")}) as wiki:
         said = say(tmp_path, "corpus", "import", "titles.txt", "--api", wiki.api, "--out", "pool.json")
-    assert "1 documents imported: pool.json" in said
+    assert "1 document imported: pool.json" in said
     assert "no such page: 1\n  Nowhere" in said
 
 

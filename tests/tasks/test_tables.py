@@ -287,3 +287,16 @@ class TestBeir:
         (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n1\td7\t1\n")
         with pytest.raises(InputError, match=r"test\.tsv: line 2: the task has no document 'd7'"):
             load_task({"format": "beir"}, folder)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_a_column_where_is_the_filter_of_a_query(suffix: str, tmp_path: Path) -> None:
+    filters: list[dict[str, Any]] = [{"price": 7}, {}, {"price": [7, 9]}]
+    texts = [json.dumps(where) if where else "" for where in filters] if suffix == "csv" else filters
+    asked = [{**query, "where": where} for query, where in zip(QUERIES, texts, strict=True)]
+    for name, rows in (("documents", DOCUMENTS), ("queries", asked), ("judgments", JUDGMENTS)):
+        (tmp_path / f"{name}.{suffix}").write_bytes(WRITERS[suffix](rows))
+    assert [dict(query.where) for query in _tables(tmp_path, suffix).queries] == filters
+    (tmp_path / f"queries.{suffix}").write_bytes(WRITERS[suffix]([*asked[:1], {**asked[1], "where": "dear"}]))
+    with pytest.raises(InputError, match=rf"queries.{suffix}: line \d: where: 'dear' is no filter"):
+        _tables(tmp_path, suffix)

@@ -271,8 +271,33 @@ class TestTables:
         assert (copper.title, copper.summary, copper.categories) == ("Copper", "mine", ["metal", "red"])
         assert (boats.title, boats.summary, boats.categories) == ("Boats", "lake", [])
         assert (copper.page_id, boats.page_id) == ("a-1", "b-2")
-        assert copper.metadata == {"price": 3 if suffix in ("jsonl", "json", "parquet", "db") else "3"}
+        assert copper.metadata == {"price": 3}
         assert boats.metadata is msgspec.UNSET
+
+    @pytest.mark.parametrize(
+        ("cells", "kept"),
+        [
+            (["2024", "0", "-3"], [2024, 0, -3]),
+            (["2024", "", " 7 "], [2024, None, 7]),
+            (["84101", "02134", "1"], ["84101", "02134", "1"]),  # a zip code has lost something without its zero
+            (["1", "2.5", "3"], ["1", "2.5", "3"]),  # no filter compares fractions
+            (["1", "n/a", "3"], ["1", "n/a", "3"]),
+            (["4006381333931", "9999999999999999", "1"], ["4006381333931", "9999999999999999", "1"]),
+            (["1_000", "+5", "٣"], ["1_000", "+5", "٣"]),
+        ],
+    )
+    def test_a_column_of_whole_numbers_is_numbers(self, cells: list[str], kept: list[Any], tmp_path: Path) -> None:
+        rows = "".join(f"{number},text {number},{cell}\n" for number, cell in enumerate(cells))
+        (tmp_path / "x.csv").write_text(f"id,text,of\n{rows}")
+        corpus = import_corpus(tmp_path / "x.csv", Options())
+        assert [(article.metadata or {}).get("of") for article in corpus.file.articles] == kept
+        numbers = any(isinstance(value, int) for value in kept)
+        title = "title = the text's beginning"
+        assert corpus.taken == f"id = id, {title}, text = text; metadata: of{' (numbers)' if numbers else ''}"
+
+    def test_texts_of_a_file_that_has_types_stay_texts(self, tmp_path: Path) -> None:
+        (tmp_path / "x.jsonl").write_text('{"text": "mine", "year": "2024"}\n')
+        assert imported(tmp_path / "x.jsonl")[0].metadata == {"year": "2024"}
 
     def test_numbers_stay_and_lists_are_lists(self, tmp_path: Path) -> None:
         (tmp_path / "x.jsonl").write_text('{"id": 7, "text": "mine", "categories": ["metal", "red"]}\n')

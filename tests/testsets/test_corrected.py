@@ -14,7 +14,8 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
 from bakeoff.tasks.formats.native import QueryFile
 from bakeoff.testsets.corrected import correct, sampled
-from bakeoff.testsets.task_folder import TaskFolder, write_task
+from bakeoff.testsets.new_task import write_task
+from bakeoff.testsets.task_folder import TaskFolder
 from bakeoff_providers.errors import InputError
 from typer.testing import CliRunner
 

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.running.runner import run
 from bakeoff.tasks.load import load_task
 from bakeoff.testsets.query_import import import_queries
 from bakeoff_providers.errors import InputError
 
 from tests.commands.test_testsets import say
+from tests.commands.test_wrong_arguments import bakeoff
 from tests.native_task import native_files, write_files
 
 CSV = """id,query,category,lang,owner
@@ -46,7 +49,8 @@ def test_a_table_becomes_a_task_that_only_lacks_grades(home: Path) -> None:
     assert "3 queries imported: task/queries.json" in said
     assert "empty, left out: 1\n  line 4\n" in said
     assert "duplicates, left out: 1\n  line 6 = line 2: where is my REFUND?\n" in said
-    assert "next: bakeoff grade task" in said
+    assert "taken: id = id, text = query, category = category, language = lang; metadata: owner\n" in said
+    assert said.endswith("next: bakeoff init task\n      bakeoff grade task --lineup bakeoff.toml\n")
     assert written(home / "task") == [
         {"query_id": "r1", "query_text": "Where is my refund?", "category": "money", "language": "en",
          "metadata": {"owner": "ada"}},
@@ -114,3 +118,45 @@ def test_without_a_corpus_nothing_is_written(home: Path) -> None:
     (home / "articles.json").unlink()
     assert "articles.json: no such file" in say(home, "queries", "import", "asked.csv", code=2)
     assert not (home / "task").exists()
+
+
+def test_a_filter_is_the_querys_own(tmp_path: Path) -> None:
+    (tmp_path / "goods.csv").write_text("sku,text,year\n1,lamp of oak,2023\n2,oak desk,2024\n3,oak chair,2024\n")
+    say(tmp_path, "corpus", "import", "goods.csv")
+    (tmp_path / "asked.csv").write_text(
+        'id,query,where\na,oak,"{""year"": 2024}"\nb,desk,\nc,chair,"{""year"": ""2024""}"\n'
+    )
+    said = say(tmp_path, "queries", "import", "asked.csv")
+    assert "taken: id = id, text = query, where = where\n" in said
+    task = load_task("task", tmp_path)
+    assert {query.id: dict(query.where) for query in task.queries} == {
+        "a": {"year": 2024},
+        "b": {},
+        "c": {"year": "2024"},
+    }
+    (tmp_path / "bakeoff.toml").write_text('task = "task"\nmeasures = ["p@1"]\n[[contender]]\nranker = "bm25"\n')
+    (tmp_path / "task" / "ground_truth.json").write_text('{"grades": {"a": {"1": 3, "2": 3}, "c": {"3": 3}}}')
+    outcome = run(Lineup.read(tmp_path / "bakeoff.toml"))
+    assert list(outcome.ran[0].rankings["a"].ids) == ["2", "3"]  # the document of 2023 is not searched
+    assert "no document passes the filter (where) of c" in say(tmp_path, "validate", "task")
+
+
+def test_a_column_called_where_that_is_no_filter_is_metadata_and_said_to_be(home: Path) -> None:
+    (home / "asked.csv").write_text('query,where\nlakes,"{""state"": ""Utah""}"\nmines,in Utah\n')
+    code, said, err = bakeoff(home, "queries", "import", "asked.csv")
+    assert code == 0
+    assert "metadata: where\n" in said
+    assert "warning: where is kept as metadata: line 3: 'in Utah' is no filter" in err
+    assert [entry["metadata"] for entry in written(home / "task")] == [
+        {"where": '{"state": "Utah"}'},
+        {"where": "in Utah"},
+    ]
+    said = say(home, "queries", "import", "asked.csv", "--column", "where=where", "--force", code=2)
+    assert "asked.csv: line 3: 'in Utah' is no filter" in said
+
+
+def test_filters_that_no_document_passes_are_named_when_they_are_imported(home: Path) -> None:
+    (home / "one.jsonl").write_text('{"query": "lakes", "where": {"year": 1999}}\n')
+    code, said, err = bakeoff(home, "queries", "import", "one.jsonl")
+    assert (code, "1 query imported" in said) == (0, True)
+    assert "warning: no document passes the filter (where) of query_001" in err

@@ -1,4 +1,4 @@
-"""`bakeoff init`: a first line-up for one's own files."""
+"""`bakeoff init`: a first line-up for one's own task or files."""
 
 from __future__ import annotations
 
@@ -9,48 +9,76 @@ from typing import Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.options import Force, check_file, key_values
+from bakeoff.commands.options import OWN_LINEUP, Force, check_file, key_values
+
+FLAGS = "bakeoff init TASK, or bakeoff init --documents FILE --queries FILE [--judgments FILE]"
 
 
 def init(
+    task: Annotated[
+        str | None,
+        typer.Argument(help="A task's folder or name, a BEIR folder, or mteb:SciFact, hub:…, ir_datasets:…"),
+    ] = None,
     documents: Annotated[Path | None, typer.Option(help="The documents: CSV, TSV, JSON, JSONL or parquet.")] = None,
     queries: Annotated[Path | None, typer.Option(help="The queries, in one of the same formats.")] = None,
-    judgments: Annotated[Path | None, typer.Option(help="Which document answers which query; also TREC qrels.")] = None,
+    judgments: Annotated[
+        Path | None, typer.Option(help="Which document answers which query, if that is known; also TREC qrels.")
+    ] = None,
     column: Annotated[
         list[str] | None, typer.Option(help="A column by its name in the file, as documents.text=body; repeatable.")
     ] = None,
     grade: Annotated[list[str] | None, typer.Option(help="What a label is worth, as Exact=3; repeatable.")] = None,
-    out: Annotated[Path, typer.Option(help="The line-up to write.")] = Path("bakeoff.toml"),
+    out: Annotated[Path, typer.Option(help="The line-up to write.")] = OWN_LINEUP,
     force: Force = False,
 ) -> None:
-    """Write a commented line-up for your documents, queries and judgments; asks for what was not given."""
+    """Write a commented line-up for your task, or for tables of documents, queries and judgments.
+
+    Asks for what was not given. Judgments may be missing: the line-up then says how to grade.
+    """
+    from dataclasses import replace
+
+    from bakeoff.core.printable import counted
     from bakeoff.testsets.first_lineup import write_lineup
+    from bakeoff.testsets.task_sources import Files, source_of, source_of_files
 
     check_file(out, force=force)
-    files = {"documents": documents, "queries": queries, "judgments": judgments}
-    chosen = {what: given or _ask(what) for what, given in files.items()}
-    for path in chosen.values():
-        if not path.is_file():
-            raise InputError("no such file", file=path, remedy="check the path; a folder of texts: docs/test-sets.md")
+    if task is not None and (documents or queries or judgments):
+        raise InputError("a task and files are two ways to say the same", remedy=FLAGS)
+    columns = dict(key_values(column, "--column", "documents.text=body"))
+    files = Files(documents, queries, judgments, columns, _grades(grade))
+    if task is None and documents is None:
+        task = _ask("A task's folder, or the file of the documents")
+    source = source_of(task, out.parent) if task is not None else files
+    if isinstance(source, Files):
+        files = replace(source, columns=columns, grades=files.grades)
+        if files.queries is None:
+            files = replace(files, queries=Path(_ask("The file of the queries")))
+            if files.judgments is None and sys.stdin.isatty():
+                asked = typer.prompt("The file of the judgments (Enter: none yet)", default="", show_default=False)
+                files = replace(files, judgments=Path(asked) if asked else None)
+        source = source_of_files(files, out.parent)
+    elif column or grade:
+        raise InputError("--column and --grade are for tables", remedy=FLAGS)
+    grading = f"bakeoff grade {task if source.own else out} --lineup {out}"
+    loaded = write_lineup(out, source, grading)
+    sizes = f"{counted(len(loaded.documents), 'document')}, {counted(len(loaded.queries), 'query')}"
+    judged = sum(map(len, loaded.judgments.values()))
+    typer.echo(f"{out}: written; its task has {sizes}, {counted(judged, 'judgment') if judged else 'no judgments yet'}")
+    where = "" if out == OWN_LINEUP else f" {out}"
+    typer.echo(f"next: {f'bakeoff validate{where}' if judged else grading}\n      bakeoff run{where}")
+
+
+def _grades(given: list[str] | None) -> dict[str, int]:
     grades = {}
-    for label, text in key_values(grade, "--grade", "Exact=3"):
+    for label, text in key_values(given, "--grade", "Exact=3"):
         if not text.isdecimal():
             raise InputError(f"{label}={text} is no whole number from 0 on", place="--grade", remedy="as Exact=3")
         grades[label] = int(text)
-    name = chosen["documents"].resolve().parent.name or "mine"
-    given = dict(key_values(column, "--column", "documents.text=body"))
-    write_lineup(out, *chosen.values(), name=name, given=given, grades=grades)
-    where = "" if out == Path("bakeoff.toml") else f" {out}"
-    typer.echo(f"{out}: written, and its task can be read")
-    typer.echo(f"next: bakeoff validate{where}\n      bakeoff run{where}")
+    return grades
 
 
-def _ask(what: str) -> Path:
+def _ask(what: str) -> str:
     """Asks at a terminal; a script must say it."""
     if not sys.stdin.isatty():
-        raise InputError(
-            f"no {what} were named",
-            place=f"--{what}",
-            remedy="name the file; if there are none: docs/test-sets.md",
-        )
-    return Path(typer.prompt(f"The file of the {what}"))
+        raise InputError("not given, and nobody is at a terminal to ask", place=what, remedy=FLAGS)
+    return str(typer.prompt(what))

@@ -40,6 +40,7 @@ ColumnOption = Annotated[
 ]
 
 LATEST = "latest"
+OWN_LINEUP = Path("bakeoff.toml")  # what commands take, and `init` writes, where no other line-up is named
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WORDS = {"true": True, "false": False, "null": None}
 
@@ -139,8 +140,7 @@ def lineup_path(given: Path | None) -> Path:
     """The file that was named, the one in this folder, or the one that comes with Bakeoff."""
     from bakeoff.core.paths import default_lineup, lineup_file
 
-    here = Path("bakeoff.toml")
-    return lineup_file(given) if given else here if here.is_file() else default_lineup()
+    return lineup_file(given) if given else OWN_LINEUP if OWN_LINEUP.is_file() else default_lineup()
 
 
 def warn(text: str) -> None:

@@ -10,6 +10,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.chat import ChatOption, chat_askers, echo_estimate, echo_usage
 from bakeoff.commands.options import (
+    OWN_LINEUP,
     ColumnOption,
     DryRun,
     Force,
@@ -20,6 +21,7 @@ from bakeoff.commands.options import (
     check_folder,
     parse_columns,
     parse_day,
+    warn,
 )
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ def import_(
     import msgspec
 
     from bakeoff.core.files import write_json
+    from bakeoff.core.printable import counted
     from bakeoff.core.task import Chunking
     from bakeoff.report.console import Bars
     from bakeoff.testsets.corpus import Options, import_corpus
@@ -65,7 +68,9 @@ def import_(
     options = Options(parse_columns(column), table, api, whole, chunking, Bars())
     imported = import_corpus(source, options)
     write_json(out, imported.file)
-    typer.echo(f"{len(imported.file.articles)} documents imported: {out}")
+    typer.echo(f"{counted(len(imported.file.articles), 'document')} imported: {out}")
+    if imported.taken:
+        typer.echo(f"taken: {imported.taken}")
     _list("empty, left out", imported.empty)
     _list("duplicates, left out", [f"{name} = {first}" for name, first in imported.duplicates])
     _list("no such page", imported.missing)
@@ -97,12 +102,13 @@ def generate(
     import inspect
 
     from bakeoff.core.files import write_json
+    from bakeoff.core.printable import counted
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
     from bakeoff.tasks.formats.native import read_articles
     from bakeoff.testsets import generate as build
     from bakeoff.testsets.drafts import GenerationRequest
-    from bakeoff.testsets.task_folder import write_task
+    from bakeoff.testsets.new_task import write_task
 
     pages = read_articles(articles).articles
     check_folder(out)
@@ -148,10 +154,10 @@ def generate(
         typer.echo("dry run: nothing written")
     elif existing is not None:
         write_json(out / "queries.json", content)
-        typer.echo(f"{len(generated.queries)} queries added: {out / 'queries.json'}")
+        typer.echo(f"{counted(len(generated.queries), 'query')} added: {out / 'queries.json'}")
     else:
         path = write_task(out, articles, content)
-        typer.echo(f"{len(generated.queries)} queries: {path}\nnext: bakeoff grade {out}")
+        typer.echo(f"{counted(len(generated.queries), 'query')}: {path}\n{_next(out)}")
     if asker is not None:
         echo_usage(asker.usage)
 
@@ -169,11 +175,15 @@ def import_queries_(
     add: Annotated[bool, typer.Option("--add", help="Add to the queries that the task has.")] = False,
     force: Force = False,
 ) -> None:
-    """Import queries that you have; ids, categories, languages and all other columns stay."""
+    """Import queries that you have; ids, categories, languages, filters and all other columns stay."""
     from bakeoff.core.files import write_json
+    from bakeoff.core.filters import unmatched
+    from bakeoff.core.printable import counted, some
+    from bakeoff.tasks.formats.native import document as document_of
     from bakeoff.tasks.formats.native import read_articles
+    from bakeoff.testsets.new_task import write_task
     from bakeoff.testsets.query_import import import_queries
-    from bakeoff.testsets.task_folder import TaskFolder, write_task
+    from bakeoff.testsets.task_folder import TaskFolder
 
     check_folder(out)
     existing = None if force and not add else _existing(out, add)
@@ -182,18 +192,32 @@ def import_queries_(
         folder = TaskFolder.open(str(out))
         folder.check_own()
         folder.check_queries({entry.query_id for entry in imported.file.queries})
+        documents = folder.task.documents
         write_json(out / "queries.json", imported.file)
     else:
         if not articles.exists():
             raise InputError(
                 "no such file", file=articles, remedy="bakeoff corpus import makes it, --articles names it"
             )
-        read_articles(articles)
+        documents = [document_of(article) for article in read_articles(articles).articles]
         write_task(out, articles, imported.file)
-    typer.echo(f"{imported.new} queries {'added' if add else 'imported'}: {out / 'queries.json'}")
+    typer.echo(f"{counted(imported.new, 'query')} {'added' if add else 'imported'}: {out / 'queries.json'}")
+    if imported.taken:
+        typer.echo(f"taken: {imported.taken}")
+    if imported.no_filter:
+        warn(imported.no_filter)
+    filters = {entry.query_id: entry.where for entry in imported.file.queries}
+    if lost := unmatched(filters, (document.metadata for document in documents)):
+        warn(f"no document passes the filter (where) of {some(lost)}: compare it with the documents' metadata")
     _list("empty, left out", imported.empty)
     _list("duplicates, left out", imported.duplicates)
-    typer.echo(f"next: bakeoff grade {out}")
+    typer.echo(_next(out))
+
+
+def _next(task: Path) -> str:
+    """What leads on to grades: a line-up, whose contenders say what is worth grading, and then the grading."""
+    grade = f"bakeoff grade {task} --lineup {OWN_LINEUP}"
+    return f"next: {grade}" if OWN_LINEUP.exists() else f"next: bakeoff init {task}\n      {grade}"
 
 
 def _existing(folder: Path, add: bool) -> QueryFile | None:
@@ -249,6 +273,6 @@ def copy_(
     out: Annotated[Path, typer.Argument(help="The new folder.")],
 ) -> None:
     """Copy a task with its documents and grades, to change it: built-in ones are never written to."""
-    from bakeoff.testsets.task_folder import copy_task
+    from bakeoff.testsets.new_task import copy_task
 
     typer.echo(f"{copy_task(task, out)}\nnext: bakeoff annotate {out}")

@@ -9,7 +9,7 @@ document that lacks a field does not pass a condition on it. That is all: what e
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,20 @@ def conditions(where: Where | None) -> tuple[Condition, ...]:
     return tuple(_condition(field, wanted) for field, wanted in (where or {}).items())
 
 
+def parse_where(cell: Any) -> dict[str, Any]:
+    """A filter as a table has it: an object, or the JSON text of one; an empty cell is no filter."""
+    if isinstance(cell, str):
+        try:
+            cell = json.loads(cell) if cell.strip() else {}
+        except (RecursionError, ValueError):
+            raise InputError(f"{cell[:60]!r} is no filter", remedy='write it as {"language": "de"}') from None
+    if cell is not None and not isinstance(cell, Mapping):
+        raise InputError(f"{cell!r} is no filter", remedy='write it as {"language": "de"}')
+    where = {str(field): wanted for field, wanted in (cell or {}).items() if wanted is not None}
+    conditions(where)
+    return where
+
+
 def _condition(field: str, wanted: Any) -> Condition:
     values = tuple(wanted) if isinstance(wanted, (list, tuple, set, frozenset)) else (wanted,)
     if not field or not values:
@@ -61,6 +75,14 @@ def passes(metadata: Mapping[str, Any], filters: Sequence[Condition]) -> bool:
         )
         for condition in filters
     )
+
+
+def unmatched(filters: Mapping[str, Where], documents: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The names of the filters that none of the documents' metadata passes: such a query finds nothing."""
+    left = {name: conditions(where) for name, where in filters.items() if where}
+    for metadata in documents if left else ():
+        left = {name: wanted for name, wanted in left.items() if not passes(metadata, wanted)}
+    return list(left)
 
 
 def filterable(metadata: Mapping[str, Any]) -> dict[str, Scalar]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bakeoff.core.figures import Loss
+from bakeoff.core.printable import counted
 from bakeoff.report.matrix import DOUBT
 from bakeoff.results.schema import Summary
 
@@ -71,16 +72,11 @@ def headline(summary: Summary) -> str:
     called = task_called(task.name)
     drawn = f" drawn from {task.drawn_from}" if task.drawn_from else ""
     return (
-        f"{summary.name}: {called} ({task.documents} documents{drawn}, {task.queries} queries, "
+        f"{summary.name}: {called} ({counted(task.documents, 'document')}{drawn}, {counted(task.queries, 'query')}, "
         f"relevant from grade {task.rel} on), "
         f"top {summary.lineup['depth']}, {counted(summary.lineup['rounds'], 'round')}"
         + (f"; {task.weighting}" if task.weighting else "")
     )
-
-
-def counted(number: int, what: str) -> str:
-    """`1 round`, `2 rounds`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def advice(summary: Summary) -> list[str]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bakeoff.report.notes import counted
+from bakeoff.core.printable import counted
 from bakeoff.results.schema import Cost, Detailed, Latency, Row, Summary
 
 Facts = list[tuple[str, str]]

@@ -17,6 +17,16 @@ GRADES = {3: "direct match", 2: "related", 1: "tangential", 0: "none"}
 HIGHEST = 9  # a grade is one key on the grading page
 
 
+def rel_line(highest: int = max(GRADES)) -> str:
+    """The line of a new task about what counts as relevant, by the highest grade that it has or will have.
+
+    On the scale above, related and direct matches; on any other, all that is not 0, as trec_eval counts.
+    """
+    if highest == max(GRADES):
+        return "rel = 2 # related (2) and direct matches (3) count as found"
+    return "rel = 1 # all grades but 0 count as found"
+
+
 class GroundTruth(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The grade of every pair, query → document → grade; `metadata.scale` names the grades that may be given."""
 

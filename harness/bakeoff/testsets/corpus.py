@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,17 +42,19 @@ class SourceDocuments:
     documents: list[tuple[str, Article]] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    taken: str = ""
 
 
 @dataclass(slots=True)
 class Imported:
-    """The corpus, and everything that is not in it."""
+    """The corpus, everything that is not in it, and what was taken for which field."""
 
     file: ArticleFile
     duplicates: list[tuple[str, str]]
     empty: list[str]
     missing: list[str]
     skipped: list[str]
+    taken: str
 
 
 def import_corpus(source: Path, options: Options, *, date: datetime.date | None = None) -> Imported:
@@ -89,7 +91,7 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
         metadata["api"] = options.api
     articles = [article for _, article in kept.values()]
     file = ArticleFile(metadata=metadata, articles=articles)
-    return Imported(file, duplicates, empty, source_documents.missing, source_documents.skipped)
+    return Imported(file, duplicates, empty, source_documents.missing, source_documents.skipped, source_documents.taken)
 
 
 def _reader(source: Path, options: Options) -> Callable[[Path, Options], SourceDocuments]:
@@ -135,6 +137,8 @@ def _from_folder(folder: Path, options: Options) -> SourceDocuments:
                 row = {**fields, "categories": categories, "title": title, "text": text}
                 collected.documents.append((name, _article(name, row, OF_A_FILE)))
             advance(1)
+    metadata = dict.fromkeys(name for _, article in collected.documents for name in article.metadata or {})
+    collected.taken = source_tables.taken({"id": "the file's path", "title": "its heading or its name"}, metadata)
     if not collected.documents:
         reasons = f" ({collected.skipped[0]})" if collected.skipped else ""
         raise InputError(f"holds no document{reasons}", file=folder, remedy=f"files ending in {', '.join(READERS)}")
@@ -179,8 +183,12 @@ def _from_wiki(path: Path, options: Options) -> SourceDocuments:
 
 def _from_table(path: Path, table: Sequence[Row], options: Options) -> SourceDocuments:
     columns = source_tables.columns_for(table, options.columns, path)
+    numbers = source_tables.number_columns(path, table, columns)
     named = [(_id(row, columns, place), row) for place, row in enumerate(table, start=1)]
-    return SourceDocuments([(str(name), _article(name, row, columns)) for name, row in named])
+    documents = [(str(name), _article(name, row, columns, numbers)) for name, row in named]
+    metadata = dict.fromkeys(name for _, article in documents for name in article.metadata or {})
+    replaced = {"id": "the row's place", "title": "the text's beginning"}
+    return SourceDocuments(documents, taken=source_tables.taken({**replaced, **columns}, metadata, numbers))
 
 
 def _id(row: Row, columns: Mapping[str, str], place: int) -> int | str:
@@ -191,7 +199,7 @@ def _id(row: Row, columns: Mapping[str, str], place: int) -> int | str:
     return f"row {place}" if given is None or not str(given).strip() else str(given).strip()
 
 
-def _article(name: int | str, row: Row, columns: Mapping[str, str]) -> Article:
+def _article(name: int | str, row: Row, columns: Mapping[str, str], numbers: Collection[str] = ()) -> Article:
     """A row as a document; what is no field of ours is its metadata."""
 
     def cell(field: str) -> str | None:
@@ -206,7 +214,7 @@ def _article(name: int | str, row: Row, columns: Mapping[str, str]) -> Article:
         county=cell("county"),
         state=cell("state"),
         categories=list(dict.fromkeys(source_tables.listed(row.get(columns.get("categories", ""))))),
-        metadata=source_tables.other_columns(row, columns) or msgspec.UNSET,
+        metadata=source_tables.other_columns(row, columns, numbers) or msgspec.UNSET,
     )
 
 

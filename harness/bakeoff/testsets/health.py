@@ -9,6 +9,8 @@ import msgspec
 import numpy as np
 
 from bakeoff.core.arrays import Grades, Values
+from bakeoff.core.filters import unmatched
+from bakeoff.core.printable import some
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
@@ -57,6 +59,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     judged_top: float
     depth: int
     without_relevant: list[str]
+    unmatched: list[str]
     too_many: dict[str, int]
     beyond_cut: dict[str, int]
     duplicates: list[tuple[str, str, float]]
@@ -70,16 +73,18 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     def findings(self) -> list[str]:
         """What should be fixed or known, in sentences."""
         findings = [*self.warnings]
+        if self.unmatched:
+            findings.append(f"no document passes the filter (where) of {some(self.unmatched)}: nothing is found there")
         if self.without_relevant:
-            findings.append(f"no document is relevant for {_some(self.without_relevant)}: everyone scores 0 there")
+            findings.append(f"no document is relevant for {some(self.without_relevant)}: everyone scores 0 there")
         if self.too_many:
             findings.append(
-                f"more than {MOST_RELEVANT:.0%} of the corpus is relevant for {_some(list(self.too_many))}: "
+                f"more than {MOST_RELEVANT:.0%} of the corpus is relevant for {some(list(self.too_many))}: "
                 "even a random order does well there"
             )
         if self.beyond_cut:
             findings.append(
-                f"more than {self.depth} documents are relevant for {_some(list(self.beyond_cut))}: "
+                f"more than {self.depth} documents are relevant for {some(list(self.beyond_cut))}: "
                 f"recall@{self.depth} can't reach 1 there"
             )
         deep = [row.measure for row in self.ceilings if (Measure.parse(row.measure).k or 0) > self.documents]
@@ -135,6 +140,7 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
         judged_top=_judged_share([ranked.grades[:, :depth] for ranked in joined.values()]),
         depth=depth,
         without_relevant=task.without_relevant(),
+        unmatched=unmatched({query.id: query.where for query in task.queries}, task.metadata.values()),
         too_many={q: n for q, n in relevant.items() if n > MOST_RELEVANT * len(task.documents)},
         beyond_cut={q: n for q, n in relevant.items() if n > depth},
         duplicates=[
@@ -183,8 +189,3 @@ def _shared_words(task: Task, texts: Mapping[str, str]) -> float | None:
         if (relevant := [d for d, grade in task.judgments.get(query.id, {}).items() if grade >= task.rel])
     ]
     return float(np.mean(shares)) if shares else None
-
-
-def _some(names: Sequence[str], most: int = 5) -> str:
-    listed = ", ".join(names[:most])
-    return f"{listed} and {len(names) - most} more" if len(names) > most else listed

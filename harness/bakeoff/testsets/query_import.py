@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.filters import parse_where
 from bakeoff.tasks.formats.cells import Row
 from bakeoff.tasks.formats.native import QueryEntry, QueryFile
 from bakeoff.tasks.formats.tables import read_table
 from bakeoff.tasks.search_log import LogColumns, normalised, read_log
 from bakeoff.testsets.generate import free_id
-from bakeoff.testsets.source_tables import columns_for, other_columns
+from bakeoff.testsets.source_tables import columns_for, number_columns, other_columns, taken
 
 
 @dataclass(slots=True)
 class ImportedQueries:
-    """The queries, and the rows that are not among them, each by its place in the file."""
+    """The queries, the rows that are not among them, each by its place in the file, and what was taken for what."""
 
     file: QueryFile
     new: int = 0
     duplicates: list[str] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
+    taken: str = ""
+    no_filter: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class _Found:
     id: str = ""
     category: str = ""
     language: str = ""
+    where: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -56,7 +60,7 @@ def import_queries(
     imported = ImportedQueries(QueryFile(metadata=metadata, queries=entries))
     places = {normalised(entry.query_text): f"query {entry.query_id}" for entry in entries}
     ids = {entry.query_id: f"query {entry.query_id}" for entry in entries}
-    for query in _of_log(path, columns) if log else list(_of_table(path, columns)):
+    for query in _of_log(path, columns) if log else _of_table(path, columns, imported):
         key = normalised(query.text)
         if not key:
             imported.empty.append(query.place)
@@ -76,6 +80,7 @@ def import_queries(
                     query_text=query.text,
                     category=query.category,
                     language=query.language,
+                    where=dict(query.where),
                     metadata=dict(query.metadata),
                 )
             )
@@ -95,9 +100,19 @@ def import_queries(
     return imported
 
 
-def _of_table(path: Path, given: Mapping[str, str]) -> Iterator[_Found]:
+def _of_table(path: Path, given: Mapping[str, str], imported: ImportedQueries) -> list[_Found]:
     rows = list(read_table(path).rows)
     columns = columns_for((row for _, row in rows), given, path, "queries")
+    filters: list[dict[str, Any]] = [{}] * len(rows)
+    if "where" in columns:
+        try:
+            filters = [_filter(row.get(columns["where"]), path, place) for place, row in rows]
+        except InputError as error:
+            if "where" in given:
+                raise
+            imported.no_filter = f"{columns['where']} is kept as metadata: {error.place}: {error.problem}"
+            del columns["where"]
+    numbers = number_columns(path, [row for _, row in rows], columns)
 
     def cell(row: Row, name: str, place: str) -> str:
         value = row.get(columns[name]) if name in columns else None
@@ -105,9 +120,19 @@ def _of_table(path: Path, given: Mapping[str, str]) -> Iterator[_Found]:
             raise InputError(f"{columns[name]} is {value!r}, not text", file=path, place=place)
         return "" if value is None else " ".join(str(value).split())
 
-    for place, row in rows:
+    found = []
+    for (place, row), where in zip(rows, filters, strict=True):
         texts = {name: cell(row, name, place) for name in ("id", "text", "category", "language")}
-        yield _Found(place, metadata=other_columns(row, columns), **texts)
+        found.append(_Found(place, where=where, metadata=other_columns(row, columns, numbers), **texts))
+    imported.taken = taken(columns, dict.fromkeys(name for query in found for name in query.metadata), numbers)
+    return found
+
+
+def _filter(cell: Any, path: Path, place: str) -> dict[str, Any]:
+    try:
+        return parse_where(cell)
+    except InputError as error:
+        raise InputError(error.problem, file=path, place=place, remedy=error.remedy) from None
 
 
 def _of_log(path: Path, given: Mapping[str, str]) -> list[_Found]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ USUAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "text": ("query_text", "text", "query", "question", "q"),
         "category": ("category", "type", "kind"),
         "language": ("language", "lang"),
+        "where": ("where",),
     },
     "judgments": {
         "query": ("query", "query_id", "query-id", "qid", "query_key"),
@@ -41,11 +42,29 @@ USUAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }  # fmt: skip
 FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+TEXT_ONLY = (".csv", ".tsv")  # files in which every cell is a text
+# A leading zero is a zip code's or an article number's; what is longer than a store keeps exactly is no number either.
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
 
 
 def read_file(path: Path) -> list[Row]:
     """All rows of a table in a file, by the readers that tasks use."""
     return [row for _, row in tables.read_table(path).rows]
+
+
+def number_columns(path: Path, rows: Sequence[Row], columns: Mapping[str, str]) -> list[str]:
+    """The columns of metadata in a file of texts that hold whole numbers alone; empty cells say nothing.
+
+    Fractions stay text: a filter compares texts and whole numbers only.
+    """
+    if Path(path.name.lower().removesuffix(".gz")).suffix not in TEXT_ONLY:
+        return []
+    others = [name for name in (rows[0] if rows else ()) if name not in columns.values()]
+    return [
+        name
+        for name in others
+        if (filled := [row[name].strip() for row in rows if row[name].strip()]) and all(map(_WHOLE.fullmatch, filled))
+    ]
 
 
 def tables_of(path: Path) -> dict[str, list[str]]:
@@ -101,10 +120,19 @@ def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path, table
     return columns
 
 
-def other_columns(row: Row, columns: Mapping[str, str]) -> dict[str, Any]:
+def other_columns(row: Row, columns: Mapping[str, str], numbers: Collection[str] = ()) -> dict[str, Any]:
     """What a row says beyond the fields that we know, without empty cells: its metadata."""
     used = set(columns.values())
-    return {str(name): value for name, value in row.items() if name not in used and value is not None and value != ""}
+    others = {str(name): value for name, value in row.items() if name not in used and value is not None}
+    filled = {name: value for name, value in others.items() if value != "" and (name not in numbers or value.strip())}
+    return {name: int(value) if name in numbers else value for name, value in filled.items()}
+
+
+def taken(columns: Mapping[str, str], metadata: Iterable[str], numbers: Collection[str] = ()) -> str:
+    """Which column became which field, and which are metadata, in a line for the user to check."""
+    fields = ", ".join(f"{field} = {column}" for field, column in columns.items())
+    others = [f"{name} (numbers)" if name in numbers else name for name in metadata]
+    return fields + (f"; metadata: {', '.join(others)}" if others else "")
 
 
 def _database(path: Path) -> sqlite3.Connection:

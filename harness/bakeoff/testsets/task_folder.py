@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.files import check_writable, read_json, read_toml, write_atomic, write_folder, write_json
+from bakeoff.core.files import check_writable, read_json, read_toml, write_json
 from bakeoff.core.paths import default_lineup, root
 from bakeoff.core.task import Document, Query, Task, document_ids
 from bakeoff.tasks.description import task_description
-from bakeoff.tasks.formats.native import FORMAT, QueryFile, drop_repeated_grades
-from bakeoff.tasks.ground_truth import FILE, GRADES, HIGHEST, GroundTruth, one_of
+from bakeoff.tasks.formats.native import FORMAT, drop_repeated_grades
+from bakeoff.tasks.ground_truth import GRADES, HIGHEST, GroundTruth, one_of
 from bakeoff.tasks.kinds import load_kind
 from bakeoff.tasks.kinds.graded import Graded
 from bakeoff.testsets.annotations import (
@@ -266,40 +263,3 @@ def _described(path: Path) -> tuple[Path, dict[str, Any] | None]:
     if isinstance(inner, str):
         return _described(task_description(inner, path.parent))
     return path, inner
-
-
-def copy_task(source: str, target: Path) -> Path:
-    """A native task with its documents, grades and annotations, in a folder that is nobody else's."""
-    folder = TaskFolder.open(source)
-    if folder.kind.format != FORMAT:
-        raise InputError(
-            f"is a task of format {folder.kind.format!r}", file=folder.path, place="format",
-            remedy="its files are yours already: grade it where it is",
-        )  # fmt: skip
-    articles = folder.kind.base / folder.kind.options["articles"]
-    if target.exists():
-        raise InputError("exists already", file=target, remedy="choose another folder")
-    check_writable(target, "choose another folder")
-
-    def fill(draft: Path) -> None:
-        shutil.copytree(folder.path.parent, draft, dirs_exist_ok=True)
-        shutil.copy(articles, draft / "articles.json")
-        text = (draft / folder.path.name).read_text(encoding="utf-8")
-        text = re.sub(r"^articles = .*$", 'articles = "articles.json"', text, count=1, flags=re.MULTILINE)
-        (draft / folder.path.name).write_text(text, encoding="utf-8")
-
-    return write_folder(target, fill) / folder.path.name
-
-
-def write_task(folder: Path, articles: Path, queries: QueryFile) -> Path:
-    """A new task's files: ungraded, but complete, so that every command takes it."""
-    relative = Path(os.path.relpath(articles.resolve(), folder.resolve())).as_posix()
-    write_json(folder / "queries.json", queries)
-    write_json(folder / FILE, GroundTruth(grades={}))
-    path = folder / "task.toml"
-    write_atomic(
-        path,
-        f'format = "{FORMAT}"\narticles = {msgspec.json.encode(relative).decode()}\nqueries = "queries.json"\n'
-        'ground_truth = "ground_truth.json"\nrel = 2 # related and direct matches count as found\n',
-    )
-    return path

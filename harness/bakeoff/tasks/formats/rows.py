@@ -13,6 +13,7 @@ from bakeoff_providers.registry import nearest
 from bakeoff_providers.shapes import converted
 
 from bakeoff.core.corpus import collected
+from bakeoff.core.filters import parse_where
 from bakeoff.core.task import Judgments, Query, Task
 from bakeoff.tasks.formats.cells import Rows, column_of, id_of, text_of
 from bakeoff.tasks.formats.document_rows import DocumentColumns, UniqueIds, read_documents
@@ -25,6 +26,7 @@ class QueryColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: Annotated[str, "column of the id"] = "id"
     text: Annotated[str, "column of the text"] = "text"
     category: Annotated[str, "column of the category, if there is one"] = "category"
+    where: Annotated[str, "column of the filter, if there is one: a JSON object"] = "where"
 
 
 class JudgmentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -137,12 +139,22 @@ def _queries(table: Rows, columns: QueryColumns) -> dict[str, Query]:
             raise InputError(f"query {key!r} has no text", file=table.source, place=place)
         has_categories |= columns.category in row
         category = text_of(row.get(columns.category), columns.category, table, place)
-        queries[key] = Query(id=key, text=text, category=category, drawn=drawn_of(row, category, table, place))
+        where = _where(row.get(columns.where), columns.where, table, place)
+        drawn = drawn_of(row, category, table, place)
+        queries[key] = Query(id=key, text=text, category=category, where=where, drawn=drawn)
     if not has_categories:
         raise InputError(
             f"no row has a column {columns.category!r}", file=table.source, place="columns.queries.category"
         )
     return queries
+
+
+def _where(cell: Any, column: str, table: Rows, place: str) -> dict[str, Any]:
+    try:
+        return parse_where(cell)
+    except InputError as error:
+        remedy = f'{error.remedy}; a column of that name that is none: columns.queries.where = "…"'
+        raise InputError(f"{column}: {error.problem}", file=table.source, place=place, remedy=remedy) from None
 
 
 def _judgments(

@@ -1,0 +1,71 @@
+"""The folder of a new task: around imported or generated queries, or as a copy of a task that is there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import msgspec
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.files import check_writable, read_json, write_atomic, write_folder, write_json
+from bakeoff.tasks.formats.native import FORMAT, ArticleFile, QueryFile
+from bakeoff.tasks.ground_truth import FILE, GroundTruth, rel_line
+from bakeoff.testsets.source_tables import FILES
+from bakeoff.testsets.task_folder import TaskFolder
+
+UNNAMED = "task"  # the folder of a task for which nobody chose one
+ENDINGS = (*FILES, ".json", ".txt", ".db", ".sqlite", ".sqlite3")  # of a corpus's source: no part of a name
+
+
+def copy_task(source: str, target: Path) -> Path:
+    """A native task with its documents, grades and annotations, in a folder that is nobody else's."""
+    folder = TaskFolder.open(source)
+    if folder.kind.format != FORMAT:
+        raise InputError(
+            f"is a task of format {folder.kind.format!r}", file=folder.path, place="format",
+            remedy="its files are yours already: grade it where it is",
+        )  # fmt: skip
+    articles = folder.kind.base / folder.kind.options["articles"]
+    if target.exists():
+        raise InputError("exists already", file=target, remedy="choose another folder")
+    check_writable(target, "choose another folder")
+
+    def fill(draft: Path) -> None:
+        shutil.copytree(folder.path.parent, draft, dirs_exist_ok=True)
+        shutil.copy(articles, draft / "articles.json")
+        text = (draft / folder.path.name).read_text(encoding="utf-8")
+        text = re.sub(r"^articles = .*$", 'articles = "articles.json"', text, count=1, flags=re.MULTILINE)
+        (draft / folder.path.name).write_text(text, encoding="utf-8")
+
+    return write_folder(target, fill) / folder.path.name
+
+
+def write_task(folder: Path, articles: Path, queries: QueryFile) -> Path:
+    """A new task's files: ungraded, but complete, so that every command takes it."""
+    relative = Path(os.path.relpath(articles.resolve(), folder.resolve())).as_posix()
+    name = _name(folder, articles)
+    write_json(folder / "queries.json", queries)
+    write_json(folder / FILE, GroundTruth(grades={}))
+    path = folder / "task.toml"
+    write_atomic(
+        path,
+        f'name = {_quoted(name)}\nformat = "{FORMAT}"\narticles = {_quoted(relative)}\nqueries = "queries.json"\n'
+        f'ground_truth = "{FILE}"\n{rel_line()}\n',
+    )
+    return path
+
+
+def _name(folder: Path, articles: Path) -> str:
+    """The folder's, where somebody chose it; otherwise what the corpus was imported from."""
+    if folder.resolve().name != UNNAMED:
+        return folder.resolve().name
+    source = Path(str(read_json(articles, ArticleFile).metadata.get("source", "")))
+    name = source.stem if source.suffix.lower() in ENDINGS else source.name
+    return name or folder.resolve().parent.name or UNNAMED
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()

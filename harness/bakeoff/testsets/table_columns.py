@@ -1,0 +1,53 @@
+"""What the columns of a user's tables are: found by their usual names, or named by the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bakeoff_providers.errors import InputError
+
+from bakeoff.tasks.formats.tables import read_table
+from bakeoff.testsets.source_tables import USUAL
+
+COLUMNS = {
+    "documents": ("id", "title", "text"),
+    "queries": ("id", "text", "category", "where"),
+    "judgments": tuple(USUAL["judgments"]),
+}
+OPTIONAL = {"title", "category", "where"}
+
+
+def columns_of(path: Path) -> list[str]:
+    """The columns of a table's first row."""
+    for _, row in read_table(path).rows:
+        return list(row)
+    raise InputError("has no rows", file=path, remedy="put at least one row into it")
+
+
+def found_columns(table: str, path: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """What the file calls each column; one that is needed and not found is the user's to name."""
+    names = columns_of(path)
+    chosen: dict[str, str] = {}
+    for column in COLUMNS[table]:
+        usual = USUAL[table][column]
+        by_name = {name.lower(): name for name in names}
+        name = given.get(f"{table}.{column}") or next((by_name[word] for word in usual if word in by_name), "")
+        if name and name not in names:
+            raise InputError(
+                f"has no column {name!r}", file=path, place="--column", remedy=f"it has {', '.join(names)}"
+            )
+        if not name and column not in OPTIONAL:
+            raise InputError(
+                f"none of the columns ({', '.join(names)}) is usual for the {column}", file=path,
+                remedy=f"name it: --column {table}.{column}={names[0]}",
+            )  # fmt: skip
+        if name:
+            chosen[column] = name
+    return chosen
+
+
+def labels_of(path: Path, column: str) -> list[str]:
+    """The labels of a column of grades that are no numbers, in the order of their first row."""
+    values = dict.fromkeys(str(row[column]).strip() for _, row in read_table(path).rows if column in row)
+    return [] if all(value.lstrip("-").isdecimal() for value in values) else list(values)

@@ -115,9 +115,42 @@ def test_paired_t_where_there_is_no_spread() -> None:
 
 def test_wilcoxon_is_scipys_and_leaves_out_zeros() -> None:
     d = np.array([0.11, -0.05, 0.32, 0.0, 0.27, -0.13, 0.41, 0.0, 0.08])
+    assert (
+        wilcoxon([0.1, 0.2, -0.3, 0.4]) == 10 / 16
+    )  # ranks 1 + 2 + 4; sums of 10, 9, 8 come once, 7 twice
     assert wilcoxon(d) == pytest.approx(float(stats.wilcoxon(d[d != 0]).pvalue))
     assert wilcoxon(np.zeros(5)) == 1
     assert wilcoxon([]) == 1
+
+
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=9))
+def test_wilcoxon_with_ties_is_every_pattern_of_signs(tenths: list[int]) -> None:
+    """Ranks by counting: half a place for each that ties, itself included, and one for each that is smaller."""
+    sizes = [abs(tenth) for tenth in tenths if tenth]
+    ranks = [Fraction(1, 2) + sum(Fraction((b < a) + (b <= a), 2) for b in sizes) for a in sizes]
+    signed = [abs(sum((s * r for s, r in zip(signs, ranks, strict=True)), Fraction()))
+              for signs in itertools.product((1, -1), repeat=len(ranks))]  # fmt: skip
+    seen = abs(sum((r if d > 0 else -r for d, r in zip(filter(None, tenths), ranks, strict=True)), Fraction()))
+    expected = Fraction(sum(total >= seen for total in signed), len(signed))
+    assert wilcoxon([tenth / 10 for tenth in tenths]) == pytest.approx(float(expected), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 20, 49, 50])
+def test_wilcoxon_without_ties_is_scipys_exact_one(n: int) -> None:
+    d = np.random.default_rng(n).normal(0.3, 1, size=n)
+    assert wilcoxon(d) == pytest.approx(float(stats.wilcoxon(d, method="exact").pvalue), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [51, 52, 300])
+def test_wilcoxon_of_many_is_scipys_normal_one_corrected_for_ties(n: int) -> None:
+    d = np.random.default_rng(n).integers(1, 6, size=n) * np.where(np.arange(n) % 5 < 2, -0.1, 0.1)
+    assert wilcoxon(d) == pytest.approx(float(stats.wilcoxon(d, method="asymptotic").pvalue), rel=1e-9)
+
+
+def test_wilcoxon_with_ties_is_scipys_permutation_test() -> None:
+    d = np.array([0.5, 0.5, 0.5, -0.5, 1.0, 1.0, -0.25, 0.25, 1.0])
+    expected = stats.wilcoxon(d, method=stats.PermutationMethod(n_resamples=10_000)).pvalue
+    assert wilcoxon(d) == pytest.approx(float(expected), abs=1e-12)
 
 
 def test_wilcoxon_ranks_what_rounding_split_as_tied() -> None:

@@ -44,6 +44,7 @@ TARGETS = (
         (HARNESS / "statistics",),
         (
             "statistics/test_tests.py",
+            "statistics/test_intervals.py",
             "statistics/test_growth.py",
             "statistics/test_design.py",
             "statistics/test_equivalence.py",

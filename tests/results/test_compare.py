@@ -176,6 +176,24 @@ class TestGate:
         assert gate(new, old, NDCG, 0.7).exit_code == 0
         assert gate(new, old, NDCG, 8 / 12).exit_code == 0  # exactly as much as is allowed
 
+    def test_both_limits_are_where_they_are_said_to_be(self, make: Make) -> None:
+        """A drop of 8 / 12 with p = 2 / 2^8: what reaches a limit passes the one and fails by the other."""
+        new, old = _two(make("new", "none"), make("old", "english"))
+        drop, p = 8 / 12, 2 / 2**8
+        assert gate(new, old, NDCG, drop).exit_code == 0
+        assert gate(new, old, NDCG, drop - 1e-9).exit_code == 1
+        assert gate(new, old, NDCG, 0.02, alpha=p).exit_code == 1
+        assert gate(new, old, NDCG, 0.02, alpha=p * (1 - 1e-9)).exit_code == 0
+        assert gate(new, old, NDCG).exit_code == 1
+        allowed = gate(new, old, NDCG, drop).checks[0].reason
+        assert allowed == "a drop of 0.6667, 0.666667 is allowed"
+
+    def test_the_allowance_is_two_hundredths_where_nothing_else_is_said(self, make: Make) -> None:
+        new, old = _two(make("new", "none"), make("old", "english"))
+        assert gate(new, old).max_drop == 0.02
+        assert gate(old, new).checks[0].reason == "no drop, 0.02 is allowed"
+        assert gate(old, new).notes == []
+
     def test_a_drop_that_may_be_chance_passes_and_says_so(self, make: Make) -> None:
         new, old = _read(make("new", "none", inflected=2), make("old", "english", inflected=2))
         verdict = gate(new, old, NDCG, 0.02)

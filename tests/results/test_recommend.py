@@ -95,6 +95,18 @@ def test_ties_are_named_only_where_they_keep_the_limits() -> None:
     assert choose(ROWS, VERDICT, Limits(p95_ms=9)).sentence.endswith("2 of 4 contenders keep the limits.")
 
 
+def test_a_p_of_exactly_one_in_twenty_separates() -> None:
+    """As in the verdict: up to 0.05 two contenders are told apart, above it they are not."""
+
+    def sentence(p: float) -> str:
+        return choose(ROWS, msgspec.structs.replace(VERDICT, pairs=[pair("hosted", "large", p)]), Limits()).sentence
+
+    assert sentence(0.05).endswith("4 of 4 contenders keep the limits.")
+    assert sentence(0.0501).endswith("large can't be told from it.")
+    other_way = msgspec.structs.replace(VERDICT, pairs=[pair("large", "hosted", 0.06), pair("small", "large", 0.06)])
+    assert choose(ROWS, other_way, Limits()).sentence.endswith("; large can't be told from it.")
+
+
 def test_equal_means_keep_the_order_of_the_line_up() -> None:
     twins = [row("first", 0.5, 9.0, 0.0, 1.0), row("second", 0.5, 1.0, 0.0, 1.0)]
     verdict = Verdict(

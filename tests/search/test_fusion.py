@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.task import Query
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Settings, run
+from bakeoff.search.fused_searcher import FusedSearcher
 from bakeoff.search.fusion import Fusion, FusionWeights, fuse, grid, tune, weighted_rrf
+from bakeoff.search.searchers import Answer, Searcher
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -257,3 +260,26 @@ def test_a_fusion_by_scores_is_a_row_with_a_default_label(tmp_path: Path) -> Non
     assert set(outcome.extras.figures["tuned_weights"]) == {"tfidf+bm25", "tfidf+bm25@min_max"}
     with pytest.raises(InputError, match="no fusion by 'min-max'"):
         Fusion(("a", "b"), (1.0, 1.0), method="min-max")
+
+
+class _Part(Searcher):
+    """Always the same answer."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+
+    def ask(self, query: Query) -> Answer:
+        return self.answer
+
+
+def test_a_fusion_takes_the_time_of_its_parts_and_of_the_fusing() -> None:
+    fusion = Fusion(("a", "b", "c"), (1.0, 1.0, 1.0))
+    rankings = [_ranked("x", "y", "z"), _ranked("y", "x"), _ranked("y", "w")]
+    times = [(1_000_000, 70_000), (2_000_000, None), (4_000_000, 30_000)]
+    parts = [_Part(Answer(ranking, search, embed)) for ranking, (search, embed) in zip(rankings, times, strict=True)]
+    answer = FusedSearcher(parts, fusion, depth=2).ask(Query("q", "?"))
+    assert answer.ranking.ids == ("y", "x")
+    assert answer.search_ns > 7_000_000
+    assert answer.embed_ns == 100_000
+    unembedded = FusedSearcher(parts[1:2] * 3, fusion, depth=9).ask(Query("q", "?"))
+    assert unembedded.embed_ns is None

@@ -115,9 +115,7 @@ def test_paired_t_where_there_is_no_spread() -> None:
 
 def test_wilcoxon_is_scipys_and_leaves_out_zeros() -> None:
     d = np.array([0.11, -0.05, 0.32, 0.0, 0.27, -0.13, 0.41, 0.0, 0.08])
-    assert (
-        wilcoxon([0.1, 0.2, -0.3, 0.4]) == 10 / 16
-    )  # ranks 1 + 2 + 4; sums of 10, 9, 8 come once, 7 twice
+    assert wilcoxon([0.1, 0.2, -0.3, 0.4]) == 10 / 16  # ranks 1 + 2 + 4; sums of 10, 9, 8 come once, 7 twice
     assert wilcoxon(d) == pytest.approx(float(stats.wilcoxon(d[d != 0]).pvalue))
     assert wilcoxon(np.zeros(5)) == 1
     assert wilcoxon([]) == 1

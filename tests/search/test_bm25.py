@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import weakref
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, overload
 
+import bm25s
 import numpy as np
 import pytest
+import Stemmer
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.chunking import Chunk
@@ -14,6 +19,7 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
 from bakeoff.search.fusion import weighted_rrf
 from bakeoff.search.index import Index
+from bakeoff.search.rankers import bm25
 from bakeoff.search.rankers.bm25 import BM25
 from bakeoff.search.searchers import LexicalSearcher
 from bakeoff_providers.errors import InputError
@@ -38,6 +44,58 @@ def test_other_languages_and_none() -> None:
     with pytest.raises(InputError, match="no stemmer for 'englsh'") as caught:
         BM25(language="englsh")
     assert "english" in caught.value.remedy
+
+
+class Watched(Sequence[str]):
+    """Texts that are made when they are read; it knows how many were alive at once."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.most = total, 0
+        self._alive: weakref.WeakSet[_Text] = weakref.WeakSet()
+
+    def __len__(self) -> int:
+        return self.total
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[number] for number in range(*place.indices(self.total))]
+        text = _Text(f"boat number {place} sailed past harbour {place % 7}" * (place % 5))
+        self._alive.add(text)
+        self.most = max(self.most, len(self._alive))
+        return text
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[number] for number in range(self.total))
+
+
+class _Text(str):
+    """One that can be watched."""
+
+
+@pytest.mark.parametrize("language", ["english", "none"])
+def test_texts_are_read_in_blocks_and_score_as_all_at_once(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bm25, "_BLOCK", 10)
+    texts, ranker = Watched(95), BM25(language=language)
+    ranker.add([str(number) for number in range(95)], texts)
+    assert texts.most <= 20  # the block, and the one that takes its place
+    stemmer = Stemmer.Stemmer("english") if language == "english" else None
+    stopwords = "english" if language == "english" else None
+
+    def words(texts: list[str]) -> Any:
+        return bm25s.tokenize(texts, stopwords=stopwords, stemmer=stemmer, return_ids=False, show_progress=False)
+
+    whole = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
+    whole.index(words(texts[:]), show_progress=False)
+    for query in ("boats in harbour 3", "number 17", "the zebra"):
+        expected = {str(at): score for at, score in enumerate(whole.get_scores(words([query])[0])) if score > 0}
+        hits = ranker.search(query, 95)
+        assert dict(zip(hits.ids, hits.scores, strict=True)) == expected
 
 
 def _searcher(depth: int = 10, metadata: dict[str, dict[str, str]] | None = None) -> LexicalSearcher:

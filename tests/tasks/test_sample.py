@@ -5,7 +5,8 @@ from pathlib import Path
 import bakeoff
 import numpy as np
 import pytest
-from bakeoff.core.task import Document, Query, Task, document_ids
+from bakeoff.core.task import Document, Drawn, Query, Task, document_ids
+from bakeoff.results.averaging import PerQuery, averaging_of
 from bakeoff.results.corpus_size import corpus_sizes, order_changes, usual_sizes
 from bakeoff.running.settings import Settings
 from bakeoff.tasks.sample import sampled
@@ -39,26 +40,48 @@ def test_a_run_over_a_sample_says_so_in_its_head(tmp_path: Path) -> None:
     assert "50 of 200 documents" in evaluated.result.summary.warnings[0]
 
 
-def test_sizes_are_nested_runs_and_their_scores_those_of_a_run(tmp_path: Path) -> None:
-    file = tmp_path / "corpus.csv"
-    file.write_text("id,text\n" + "".join(f"{document.id},{document.text}\n" for document in TASK.documents))
-    (tmp_path / "queries.csv").write_text("id,text\n" + "".join(f"{q.id},{q.text}\n" for q in TASK.queries))
-    (tmp_path / "judgments.csv").write_text(
+def _lineup(folder: Path, queries: str) -> bakeoff.Lineup:
+    documents = "".join(f"{document.id},{document.text}\n" for document in TASK.documents)
+    (folder / "corpus.csv").write_text("id,text\n" + documents)
+    (folder / "queries.csv").write_text(queries)
+    (folder / "judgments.csv").write_text(
         "query,document,grade\n"
         + "".join(f"{q},{d},{g}\n" for q, grades in TASK.judgments.items() for d, g in grades.items())
     )
-    (tmp_path / "lineup.toml").write_text(
+    (folder / "lineup.toml").write_text(
         'task = { format = "tables", documents = "corpus.csv", queries = "queries.csv", '
         'judgments = "judgments.csv" }\n'
         '[[contender]]\nranker = "bm25"\n[[contender]]\nprovider = "fake"\nstore = "faiss"\n'
     )
-    lineup = bakeoff.Lineup.read(tmp_path / "lineup.toml")
+    return bakeoff.Lineup.read(folder / "lineup.toml")
+
+
+def test_sizes_are_nested_runs_and_their_scores_those_of_a_run(tmp_path: Path) -> None:
+    lineup = _lineup(tmp_path, "id,text\n" + "".join(f"{q.id},{q.text}\n" for q in TASK.queries))
     found = corpus_sizes(lineup, Settings(), (20, 60), 10_000)
     assert found.sizes == [20, 60, 200]
     alone = bakeoff.run(lineup, Settings(sample_documents=60)).ran[0]
     assert found.rows[0].points[1].mean == pytest.approx(float(alone.scores[lineup.primary].mean()))
+    assert found.weighting == ""
     with pytest.raises(InputError, match="sizes must be from 10"):
         corpus_sizes(lineup, Settings(), (5,))
+
+
+def test_queries_that_stand_for_traffic_count_by_it_at_every_size(tmp_path: Path) -> None:
+    weights = [0.3, 0.3, 0.2, 0.1, 0.1]
+    drawn = [("head", 2), ("head", 2), ("tail", 40), ("tail", 40), ("tail", 40)]
+    rows = [
+        f"{query.id},{query.text},{stratum},{weight},{size}\n"
+        for query, weight, (stratum, size) in zip(TASK.queries, weights, drawn, strict=True)
+    ]
+    lineup = _lineup(tmp_path, "id,text,category,weight,stratum_queries\n" + "".join(rows))
+    found = corpus_sizes(lineup, Settings(), (20, 60), 10_000)
+    assert found.weighting == "per query asked: weighted by traffic"
+    for row in found.rows:
+        for point in row.points:
+            ran = bakeoff.run(lineup, Settings(sample_documents=point.documents)).ran
+            (values,) = (each.scores[lineup.primary] for each in ran if each.contender.label == row.label)
+            assert point.mean == pytest.approx(float(np.dot(weights, values)))
 
 
 def test_usual_sizes_climb_by_threes_and_hold_what_is_judged() -> None:
@@ -71,7 +94,22 @@ def test_who_overtakes_whom_is_named_with_how_sure_it_is() -> None:
     rng = np.random.default_rng(0)
     falling = np.stack([np.full(50, 0.8), np.full(50, 0.3)]) + rng.normal(0, 0.05, (2, 50))
     steady = np.full((2, 50), 0.5) + rng.normal(0, 0.05, (2, 50))
-    (sentence,) = order_changes({"falling": falling, "steady": steady}, (100, 1000))
+    (sentence,) = order_changes({"falling": falling, "steady": steady}, (100, 1000), PerQuery())
     assert sentence.startswith("steady is behind falling with 100 documents")
     assert sentence.endswith("shown at both sizes.")
-    assert not order_changes({"falling": falling, "lower": falling - 0.1}, (100, 1000))
+    assert not order_changes({"falling": falling, "lower": falling - 0.1}, (100, 1000), PerQuery())
+
+
+def test_who_overtakes_whom_is_told_by_traffic() -> None:
+    strata = ["head"] * 10 + ["tail"] * 40
+    drawn = [Drawn(0.08 if stratum == "head" else 0.005, stratum, 1000) for stratum in strata]
+    rng = np.random.default_rng(0)
+    level = np.full((2, 50), 0.5) + rng.normal(0, 0.01, (2, 50))
+    turned = level.copy()
+    turned[0] -= 0.1
+    turned[1, :10] += 0.2  # where most of the traffic is
+    turned[1, 10:] -= 0.2
+    tables = {"level": level, "turned": turned}
+    assert not order_changes(tables, (100, 1000), PerQuery())
+    (sentence,) = order_changes(tables, (100, 1000), averaging_of(drawn, 1))
+    assert sentence.startswith("turned is behind level with 100 documents (-0.100) and ahead with 1,000 (+0.120)")

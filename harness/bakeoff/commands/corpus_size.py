@@ -51,8 +51,9 @@ def _print(found: CorpusSizes, documents: int | None) -> None:
     from bakeoff.report.notes import task_called
 
     measure, screen = Measure.parse(found.measure).label, console()
+    weighting = f"{found.weighting}, " if found.weighting else ""
     screen.print(
-        f"{found.name}: {task_called(found.task)}, {measure} [95%] over {found.queries} queries, "
+        f"{found.name}: {task_called(found.task)}, {measure} [95%] over {found.queries} queries, {weighting}"
         f"nested samples by seed {found.seed}; every document with a grade is in each of them"
     )
     target = [f">estimate for {documents:,}"] if documents else []

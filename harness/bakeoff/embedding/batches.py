@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from bakeoff_providers.base import TEXT, ModelCard
@@ -40,7 +40,7 @@ def batches(texts: Sequence[str], card: ModelCard, at_once: int = 0) -> Iterator
 
 
 def corpus_batches(
-    texts: Sequence[str], card: ModelCard, at_once: int, block: int, find: Callable[[Keys], Places] | None = None
+    texts: Iterable[str], card: ModelCard, at_once: int, block: int, find: Callable[[Keys], Places] | None = None
 ) -> Iterator[list[str]]:
     """All batches of a corpus as a run asks for them: cut in each block, each text once.
 

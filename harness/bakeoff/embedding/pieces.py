@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import overload
@@ -131,7 +131,7 @@ class PieceTexts(Sequence[str]):
         return (piece.text for piece in self._pieces)
 
 
-def in_blocks(texts: Sequence[str], size: int) -> Iterator[list[str]]:
+def in_blocks(texts: Iterable[str], size: int) -> Iterator[list[str]]:
     """All texts in their order, so many at a time; each is read once."""
     rest = iter(texts)
     while block := list(islice(rest, size)):

@@ -12,12 +12,11 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.results.averaging import WEIGHTED, Averaging, averaging_of
 from bakeoff.running.runner import Outcome, run
 from bakeoff.running.settings import Settings
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.growth import Extrapolation, extrapolate
-from bakeoff.statistics.small_samples import mean_intervals
-from bakeoff.statistics.tests import sign_flip_test
 from bakeoff.tasks.sample import needed
 
 SMALLEST = 64  # the smallest sample is at least this part of the corpus
@@ -41,7 +40,7 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 class CorpusSizes(msgspec.Struct, frozen=True, kw_only=True):
-    """What `bakeoff corpus-size` found; `changes` say who overtakes whom."""
+    """What `bakeoff corpus-size` found; `changes` say who overtakes whom, `weighting` what counts as a query."""
 
     name: str
     task: str
@@ -52,6 +51,7 @@ class CorpusSizes(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[Growth]
     changes: list[str]
     not_run: dict[str, str] = {}
+    weighting: str = ""
 
 
 def corpus_sizes(
@@ -72,6 +72,7 @@ def corpus_sizes(
     ran = [row.contender.label for row in whole.ran]
     labels = [label for label in ran if all(label in by_label for by_label in scores.values())]
     tables = {label: np.stack([scores[size][label] for size in chosen]) for label in labels}
+    averaging = averaging_of([query.drawn for query in whole.task.queries], lineup.seed)
     return CorpusSizes(
         name=lineup.name,
         task=whole.task.name,
@@ -79,9 +80,10 @@ def corpus_sizes(
         queries=len(whole.task.queries),
         seed=lineup.seed,
         sizes=chosen,
-        rows=[_growth(label, table, chosen, documents, lineup.seed) for label, table in tables.items()],
-        changes=order_changes(tables, chosen),
+        rows=[_growth(label, table, chosen, documents, averaging) for label, table in tables.items()],
+        changes=order_changes(tables, chosen, averaging),
         not_run={row.contender.label: row.reason for row in whole.not_run},
+        weighting="" if averaging.weights is None else WEIGHTED,
     )
 
 
@@ -91,16 +93,17 @@ def usual_sizes(total: int, fewest: int) -> list[int]:
     return [size for size in steps if max(fewest, total / SMALLEST) <= size < total]
 
 
-def order_changes(tables: dict[str, Values], sizes: Sequence[int]) -> list[str]:
+def order_changes(tables: dict[str, Values], sizes: Sequence[int], averaging: Averaging) -> list[str]:
     """Whoever is behind at the smallest size and ahead at the largest, and whether the queries show it there."""
     sentences = []
     for a, b in combinations(tables, 2):
-        first, last = (float((tables[a][at] - tables[b][at]).mean()) for at in (0, -1))
+        first, last = (averaging.mean(tables[a][at] - tables[b][at]) for at in (0, -1))
         if first * last >= 0:
             continue
         loser, winner = (a, b) if first > 0 else (b, a)
-        shown = [sign_flip_test(tables[winner][at] - tables[loser][at]) <= ALPHA for at in (0, -1)]
-        sure = {2: "shown at both sizes", 1: "shown at one of them only", 0: "within chance at both"}[sum(shown)]
+        differences = np.stack([tables[winner][at] - tables[loser][at] for at in (0, -1)], axis=1)
+        shown = int(np.count_nonzero(averaging.p_zero(differences) <= ALPHA))
+        sure = {2: "shown at both sizes", 1: "shown at one of them only", 0: "within chance at both"}[shown]
         sentences.append(
             f"{winner} is behind {loser} with {sizes[0]:,} documents ({-abs(first):+.3f}) and ahead with {sizes[-1]:,} "
             f"({abs(last):+.3f}): {sure}."
@@ -112,12 +115,15 @@ def _scores(outcome: Outcome) -> dict[str, Values]:
     return {row.contender.label: row.scores[outcome.lineup.primary] for row in outcome.ran}
 
 
-def _growth(label: str, table: Values, sizes: Sequence[int], documents: int | None, seed: int) -> Growth:
-    low, high = mean_intervals(table.T, seed=seed)
+def _growth(label: str, table: Values, sizes: Sequence[int], documents: int | None, averaging: Averaging) -> Growth:
+    low, high = averaging.intervals(table.T)
     points = [
-        Point(size, float(table[at].mean()), _finite(low[at]), _finite(high[at])) for at, size in enumerate(sizes)
+        Point(size, averaging.mean(table[at]), _finite(low[at]), _finite(high[at])) for at, size in enumerate(sizes)
     ]
-    return Growth(label, points, extrapolate(table, sizes, documents) if documents else None)
+    if not documents:
+        return Growth(label, points)
+    alike = np.stack([averaging.linear(values) for values in table])
+    return Growth(label, points, extrapolate(alike, sizes, documents))
 
 
 def _finite(value: float) -> float | None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
 
+import numpy as np
 from bakeoff_providers.base import ModelCard, Role
 
-from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens
+from bakeoff.embedding.batches import WORKERS, batches, corpus_batches, estimated_tokens
 from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.key_index import KeyIndex, Keys, Places
+from bakeoff.embedding.pieces import PieceTexts, in_blocks
+from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
@@ -59,7 +65,8 @@ def _second_stage(contender: Contender, embeddings: Embeddings) -> Plan:
     pairs, note = candidates * len(task.queries), contender.missing() or ""
     if reranker.local:
         return Plan(labels, pairs, note=note or "runs here")
-    document = estimated_tokens([document.whole(contender.field) for document in task.documents]) / len(task.documents)
+    texts = (document.whole(contender.field) for document in task.documents)
+    document = sum(map(estimated_tokens, in_blocks(texts, BLOCK))) / len(task.documents)
     tokens = sum(candidates * (estimated_tokens([query.text]) + document) for query in task.queries)
     return Plan(labels, pairs, 0, tokens, len(task.queries), reranker.cost(tokens, len(task.queries)), None, note)
 
@@ -69,40 +76,62 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
     try:
         provider, index = first.create(embeddings.folder), embeddings.index(first)
         embedder = Embedder(provider, embeddings.cache(provider), settings.policy)
-        texts = index.ids[:] if provider.by_id else [chunk.text for chunk in index.chunks]
+        texts: Sequence[str] = index.ids if provider.by_id else PieceTexts(index.chunks)
         embedder.fit(texts)
         queries = [query for query in embeddings.task.queries if not query.item]
         asked = [query.id if provider.by_id else query.text for query in queries]
         if all(contender.existing for contender in sharing):
-            texts = []  # the documents are in an index already
-        texts += [] if provider.by_id else index.texts.values()  # items ask as the documents that they are
-        documents, wanted = embedder.missing(texts, Role.DOCUMENT), embedder.missing(asked, Role.QUERY)
+            texts = ()  # the documents are in an index already
+        items = () if provider.by_id else index.texts.values()  # items ask as the documents that they are
+        documents, wanted = _documents(chain(texts, items), embedder), embedder.missing(asked, Role.QUERY)
     except Exception as error:  # whatever a provider raises is a note to its rows
         return Plan(labels, note=reason_of(error))
-    total = len(set(texts)) + len(set(asked))
+    total = documents.texts + len(set(asked))
+    cached = total - documents.missing - len(wanted)
     note = first.missing() or ""
     if first.vectors:
         return Plan(labels, total, note=note or "a vector for each token; runs here")
     if provider.local:
-        return Plan(labels, total, total - len(documents) - len(wanted), note=note or "runs here")
+        return Plan(labels, total, cached, note=note or "runs here")
     card = provider.card
-    tokens = estimated_tokens(documents, card.document_prompt) + estimated_tokens(wanted, card.query_prompt)
+    tokens = documents.tokens + estimated_tokens(wanted, card.query_prompt)
     timed = min(TIMED_HOSTED, len(wanted))  # queries that go one by one, for the sake of their latency
-    requests = (
-        timed
-        + sum(1 for _ in batches(documents, card, WORKERS))
-        + sum(1 for _ in batches(wanted[timed:], card, WORKERS))
-    )
+    requests = timed + documents.requests + sum(1 for _ in batches(wanted[timed:], card, WORKERS))
     return Plan(
         labels,
         total,
-        total - len(documents) - len(wanted),
+        cached,
         tokens,
         requests,
         None if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6,
         _minutes(tokens, requests, card),
         note,
     )
+
+
+class _Documents(NamedTuple):
+    """Distinct texts of the corpus, those that are in no cache, and what these would take."""
+
+    texts: int
+    missing: int
+    tokens: float
+    requests: int
+
+
+def _documents(texts: Iterable[str], embedder: Embedder) -> _Documents:
+    """Counted batch by batch, as a run asks for them: of a block before, only keys are kept."""
+    space, card, distinct = embedder.space(Role.DOCUMENT), embedder.provider.card, KeyIndex()
+    missing, tokens, requests = 0, 0.0, 0
+
+    def find(keys: Keys) -> Places:
+        places = np.full(len(keys), -1, dtype=np.int64)
+        distinct.add(keys, places)
+        return places if space is None else space.find(keys)
+
+    for batch in corpus_batches(texts, card, embedder.at_once, BLOCK, find):
+        missing, requests = missing + len(batch), requests + 1
+        tokens += estimated_tokens(batch, card.document_prompt)
+    return _Documents(len(distinct), missing, tokens, requests)
 
 
 def _minutes(tokens: float, requests: int, card: ModelCard) -> float | None:

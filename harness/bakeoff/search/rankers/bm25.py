@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
+from typing import Annotated, Any, NamedTuple, overload
 
+import numpy as np
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
+from numpy.typing import NDArray
 
+from bakeoff.embedding.pieces import in_blocks
 from bakeoff.search.hits import Hits
 from bakeoff.search.rankers.base import Ranker
+
+_BLOCK = 16_384  # texts that are in memory at once
 
 
 class BM25(Ranker):
@@ -53,20 +59,70 @@ class BM25(Ranker):
             pass
 
     def add(self, ids: Sequence[str], texts: Sequence[str]) -> None:
-        """Builds the whole index at once: BM25's weights depend on all texts."""
+        """Builds the whole index at once, because weights depend on all texts; of these, only numbers of words stay."""
         self._ids = list(ids)
-        self._index.index(self._tokens(texts), show_progress=False)
+        self._index.index(self._corpus(texts), show_progress=False)
 
     def search(self, text: str, k: int) -> Hits:
         """Drops scores of 0: bm25s fills up with arbitrary ids when too few share a word with the query."""
         places, scores = self._index.retrieve(
-            self._tokens([text]), k=min(k, len(self._ids)), show_progress=False, n_threads=0
+            self._words([text]), k=min(k, len(self._ids)), show_progress=False, n_threads=0
         )
         kept = scores[0] > 0
         return Hits([self._ids[place] for place in places[0][kept]], scores[0][kept].tolist())
 
-    def _tokens(self, texts: Sequence[str]) -> list[list[str]]:
-        tokens: list[list[str]] = self._bm25s.tokenize(
-            list(texts), stopwords=self._stopwords, stemmer=self._stemmer, return_ids=False, show_progress=False
+    def _corpus(self, texts: Sequence[str]) -> _Corpus:
+        vocab: dict[str, int] = {}
+        numbers, lengths = [np.empty(0, dtype=np.int32)], [np.zeros(1, dtype=np.int64)]
+        for block in in_blocks(texts, _BLOCK):
+            words, names = self._tokenize(block, return_ids=True)
+            ours = np.empty(len(names), dtype=np.int32)  # a word's number in the block → in the corpus
+            for word, number in names.items():
+                ours[number] = vocab.setdefault(word, len(vocab))
+            lengths.append(np.fromiter(map(len, words), dtype=np.int64, count=len(words)))
+            flat = np.fromiter(chain.from_iterable(words), dtype=np.int32, count=int(lengths[-1].sum()))
+            numbers.append(ours[flat])
+        return _Corpus(_WordNumbers(np.concatenate(numbers), np.cumsum(np.concatenate(lengths))), vocab)
+
+    def _words(self, texts: list[str]) -> list[list[str]]:
+        words: list[list[str]] = self._tokenize(texts, return_ids=False)
+        return words
+
+    def _tokenize(self, texts: list[str], *, return_ids: bool) -> Any:
+        return self._bm25s.tokenize(
+            texts, stopwords=self._stopwords, stemmer=self._stemmer, return_ids=return_ids, show_progress=False
         )
-        return tokens
+
+
+class _WordNumbers(Sequence[list[int]]):
+    """The words of each text as numbers, all of them in one array."""
+
+    def __init__(self, numbers: NDArray[np.int32], bounds: NDArray[np.int64]) -> None:
+        self._numbers, self._bounds = numbers, bounds
+
+    def __len__(self) -> int:
+        return len(self._bounds) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> list[int]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[list[int]]: ...
+
+    def __getitem__(self, place: int | slice) -> list[int] | list[list[int]]:
+        if isinstance(place, slice):
+            return [self[number] for number in range(*place.indices(len(self)))]
+        number = range(len(self))[place]
+        words: list[int] = self._numbers[self._bounds[number] : self._bounds[number + 1]].tolist()
+        return words
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for start, stop in pairwise(self._bounds.tolist()):
+            yield self._numbers[start:stop].tolist()
+
+
+class _Corpus(NamedTuple):
+    """What bm25s takes in place of words."""
+
+    ids: _WordNumbers
+    vocab: dict[str, int]

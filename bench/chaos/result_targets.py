@@ -33,7 +33,7 @@ def _results(folder: Path) -> list[Target]:
 
     def read(work: Path, rng: random.Random) -> None:
         old, new = str(work / "old"), str(work / "new")
-        match rng.randrange(5):
+        match rng.randrange(9):
             case 0:
                 command("show", new, "--p95", "5")
             case 1:
@@ -44,6 +44,14 @@ def _results(folder: Path) -> list[Target]:
                 command("gate", new, "--baseline", old)
             case 4:
                 _pages(Path(new))
+            case 5:
+                command("history", old, new, "--no-pictures", "--out", str(work / "history.html"))
+            case 6:
+                command("tasks", old, new, "--out", str(work / "tasks"))
+            case 7:
+                command("export-mteb", new, "--task", "SciFact", "--out", str(work / "mteb"))
+            case 8:
+                command("plan-queries", new)
 
     return [Target("results", folder / "both", files, read)]
 

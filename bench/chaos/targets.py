@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos import result_targets, task_targets
+from chaos import production_targets, result_targets, task_targets, vector_targets
 from chaos.target import Target
 
 
 def make_targets(folder: Path) -> list[Target]:
     """All of them, with their files written below the folder."""
-    makers = [*task_targets.MAKERS, *result_targets.MAKERS]
+    makers = [
+        *task_targets.MAKERS,
+        *result_targets.MAKERS,
+        *production_targets.MAKERS,
+        *vector_targets.MAKERS,
+    ]
     return [target for maker in makers for target in maker(folder / "right" / maker.__name__)]

@@ -46,7 +46,9 @@ class Encoder(Provider):
         self,
         *,
         model: OneModel = None,
-        threads: Annotated[int | None, "passes that run side by side; one per core if left out"] = None,
+        threads: Annotated[
+            int | None, "passes that run side by side; one per core if left out", msgspec.Meta(ge=1, le=1024)
+        ] = None,
         compute: Annotated[Precision, "int8 multiplies bytes: about twice as fast, vectors a little off"] = "fp32",
     ) -> None:
         if model not in (None, self.default_model):

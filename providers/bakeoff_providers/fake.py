@@ -12,7 +12,7 @@ import numpy as np
 
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.shared_options import Label
+from bakeoff_providers.shared_options import SEED, WIDTH, Label
 
 _WORD = re.compile(r"\w+")
 
@@ -28,8 +28,8 @@ class Fake(Provider):
         self,
         *,
         model: Label = None,
-        dimensions: Annotated[int, "length of the vectors"] = 256,
-        seed: Annotated[int, "another seed is another space"] = 0,
+        dimensions: Annotated[int, "length of the vectors", WIDTH] = 256,
+        seed: Annotated[int, "another seed is another space", SEED] = 0,
     ) -> None:
         if dimensions < 1:
             raise InputError(f"dimensions is {dimensions}", place="fake", remedy="give 1 or more")

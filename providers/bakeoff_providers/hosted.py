@@ -15,6 +15,7 @@ from bakeoff_providers.cards import known_card, overridden
 from bakeoff_providers.connection import TIMEOUT, Connection
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 from bakeoff_providers.shared_options import (
+    MANY,
     BaseUrl,
     BatchItems,
     BatchTokens,
@@ -57,7 +58,7 @@ class Hosted(Connection, Provider):
             str | None, "task type sent with queries, where the service has them; empty sends none"
         ] = None,
         truncate: Annotated[bool | None, "whether the server may cut long texts, where it can; yes if left out"] = None,
-        max_chars: Annotated[int | None, "cut every text to so many characters before it is sent"] = None,
+        max_chars: Annotated[int | None, "cut every text to so many characters before it is sent", MANY] = None,
         context: Context = None,
         batch_items: BatchItems = None,
         batch_tokens: BatchTokens = None,

@@ -1,7 +1,8 @@
 """What can be set, read from where it is declared: the meaning of an option is the text beside its type.
 
 `ef: Annotated[int, "candidates that a search looks at"] = 64` in a signature or a struct is all that the checks, the
-command `bakeoff options` and the reference pages know of it. A struct beside the text is the shape of a table.
+command `bakeoff options` and the reference pages know of it. A struct beside the text is the shape of a table, a
+`msgspec.Meta` the range of a number; a number without one is held to the ranges below.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 
 REST = "…"  # the name of options that are handed on to something else
+COUNT = msgspec.Meta(ge=1, le=1_000_000)  # what an integer may be if nothing is said
+AMOUNT = msgspec.Meta(ge=0, le=1e9)  # and any other number
 _WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", dict: "table", Any: "any value"}
 _PLURALS = {"text": "texts", "integer": "integers", "number": "numbers", "table": "tables", "any value": "any values"}
 
@@ -32,6 +35,7 @@ class Option:
     required: bool = False
     default: Any = None
     tables: tuple[type[msgspec.Struct], ...] = ()
+    range: msgspec.Meta = COUNT
 
     @property
     def type_words(self) -> str:
@@ -146,7 +150,14 @@ def _option(name: str, hint: Any, required: bool = False, default: Any = None) -
     notes = hint.__metadata__ if get_origin(hint) is Annotated else ()
     meaning = next((note for note in notes if isinstance(note, str)), "")
     noted = [note for note in notes if isinstance(note, type) and issubclass(note, msgspec.Struct)]
-    return Option(name, meaning, bare(hint), required, default, tuple(dict.fromkeys([*noted, *_structs(hint)])))
+    tables = tuple(dict.fromkeys([*noted, *_structs(hint)]))
+    said = next((note for note in notes if isinstance(note, msgspec.Meta)), None)
+    return Option(name, meaning, bare(hint), required, default, tables, said or _usual_range(hint))
+
+
+def _usual_range(hint: Any) -> msgspec.Meta:
+    hint = bare(hint)
+    return AMOUNT if float in (get_args(hint) if is_union(hint) else (hint,)) else COUNT
 
 
 def _callables(declared: Any) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bakeoff_providers.arrays import mapped_array
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
 from bakeoff_providers.cards import FREE, overridden
 from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError, Unavailable
@@ -152,7 +153,7 @@ def _read(files: tuple[Path, ...], id_column: str, vector_column: str) -> tuple[
     file = files[0]
     try:
         if file.suffix == ".npy":
-            ids, vectors = _ids(files[1]), np.load(file, mmap_mode="r", allow_pickle=False)
+            ids, vectors = _ids(files[1]), mapped_array(file)
         elif file.suffix == ".npz":
             with np.load(file, allow_pickle=False) as arrays:
                 ids, vectors = arrays["ids"].tolist(), arrays["vectors"]
@@ -180,7 +181,7 @@ def _text(name: Any) -> str:
 
 def _ids(file: Path) -> list[Any]:
     if file.suffix == ".npy":
-        return list(np.load(file, allow_pickle=False).tolist())
+        return list(mapped_array(file).tolist())
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".json":
         names = json.loads(text)

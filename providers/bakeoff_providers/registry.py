@@ -126,7 +126,8 @@ class Registry(Generic[T]):
 
 
 def _check_type(option: Option, value: Any) -> None:
-    from bakeoff_providers.shapes import converted
+    from bakeoff_providers.shapes import check_range, converted
 
     with contextlib.suppress(TypeError):  # a type that only the adapter itself can check
         converted(option.name, value, option.type)
+    check_range(option.name, value, option.range)

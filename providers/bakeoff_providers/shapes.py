@@ -31,6 +31,21 @@ def converted(name: str, value: Any, shape: type[T]) -> T:
         raise misfit(error, shape, name) from None
 
 
+def check_range(name: str, value: Any, allowed: msgspec.Meta) -> None:
+    """Refuses numbers that an option can't have, alone or in a list: they would be noticed late, or cost memory."""
+    for number in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(number, int | float) and not isinstance(number, bool) and not _within(number, allowed):
+            low = f"above {allowed.gt:,}" if allowed.gt is not None else f"from {allowed.ge:,}"
+            shown = number if isinstance(number, float) or abs(number) < 10**18 else f"{str(number)[:18]}…"
+            raise InputError(f"{shown} is not {low} to {allowed.le:,.12g}", place=name)
+
+
+def _within(number: float, allowed: msgspec.Meta) -> bool:
+    """NaN is within nothing."""
+    low = number > allowed.gt if allowed.gt is not None else allowed.ge is None or number >= allowed.ge
+    return low and (allowed.le is None or number <= allowed.le)
+
+
 def misfit(error: msgspec.ValidationError, shape: Any, name: str = "$", file: Path | str | None = None) -> InputError:
     """What msgspec found wrong, in words that help: which key, which values, which one was meant."""
     problem, _, path = str(error).partition(" - at ")

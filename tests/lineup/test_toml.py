@@ -61,11 +61,11 @@ def dense(draw: st.DrawFn) -> dict[str, Any]:
     stores = st.one_of(store, st.lists(store, min_size=1, max_size=3))
     entry = draw(st.fixed_dictionaries({"store": stores}, optional=settings_))
     provider = draw(st.sampled_from(["fake", "tfidf", "own"]))
-    options = {"fake": {"dimensions": st.integers()}, "own": {"mine": VALUES}}.get(provider, {})
+    options = {"fake": {"dimensions": st.integers(1, 65_536)}, "own": {"mine": VALUES}}.get(provider, {})
     return entry | {"provider": provider, "options": draw(st.fixed_dictionaries({}, optional=options))}
 
 
-STORE_OPTIONS = st.fixed_dictionaries({}, optional={"index": TEXT, "k_factor": st.floats(allow_nan=False)})
+STORE_OPTIONS = st.fixed_dictionaries({}, optional={"index": TEXT, "k_factor": st.floats(1, 10_000)})
 LEXICAL = st.fixed_dictionaries({"ranker": st.just("bm25")}, optional={"label": TEXT, "field": TEXT})
 
 

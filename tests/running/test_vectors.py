@@ -212,3 +212,22 @@ def test_vectors_of_another_model_or_corpus_are_refused(lineup: Lineup, tmp_path
     assert not (tmp_path / "new.npy").exists()
     shutil.rmtree(cache)
     assert _import(changed, file, cache, partial=True) == Imported(written=2, present=0, lacking=2)  # d1 is d4, and d3
+
+
+def test_damaged_files_are_named(tmp_path: Path, lineup: Lineup) -> None:
+    """A header that is no Python, an identity that is no JSON, and data of another kind in a Lance folder."""
+    import lancedb
+
+    ids, vectors = list(TEXTS), _random(4)
+    np.save(tmp_path / "a.npy", vectors)
+    content = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").write_bytes(content.replace(b"'fortran_order'", b"('fortran_ord.."))
+    table = pa.table({"id": ids, "vector": list(vectors)})
+    pq.write_table(table.replace_schema_metadata({b"bakeoff.identity": b"{1: 2}"}), tmp_path / "b.parquet")
+    lancedb.connect(str(tmp_path)).create_table("c", table)
+    (data,) = (tmp_path / "c.lance" / "data").iterdir()
+    data.write_bytes(data.read_bytes()[:-4] + b"NONE")
+    for name, said in (("a.npy", "unreadable"), ("b.parquet", "damaged identity"), ("c.lance", "is damaged")):
+        with pytest.raises(InputError, match=said) as caught:
+            _import(lineup, tmp_path / name, tmp_path / "cache", trust_ids=True)
+        assert str(tmp_path / name) in str(caught.value)

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from bakeoff_providers.arrays import arrays_in
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
@@ -157,8 +158,7 @@ def load(path: Path) -> Recording:
         if not newline:
             raise ValueError("it has one line only")
         known = msgspec.json.decode(head, type=Head)
-        stream = io.BytesIO(body)
-        vectors, *rest = (np.load(stream, allow_pickle=False) for _ in range(3 if known.task else 1))
+        vectors, *rest = arrays_in(body, 3 if known.task else 1)
         if vectors.ndim != 3 or vectors.shape[1] != len(known.texts):
             raise ValueError("texts and vectors do not match")
     except (msgspec.DecodeError, ValueError, EOFError, OSError) as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from bakeoff_providers.arrays import mapped_array
 from bakeoff_providers.base import Role, Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 
@@ -126,13 +127,8 @@ def from_lineup(lineup: Lineup, settings: Settings) -> VectorSample:
 
 def read_vectors(file: Path) -> Vectors:
     """A table of vectors as numpy saves it, each row scaled to length 1."""
-    try:
-        read = np.load(file, allow_pickle=False)
-    except FileNotFoundError:
-        raise InputError("no such file", file=file, remedy="check the path") from None
-    except (ValueError, EOFError, OSError):
-        raise InputError("is not an array that numpy saved", file=file, remedy="write it with numpy.save") from None
-    if not isinstance(read, np.ndarray) or read.ndim != 2 or read.dtype.kind != "f" or not len(read):
+    read = mapped_array(file)
+    if read.ndim != 2 or read.dtype.kind != "f" or not len(read):
         raise InputError("is not a table of floating-point vectors", file=file, remedy="one row for each vector")
     norms = np.linalg.norm(read, axis=1, keepdims=True)
     if not (np.isfinite(norms) & (norms > 0)).all():

@@ -100,8 +100,14 @@ class ArrowFile(VectorFile):
             self._dimensions(),
             keys_from_hex(self, hashes) if hashes else np.concatenate(keys) if keys else None,
             np.concatenate(tokens) if tokens else None,
-            msgspec.json.decode(stored) if stored else None,
+            self._identity(stored) if stored else None,
         )
+
+    def _identity(self, stored: bytes) -> Identity:
+        try:
+            return msgspec.json.decode(stored, type=dict[str, str | int | float | bool | None])
+        except msgspec.DecodeError as error:
+            raise self.wrong(f"has a damaged identity in its metadata ({error})") from None
 
     def vectors(self) -> Iterator[Vectors]:
         """Lists of any width of float, all of one length."""

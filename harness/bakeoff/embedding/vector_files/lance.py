@@ -30,13 +30,17 @@ class Lance(ArrowFile):
         try:
             return lancedb.connect(str(self.path.absolute().parent)).open_table(self.path.stem)
         except Exception as error:  # lancedb has no base class of its own
-            raise self.wrong(f"is not readable as Lance ({str(error).splitlines()[0]})") from None
+            raise self.wrong(f"is not readable as Lance ({_first_line(error)})") from None
 
     def _schema(self) -> Any:
         return self._open().schema
 
     def _batches(self, columns: list[str]) -> Iterator[Any]:
-        yield from self._open().search().select(columns).to_batches(batch_size=_ROWS)
+        table = self._open()
+        try:
+            yield from table.search().select(columns).to_batches(batch_size=_ROWS)
+        except Exception as error:
+            raise self.wrong(f"is damaged ({_first_line(error)})") from None
 
     def write(self, identity: Identity, dimensions: int, blocks: Iterable[Block], rows: int) -> None:  # noqa: ARG002
         """Written under another name first: a folder that is there is replaced by a whole one."""
@@ -52,3 +56,7 @@ class Lance(ArrowFile):
             if self.path.exists():
                 shutil.rmtree(self.path)
             (Path(draft) / f"{self.path.stem}.lance").rename(self.path)
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

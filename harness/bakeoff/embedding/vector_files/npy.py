@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from bakeoff_providers.arrays import mapped_array
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.files import replacing
 
@@ -22,15 +23,9 @@ class Npy(VectorFile):
     name = "npy"
 
     def _matrix(self) -> Any:
-        try:
-            matrix = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except FileNotFoundError:
-            raise self.wrong("no such file", remedy="check the path") from None
-        except (OSError, ValueError, EOFError) as error:
-            raise self.wrong(f"is not readable as .npy ({error})") from None
-        if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind != "f":
-            kind, shape = getattr(matrix, "dtype", "?"), getattr(matrix, "shape", None)
-            raise self.wrong(f"holds {kind} of shape {shape}, not a matrix of floating numbers")
+        matrix = mapped_array(self.path)
+        if matrix.ndim != 2 or matrix.dtype.kind != "f":
+            raise self.wrong(f"holds {matrix.dtype} of shape {matrix.shape}, not a matrix of floating numbers")
         return matrix
 
     def contents(self) -> Contents:

@@ -14,6 +14,8 @@ from bakeoff.evaluation.graded_run import GradedRun
 from bakeoff.evaluation.measures.base import CondensableMeasure
 from bakeoff.evaluation.random_order import RandomOrder
 
+HIGHEST = 50  # 2 to this power is still a whole number in double precision
+
 
 @dataclass(frozen=True)
 class ExpectedReciprocalRank(CondensableMeasure):
@@ -26,6 +28,13 @@ class ExpectedReciprocalRank(CondensableMeasure):
     title: ClassVar = "ERR"
 
     max: Annotated[int, "the highest grade of the scale"] = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.max <= HIGHEST:
+            raise InputError(
+                f"measure {self.name!r}: max={self.max} is no highest grade", remedy=f"give 1 to {HIGHEST}"
+            )
 
     def values(self, run: GradedRun) -> Values:
         """Each document counts for those whom no document above it satisfied."""

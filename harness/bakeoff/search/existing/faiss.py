@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from bakeoff_providers.arrays import mapped_array
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
 
@@ -71,6 +72,6 @@ class ExistingFaiss(ExistingIndex):
 
 def _ids(file: Path) -> list[Any]:
     if file.suffix == ".npy":
-        return list(np.load(file, allow_pickle=False).tolist())
+        return list(mapped_array(file).tolist())
     text = file.read_text(encoding="utf-8")
     return list(json.loads(text)) if file.suffix == ".json" else [line for line in text.split("\n") if line]

@@ -9,7 +9,11 @@ from typing import Annotated, Any, NamedTuple, overload
 import numpy as np
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
+<<<<<<< HEAD
 from numpy.typing import NDArray
+=======
+from msgspec import Meta
+>>>>>>> a709094 (Hold every number of a plug-in to a declared range, and fuzz what other programs wrote)
 
 from bakeoff.embedding.pieces import in_blocks
 from bakeoff.search.hits import Hits
@@ -29,7 +33,7 @@ class BM25(Ranker):
         self,
         *,
         k1: Annotated[float, "how much a word that occurs again adds, from 0 up"] = 1.5,
-        b: Annotated[float, "how much long documents are held back, 0 to 1"] = 0.75,
+        b: Annotated[float, "how much long documents are held back, 0 to 1", Meta(ge=0, le=1)] = 0.75,
         language: Annotated[str, "whose stemmer and stop words are used, or none"] = "english",
     ) -> None:
         if not (isinstance(k1, (int, float)) and 0 <= k1 < float("inf")):

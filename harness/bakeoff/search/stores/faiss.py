@@ -20,7 +20,7 @@ from bakeoff.search.stores.codes import bit_codes, bit_similarity, signs
 from bakeoff.search.stores.faiss_parts import FaissParts
 from bakeoff.search.stores.id_map import Labels
 from bakeoff.search.stores.numbered import SCAN_BELOW, Neighbours, NumberedStore
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, Probes
+from bakeoff.search.stores.shared_options import Ef, EfConstruction, KFactor, Probes
 from bakeoff.search.variants import Precision
 
 PER_LIST = 256  # vectors per list that FAISS trains with at most
@@ -58,7 +58,7 @@ class Faiss(NumberedStore):
         ef_construction: EfConstruction = 200,
         ef: Ef = 64,
         nprobe: Probes = 16,
-        k_factor: Annotated[float, "candidates per wanted document that a refining index compares exactly"] = 5,
+        k_factor: KFactor = 5,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         import faiss

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import msgspec
 import xxhash
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
@@ -18,7 +19,7 @@ from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store
 from bakeoff.search.stores.faiss import Faiss
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, Probes
+from bakeoff.search.stores.shared_options import Ef, EfConstruction, KFactor, Probes
 
 Waiting = Callable[[], Any]  # what was asked of a shard; called, it waits for the answer
 
@@ -81,12 +82,14 @@ class FaissShards(Store):
         *,
         dimensions: int,
         folder: Path,
-        shards: Annotated[int, "indexes that share the documents; part of what is compared"] = 2,
+        shards: Annotated[
+            int, "indexes that share the documents; part of what is compared", msgspec.Meta(ge=1, le=1024)
+        ] = 2,
         index: Annotated[str, "index_factory string of each of them"] = "Flat",
         ef_construction: EfConstruction = 200,
         ef: Ef = 64,
         nprobe: Probes = 16,
-        k_factor: Annotated[float, "candidates per wanted document that a refining index compares exactly"] = 5,
+        k_factor: KFactor = 5,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         if shards < 1:

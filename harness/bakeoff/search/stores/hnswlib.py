@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from bakeoff_providers.base import Vectors
+from bakeoff_providers.shared_options import SEED
 
 from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.id_map import Labels
@@ -34,7 +35,7 @@ class Hnswlib(NumberedStore):
         folder: Path,
         m: M = 16,
         ef_construction: EfConstruction = 200,
-        seed: Annotated[int, "seed of the graph's levels"] = 42,
+        seed: Annotated[int, "seed of the graph's levels", SEED] = 42,
         ef: Ef = 64,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)

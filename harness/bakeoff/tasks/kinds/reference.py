@@ -15,6 +15,7 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role, Vectors
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
 from bakeoff_providers.shapes import converted
+from bakeoff_providers.shared_options import SEED
 from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
@@ -65,7 +66,7 @@ class Reference(TaskKind):
         corpus: Annotated[str, "articles, items (.json, .jsonl), or ids alone (.txt)"],
         reference: Annotated[Mapping[str, Any], "the model whose neighbours are the truth", ReferenceEntry],
         n: Annotated[int, "items that ask, drawn with the seed; all of them where there are fewer"] = 500,
-        seed: Annotated[int, "seed of the draw"] = 42,
+        seed: Annotated[int, "seed of the draw", SEED] = 42,
         k: Annotated[Sequence[int], "sizes of the neighbourhoods that are compared"] = (1, 3, 5, 10),
         pairs: Annotated[int, "pairs of documents whose similarities are compared"] = 10_000,
         gain: Annotated[Gain, "what a true neighbour counts in NDCG: all alike, or the nearer the more"] = "binary",

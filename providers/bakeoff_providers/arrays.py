@@ -1,0 +1,49 @@
+"""Arrays from files that others wrote: a damaged header raises anything, and may ask for more memory than there is."""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bakeoff_providers.errors import InputError
+
+
+def mapped_array(file: Path) -> np.ndarray[Any, Any]:
+    """A .npy file, mapped: no more memory is taken than the file has bytes."""
+    try:
+        array = np.load(file, mmap_mode="r", allow_pickle=False)
+        if not isinstance(array, np.ndarray):
+            raise ValueError("it holds several arrays")
+    except FileNotFoundError:
+        raise InputError("no such file", file=file, remedy="check the path") from None
+    except Exception as error:  # the header is parsed as Python
+        problem = f"unreadable: not an array that numpy saved ({_line(error)})"
+        raise InputError(problem, file=file, remedy="write it with numpy.save") from None
+    return array
+
+
+def arrays_in(data: bytes, count: int) -> list[np.ndarray[Any, Any]]:
+    """So many arrays as numpy.save writes them, one after the other; ValueError where they are not."""
+    stream = io.BytesIO(data)
+    try:
+        return [_next_array(stream) for _ in range(count)]
+    except Exception as error:
+        raise ValueError(_line(error)) from None
+
+
+def _next_array(stream: io.BytesIO) -> np.ndarray[Any, Any]:
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, kind = read(stream)
+    if kind.hasobject:
+        raise ValueError("it holds Python objects")
+    raw = stream.read(math.prod(shape) * kind.itemsize)
+    return np.frombuffer(raw, dtype=kind).reshape(shape, order="F" if fortran else "C")
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

@@ -197,7 +197,7 @@ def test_the_report_and_the_artefact_are_dated(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "labels", "said"),
     [
-        ("k = 0", "", "k is at least 1"),
+        ("k = 0", "", "k: 0 is not from 1"),
         ("colour = 1", "", "has no option 'colour'"),
         ("", 'mode = "wild"', "labels.mode: 'wild' is not one of: hybrid, no_similarity"),
         ("", "matches = []", "labels: there is no key 'matches'"),

@@ -162,8 +162,8 @@ def test_the_files_say_what_the_table_says(folder: Path) -> None:
     ("task", "said"),
     [
         ("k = [5]", "the top 5 of others needs more than 5 documents"),
-        ("k = [0]", "must be at least 1"),
-        ("n = 0", "must be at least 1"),
+        ("k = [0]", "k: 0 is not from 1"),
+        ("n = 0", "n: 0 is not from 1"),
         ('gain = "log"', "gain: 'log' is not one of: binary, rank"),
         ("colour = 1", "no option 'colour'"),
     ],

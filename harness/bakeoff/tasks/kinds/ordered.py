@@ -48,8 +48,8 @@ class Ordered(TaskKind):
     ) -> None:
         super().__init__(name, base, targets)
         self.facets, self.length, self.texts = dict(facets), length, list(facets if texts is None else texts)
-        if self.length < 1 or not k or min(k) < 1:
-            raise InputError("length and k must be at least 1", place="k")
+        if not k:
+            raise InputError("names no cut-off", place="k")
         if overall not in self.facets:
             raise InputError(f"the overall facet {overall!r} is not among the facets", place="overall")
         self.items, self.truth, self.overall = items, base / truth, overall

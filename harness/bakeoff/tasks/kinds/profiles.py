@@ -60,8 +60,8 @@ class Profiles(TaskKind):
     ) -> None:
         super().__init__(name, base, targets)
         self.settings = converted("$", {"rules": list(rules), **settings}, ProfileSettings)
-        if self.settings.k < 1 or not all(rule.reason for rule in self.settings.rules):
-            raise InputError("k is at least 1 and every rule has a reason code", place="rules")
+        if not all(rule.reason for rule in self.settings.rules):
+            raise InputError("every rule has a reason code", place="rules")
         self.snapshot, self.profiles_file, self.profile_text = newest(base / snapshot), base / profiles, profile_text
         self.keys = {"id_key": id_key, "title_key": title_key, "text_key_": text_key}
         self.profile_key, self.keywords, self.amount = profile_key, keywords, amount

@@ -75,8 +75,8 @@ class Reference(TaskKind):
         super().__init__(name, base, targets)
         entry = converted("reference", reference, ReferenceEntry)
         self.cuts, self.n, self.seed, self.pairs = sorted(set(k)), n, seed, pairs
-        if not self.cuts or self.cuts[0] < 1 or self.n < 1 or self.pairs < 1:
-            raise InputError("k, n and pairs must be at least 1", place="k" if not self.cuts else "")
+        if not self.cuts:
+            raise InputError("names no cut-off", place="k")
         PROVIDERS.check_options(entry.provider, entry.options)
         self.reference = Contender(
             label=entry.model or entry.provider,

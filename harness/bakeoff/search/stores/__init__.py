@@ -20,6 +20,9 @@ BUILTIN = {
     "usearch": "bakeoff.search.stores.usearch:USearch",
     "hnswlib": "bakeoff.search.stores.hnswlib:Hnswlib",
     "milvus": "bakeoff.search.stores.milvus:Milvus",
+    "clickhouse": "bakeoff.search.stores.clickhouse:ClickHouse",
+    "redis": "bakeoff.search.stores.redis:Redis",
+    "typesense": "bakeoff.search.stores.typesense:Typesense",
     "duckdb_vss": "bakeoff.search.stores.duckdb_vss:DuckdbVss",
 }
 

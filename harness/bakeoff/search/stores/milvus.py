@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -18,7 +17,7 @@ from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.hybrid import POOL, C, HybridStore
-from bakeoff.search.stores.servers import collection_name, listeners, server_url
+from bakeoff.search.stores.servers import collection_name, key, listeners, server_url
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, Lists, M, Probes, SearchKind, Url
 from bakeoff.search.variants import Precision
 
@@ -149,7 +148,7 @@ class Milvus(HybridStore):
         for start in range(0, len(ids), STEP):
             part = slice(start, start + STEP)
             rows = [
-                {"point": _point(item), "id": item, "tokens": tokens(fields), "vector": vector}
+                {"point": str(key(item)), "id": item, "tokens": tokens(fields), "vector": vector}
                 for item, vector, fields in zip(ids[part], vectors[part].tolist(), metadata[part], strict=True)
             ]
             if self._texts:
@@ -159,7 +158,7 @@ class Milvus(HybridStore):
 
     def _delete(self, ids: list[str]) -> None:
         for start in range(0, len(ids), STEP):
-            self._client.delete(self._name, ids=[_point(item) for item in ids[start : start + STEP]])
+            self._client.delete(self._name, ids=[str(key(item)) for item in ids[start : start + STEP]])
 
     def build(self) -> None:
         """A server seals what it was given, and indexes that."""
@@ -249,7 +248,3 @@ def _passing(filters: Sequence[Condition]) -> str:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _point(item: str) -> str:
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, item))

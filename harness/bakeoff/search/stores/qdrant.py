@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -17,7 +16,7 @@ from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.hybrid import HybridStore, WordWeights
 from bakeoff.search.stores.qdrant_engines import MEMORY, Collection, Edge, Engine, Row, Server, Words
-from bakeoff.search.stores.servers import collection_name, listeners, server_url
+from bakeoff.search.stores.servers import collection_name, key, listeners, server_url
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, SearchKind, Url
 from bakeoff.search.variants import Precision
 
@@ -114,11 +113,11 @@ class Qdrant(HybridStore):
                 words = self._words.of_documents(texts[part])
             batch = zip(ids[part], vectors[part].tolist(), metadata[part], words, strict=True)
             self._engine.upsert(
-                [Row(_point(i), vector, {"id": i, "tokens": tokens(m)}, w) for i, vector, m, w in batch]
+                [Row(str(key(i)), vector, {"id": i, "tokens": tokens(m)}, w) for i, vector, m, w in batch]
             )
 
     def _delete(self, ids: list[str]) -> None:
-        self._engine.delete([_point(item) for item in ids])
+        self._engine.delete([str(key(item)) for item in ids])
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         return self._engine.search(vector, k, filters, self.ef)
@@ -158,8 +157,3 @@ class Qdrant(HybridStore):
         if isinstance(self._engine, Server):
             self._engine.drop()
         self.close()
-
-
-def _point(item: str) -> str:
-    """Qdrant takes numbers and UUIDs only."""
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, item))

@@ -6,6 +6,8 @@ import hashlib
 import ipaddress
 import os
 import socket
+import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,6 +24,16 @@ def server_url(url: str, variable: str) -> str:
     if urlsplit(url).password:
         raise InputError("the URL of a store holds a password", remedy=f"put it into the environment as {variable}")
     return url or os.environ.get(variable, "")
+
+
+def key(item: str) -> uuid.UUID:
+    """A key made from an id, for engines that give signs in keys a meaning of their own, or take no long ones."""
+    return uuid.uuid5(uuid.NAMESPACE_URL, item)
+
+
+def marks(conditions: Sequence[str]) -> list[str]:
+    """Tokens of a filter as letters and digits, for engines that take texts apart or read signs as operators."""
+    return [hashlib.blake2b(condition.encode(), digest_size=12).hexdigest() for condition in conditions]
 
 
 def listeners(url: str) -> list[int]:

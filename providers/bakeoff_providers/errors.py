@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+_STEP = re.compile(r"\.?([^\s.\[\],]+)|\[(\d+)\]")
+_MORE = r"(?:\.[^\s.\[\],]+|\[\d+\])"
+_PATH = re.compile(rf"(?<!\S)(?:\${_MORE}+|[\w-]+(?:\.[^\s.\[\],]+)*\[\d+\]{_MORE}*)")
 
 
 class BakeoffError(Exception):
     """The root: its text is written for the person at the terminal, so no traceback is needed."""
 
 
+def place_words(path: str) -> str:
+    """A path into a file as a reader counts: `$.contender[1].store` is `contender 2, store`."""
+    return _PATH.sub(_in_words, path)
+
+
+def _in_words(match: re.Match[str]) -> str:
+    words, counted = "", False
+    for key, index in _STEP.findall(match[0].removeprefix("$")):
+        if key:
+            words += (", " if counted else "." if words else "") + key
+        else:
+            words += f"{', ' if counted else ' ' if words else 'entry '}{int(index) + 1}"
+        counted = not key
+    return words
+
+
 class InputError(BakeoffError):
-    """Something the user gave is wrong: says where, what was expected, and what to do about it."""
+    """Something the user gave is wrong: says where, what was expected, and what to do about it.
+
+    A place may be a path such as `$.contender[1]`; it is shown as a reader counts.
+    """
 
     def __init__(self, problem: str, *, file: Path | str | None = None, place: str = "", remedy: str = "") -> None:
         self.problem, self.file, self.place, self.remedy = problem, file, place, remedy
-        where = ": ".join(str(part) for part in (file, place) if part)
+        where = ": ".join(str(part) for part in (file, place_words(place)) if part)
         super().__init__(f"{where}: {problem}" if where else problem)
 
 

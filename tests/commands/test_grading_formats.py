@@ -188,7 +188,7 @@ def test_from_an_ungraded_task_to_a_matrix(tmp_path: Path, wire: WireServer, mak
     wrong = [*decisions, {"query_id": "q2", "page_id": "nowhere", "grade": 1}]
     before = digests(folder)
     (tmp_path / "decisions.json").write_text(json.dumps(wrong))
-    assert "$[1]: the task has no pair q2, nowhere" in say(
+    assert "entry 2: the task has no pair q2, nowhere" in say(
         tmp_path, "adjudicate", "task", "--from", "decisions.json", code=2
     )
     assert digests(folder) == before
@@ -288,7 +288,7 @@ def test_what_can_not_be_graded_is_named(tmp_path: Path) -> None:
     folder = made(tmp_path, beir)
     (folder / "ground_truth.json").write_text('{"grades": {"q9": {"d4": 1}}}')
     said = say(tmp_path, "validate", "task", code=2)
-    assert "ground_truth.json: $.grades: unknown query 'q9'" in said
+    assert "ground_truth.json: grades: unknown query 'q9'" in said
     (tmp_path / "several.toml").write_text('[[tasks]]\ntask = "wikipedia"\n[[tasks]]\ntask = "films"\n')
     assert "has several tasks" in say(tmp_path, "agreement", "several.toml", code=2)
 

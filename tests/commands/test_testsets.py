@@ -212,7 +212,8 @@ def test_titles_of_a_wiki(tmp_path: Path) -> None:
         (["queries", "generate", "good.json", "--add"], "no queries to add to"),
         (["queries", "generate", "good.json", "--maker", "llm", "--model", "olama"], "did you mean 'ollama'?"),
         (["queries", "generate", "good.json", "--maker", "llm", "--set", "temprature=1"], "no option 'temprature'"),
-        (["grade", "wikpedia"], "unknown task 'wikpedia'"),
+        (["grade", "wikpedia"], "and the built-in ones are films, neighbours, scholarships, trips, wikipedia,"),
+        (["grade", "wikpedia"], "did you mean 'wikipedia'? The path of an own task's folder"),
         (["grade", "wikipedia", "--judge", "nobody"], "unknown judge 'nobody'"),
         (["grade", "wikipedia", "--judge", "llm", "--repeats", "3"], "repeats at temperature 0"),
         (["agreement", "wikipedia", "--who", "annotator_c"], "did you mean 'annotator_"),
@@ -233,7 +234,7 @@ def test_queries_that_are_there_are_never_written_over(home: Path) -> None:
     say(home, "queries", "generate", "articles.json", "--n", "1", "--lineup", "bakeoff.toml")
     before = (home / "task" / "queries.json").read_text()
     again = ["queries", "generate", "articles.json", "--n", "1", "--lineup", "bakeoff.toml"]
-    assert "there are queries already" in say(home, *again, code=2)
+    assert "--add adds to them, or choose another --out" in say(home, *again, code=2)
     say(home, *again, "--add", "--seed", "7", "--max-similarity", "0.95", "--max-overlap", "1")
     after = json.loads((home / "task" / "queries.json").read_text())["queries"]
     assert after[:2] == json.loads(before)["queries"]

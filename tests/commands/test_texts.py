@@ -51,11 +51,11 @@ def test_an_empty_table_is_named_itself_and_not_the_judgments(shop: Path, file: 
     ("old", "new", "problem", "remedy"),
     [
         ("[task]", 'mesures = ["p@5"]\n[task]', "there is no key 'mesures'", "did you mean 'measures'?"),
-        ("ranker =", "rankr =", "$.contender[0]: there is no key 'rankr'", "did you mean 'ranker'?"),
+        ("ranker =", "rankr =", "contender 1: there is no key 'rankr'", "did you mean 'ranker'?"),
         (
             'ranker = "bm25"',
             'provider = "fake"\nstore = "faiss"\nprecision = ["float32", "int4"]',
-            "$.contender[0].precision[1]: 'int4' is not one of: float32, int8, binary",
+            "contender 1, precision 2: 'int4' is not one of: float32, int8, binary",
             "did you mean 'int8'?",
         ),
         (
@@ -64,7 +64,7 @@ def test_an_empty_table_is_named_itself_and_not_the_judgments(shop: Path, file: 
             "'sentences' is not one of: whole, fixed, sentence, semantic, recursive, markdown",
             "did you mean 'sentence'?",
         ),
-        ('ranker = "bm25"', 'ranker = "bm25"\noptions = { k1 = "low" }', "k1: 'low' is not a number", ""),
+        ('ranker = "bm25"', 'ranker = "bm25"\noptions = { k1 = "low" }', "contender 1, k1: 'low' is not a number", ""),
         ('format = "tables"', "", "a task needs a format", "one of: native, beir, tables"),
         ('queries = "queries.csv"', "", "format 'tables' needs queries (table of queries)", "`bakeoff options tables`"),
     ],

@@ -166,9 +166,9 @@ def test_tuned_weights_are_told_out_of_fold(lineup_file: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"bm25", "fake+faiss"]', '"bm52", "fake+faiss"]', r"fusion\[0\] of: no contender is called 'bm52'"),
-        ('"bm25", "fake+faiss"]', '"bm25", "fake"]', r"fusion\[0\] of: 'fake' fits 2 contenders"),
-        ("[0.7, 0.3]", "[0.7]", r"fusion\[0\] weights: 1 weights for 2"),
+        ('"bm25", "fake+faiss"]', '"bm52", "fake+faiss"]', r"fusion 1, of: no contender is called 'bm52'"),
+        ('"bm25", "fake+faiss"]', '"bm25", "fake"]', r"fusion 1, of: 'fake' fits 2 contenders"),
+        ("[0.7, 0.3]", "[0.7]", r"fusion 1, weights: 1 weights for 2"),
         ('label = "hybrid"', 'label = "bm25"', "two contenders are called 'bm25'"),
     ],
 )

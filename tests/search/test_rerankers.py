@@ -206,8 +206,14 @@ def test_a_cross_encoder_by_its_name_on_the_hub_is_fetched_once(
     [
         (f'{BASE}rerank = {{ provider = "coherre" }}\n', "unknown reranker 'coherre'"),
         (f'{BASE}rerank = {{ provider = "fake", depth = 0 }}\n', "must be at least 1"),
-        (f'{BASE}[[rerank]]\nof = "tfidd"\nprovider = "fake"\n', "no contender is called 'tfidd'"),
-        (f'{BASE}rerank = {{ provider = "fake", options = {{ size = 3 }} }}\n', "has no option 'size'"),
+        (
+            f'{BASE}rerank = {{ provider = "fake" }}\n[[rerank]]\nof = "tfidd"\nprovider = "fake"\n',
+            "rerank 1, of: no contender is called 'tfidd'",
+        ),
+        (
+            f'{BASE}rerank = {{ provider = "fake", options = {{ size = 3 }} }}\n',
+            "the rerank of tfidf.faiss: .* has no option 'size'",
+        ),
     ],
 )
 def test_what_is_wrong_is_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -102,7 +102,9 @@ def test_what_is_refused(tmp_path: Path, content: str, columns: dict[str, str], 
 def test_queries_that_are_there_are_written_over_only_when_asked_and_never_when_graded(home: Path) -> None:
     say(home, "queries", "import", "asked.csv")
     before = written(home / "task")
-    assert "there are queries already" in say(home, "queries", "import", "log.csv", "--log", code=2)
+    assert "--add adds to them, --force writes over them, or choose another --out" in say(
+        home, "queries", "import", "log.csv", "--log", code=2
+    )
     assert "2 queries added" in say(home, "queries", "import", "log.csv", "--log", "--add")
     assert written(home / "task")[:3] == before
     assert [entry["query_id"] for entry in written(home / "task")[3:]] == ["query_002", "query_003"]

@@ -186,7 +186,7 @@ def import_queries_(
     from bakeoff.testsets.task_folder import TaskFolder
 
     check_folder(out)
-    existing = None if force and not add else _existing(out, add)
+    existing = None if force and not add else _existing(out, add, "--force writes over them, ")
     imported = import_queries(source, parse_columns(column), log=log, most=most, existing=existing)
     if (out / "task.toml").exists():
         folder = TaskFolder.open(str(out))
@@ -220,14 +220,15 @@ def _next(task: Path) -> str:
     return f"next: {grade}" if OWN_LINEUP.exists() else f"next: bakeoff init {task}\n      {grade}"
 
 
-def _existing(folder: Path, add: bool) -> QueryFile | None:
+def _existing(folder: Path, add: bool, force: str = "") -> QueryFile | None:
     """Grades belong to query ids: an existing task is only ever added to."""
     from bakeoff.core.files import read_json
     from bakeoff.tasks.formats.native import QueryFile
 
     path = folder / "queries.json"
     if path.exists() and not add:
-        raise InputError("there are queries already", file=path, remedy="--add adds to them, or choose another --out")
+        remedy = f"--add adds to them, {force}or choose another --out"
+        raise InputError("there are queries already", file=path, remedy=remedy)
     if add and not path.exists():
         raise InputError("there are no queries to add to", file=path, remedy="leave out --add")
     return read_json(path, QueryFile) if add else None

@@ -110,7 +110,7 @@ def _json_line(path: Path, number: int, line: bytes, shape: type[T]) -> T:
             return msgspec.convert(lenient, shape)
     except msgspec.ValidationError as error:
         wrong = misfit(error, shape)
-        place = f"line {number} {wrong.place}".strip()
+        place = f"line {number}, {wrong.place}" if wrong.place else f"line {number}"
         raise InputError(wrong.problem, file=path, place=place, remedy=wrong.remedy) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"is not valid JSON: {error}", file=path, place=f"line {number}") from None

@@ -50,8 +50,9 @@ def task_names() -> list[str]:
 
 def task_file(name: str) -> Path:
     """The description of a built-in task."""
-    if name not in task_names():
+    if name not in (known := task_names()):
         raise InputError(
-            f"unknown task {name!r}", remedy=f"{nearest(name, task_names())} A path to an own task.toml works too."
+            f"unknown task {name!r}: no such folder or file is here, and the built-in ones are {', '.join(known)}",
+            remedy=f"{nearest(name, known)} The path of an own task's folder, or of its task.toml, works too.",
         )
     return root() / "queries" / name / "task.toml"

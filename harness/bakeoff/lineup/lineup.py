@@ -173,7 +173,8 @@ def _within(place: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(error.problem, place=f"{place} {error.place}".strip(), remedy=error.remedy) from None
+        inner = f"{place}, {error.place}" if error.place else place
+        raise InputError(error.problem, place=inner, remedy=error.remedy) from None
 
 
 def _checked(content: LineupFile, path: Path) -> Lineup:
@@ -210,8 +211,8 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
             check_label(fusion.label, "label")
             fusions.append(fusion_of(fusion, contenders))
     reranked: list[Contender] = []
-    for place, rerank in enumerate([*second_stages, *content.rerank]):
-        with _within(f"rerank[{place}]"):
+    for place, rerank in enumerate([*second_stages, *content.rerank], start=-len(second_stages)):
+        with _within(f"rerank[{place}]" if place >= 0 else f"the rerank of {rerank.of}"):
             check_label(rerank.label, "label")
             check_addresses(rerank.options, "options")
             reranked.append(rerank_of(rerank, [*contenders, *fusions]))

@@ -123,15 +123,15 @@ def test_clusters_are_told_apart(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda t: t[0]["overall"].pop(), r"\$\[0\]\.overall: the list of 'a' has 1 items"),
+        (lambda t: t[0]["overall"].pop(), r"entry 1, overall: the list of 'a' has 1 items"),
         (lambda t: t[0]["overall"].append("c"), r"the list of 'a' has 3 items"),
-        (lambda t: t[0].pop("feel"), r"\$\[0\]\.feel: the list of 'a' is missing"),
+        (lambda t: t[0].pop("feel"), r"entry 1, feel: the list of 'a' is missing"),
         (lambda t: t[0].update(overall=["a", "b"]), "'a' is in its own list"),
         (lambda t: t[0].update(overall=["b", "b"]), "'b' appears twice in the list of 'a'"),
         (lambda t: t[0].update(overall=["b", "z"]), "unknown item 'z' in the list of 'a'"),
-        (lambda t: t[0].update(id="z"), r"\$\[0\]: unknown item 'z'"),
-        (lambda t: t[0].pop("id"), r"\$\[0\]: an entry without 'id'"),
-        (lambda t: t.append(t[0]), r"\$\[2\]: 'a' has two entries"),
+        (lambda t: t[0].update(id="z"), r"entry 1: unknown item 'z'"),
+        (lambda t: t[0].pop("id"), r"entry 1: an entry without 'id'"),
+        (lambda t: t.append(t[0]), r"entry 3: 'a' has two entries"),
         (lambda t: t.clear(), "there is no entry"),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import InputError, place_words
 
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.task import Chunking, Document, Query, Task
@@ -68,7 +68,7 @@ def read_articles(path: Path) -> ArticleFile:
         where = f"$.articles[{place}]"
         if (key := str(article.page_id)) in seen:
             raise InputError(
-                f"page_id {key} is a duplicate of $.articles[{seen[key]}]",
+                f"page_id {key} is a duplicate of {place_words(f'$.articles[{seen[key]}]')}",
                 file=path,
                 place=where,
                 remedy="remove one of them",
@@ -142,9 +142,11 @@ def read_queries(path: Path) -> QueryFile:
         where = f"$.queries[{place}]"
         if entry.query_id in seen:
             raise InputError(
-                f"query_id {entry.query_id!r} is a duplicate of $.queries[{seen[entry.query_id]}]", file=path,
-                place=where, remedy="give each query its own",
-            )  # fmt: skip
+                f"query_id {entry.query_id!r} is a duplicate of {place_words(f'$.queries[{seen[entry.query_id]}]')}",
+                file=path,
+                place=where,
+                remedy="give each query its own",
+            )
         seen[entry.query_id] = place
         if not entry.query_text.strip():
             raise InputError("query_text is empty", file=path, place=where, remedy="write one, or drop the query")

@@ -111,6 +111,36 @@ def test_a_pipe_is_as_wide_as_columns_says_or_100(monkeypatch: pytest.MonkeyPatc
         assert console().width == width
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["list"],
+        ["validate", "wikipedia"],
+        ["plan-queries", "results/reference", "--difference", "0.05", "--width", "0.1", "--contenders", "4"],
+        ["grade", "wikipedia", "--judge", "llm", "--model", "openai:gpt-4o-mini", "--dry-run"],
+        ["compare", "results/reference", "--contender", "bm25", "--contender", "minilm"],
+        ["queries", "--help"],
+        ["cache", "--help"],
+    ],
+)
+def test_every_line_of_every_command_fits_80_columns(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bakeoff.cli import main
+
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.argv", ["bakeoff", *arguments])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert not left.value.code
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 2
+    assert [line for line in lines if cell_len(line) > 80] == []
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert not any(line.endswith("...") for line in lines if not line.startswith("Usage:"))
+
+
 def test_no_color_and_a_terminal_of_80_columns(tmp_path: Path) -> None:
     """A real terminal: NO_COLOR leaves no colours, and the first table fits."""
     reader, writer = pty.openpty()

@@ -9,7 +9,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.grade import rankings_for
-from bakeoff.commands.options import LineupOption, Offline, ResultOption, TaskArgument, check_file, lineup_path
+from bakeoff.commands.options import LineupOption, Offline, ResultOption, TaskArgument, check_file, lineup_path, say
 
 if TYPE_CHECKING:
     from bakeoff.report.grid import Grid
@@ -38,7 +38,7 @@ def agreement(
             raise InputError(f"nobody here is called {name!r}", place="--who", remedy=nearest(name, list(annotators)))
     given = {name: annotation.pairs() for name, annotation in annotators.items() if not who or name in who}
     if len(given) == 1 and not who:
-        typer.echo(f"{folder.standing()}\nagreement needs a second one: bakeoff annotate {task} --who …")
+        say(f"{folder.standing()}\nagreement needs a second one: bakeoff annotate {task} --who …")
         return
     if len(given) < 2:
         raise InputError(
@@ -47,15 +47,15 @@ def agreement(
             remedy=f"bakeoff annotate {task} --who …, or bakeoff grade {task} --judge llm",
         )
     agreed = compare(given, 1 + max(folder.scale))
-    typer.echo(f"{len(agreed.annotators)} annotators, {agreed.pairs} pairs, {len(agreed.worst)} graded differently")
+    say(f"{len(agreed.annotators)} annotators, {agreed.pairs} pairs, {len(agreed.worst)} graded differently")
     table = grid("annotators", ">pairs", ">equal", "κ", "κ linear", "κ quadratic")
     for two in agreed.two:
         values = (_shown(two.plain), _shown(two.linear), _shown(two.quadratic))
         table.add_row(f"{two.a}, {two.b}", str(two.pairs), f"{two.equal:.1%}" if two.pairs else "—", *values)
     console().print(table)
-    typer.echo(f"Fleiss' κ, {agreed.fleiss_pairs} pairs that all graded: {_shown(agreed.fleiss)}")
-    typer.echo(f"Krippendorff's α (ordinal): {_shown(agreed.alpha)}")
-    typer.echo("In brackets 95% intervals, over resampled queries.")
+    say(f"Fleiss' κ, {agreed.fleiss_pairs} pairs that all graded: {_shown(agreed.fleiss)}")
+    say(f"Krippendorff's α (ordinal): {_shown(agreed.alpha)}")
+    say("In brackets 95% intervals, over resampled queries.")
     for two in agreed.two:
         console().print(_confusion(two))
     if worst and agreed.worst:
@@ -65,7 +65,7 @@ def agreement(
             listed.add_row(pair.query, pair.document, folder.document(pair.document).title, grades)
         console().print(listed)
         if len(agreed.worst) > worst:
-            typer.echo(f"… and {len(agreed.worst) - worst} more; bakeoff adjudicate {task} settles them")
+            say(f"… and {len(agreed.worst) - worst} more; bakeoff adjudicate {task} settles them")
     if out is not None:
         write_json(out, agreed)
         typer.echo(f"Written to {out}")
@@ -106,15 +106,15 @@ def audit(
         judge, annotators[judge].pairs(), human, rankings, by, folder.task.rel, samples=samples, progress=Bars()
     )
     two = audited.agreement
-    typer.echo(
+    say(
         f"{judge} against {', '.join(people)}: {two.pairs} pairs, {two.equal:.1%} equal, κ {_shown(two.plain)}, "
         f"quadratic {_shown(two.quadratic)}"
     )
     console().print(_confusion(two))
     places = sorted(audited.means, key=lambda label: -audited.means[label])
-    typer.echo(f"{by} by the judge: " + ", ".join(f"{label} {audited.means[label]:.3f}" for label in places))
+    say(f"{by} by the judge: " + ", ".join(f"{label} {audited.means[label]:.3f}" for label in places))
     others = ", ".join(f"{label} {count}" for label, count in audited.winners.items() if label != audited.winner)
-    typer.echo(
+    say(
         f"Winner: {audited.winner}. With the judge's errors another wins in {audited.another} of {audited.samples} "
         f"samples ({audited.another / audited.samples:.1%})" + (f": {others}" if others else "") + "."
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.commands.options import parse_settings
+from bakeoff.commands.options import parse_settings, say
 
 if TYPE_CHECKING:
     from bakeoff.chat.ask import Asker, ChatUsage
@@ -41,8 +41,8 @@ def echo_usage(usage: ChatUsage) -> None:
 
 
 def echo_estimate(usage: ChatUsage) -> None:
-    """What asking would take, in one line."""
-    typer.echo(
+    """What asking would take."""
+    say(
         f"dry run: {usage.asked} answers, {usage.cached} in the cache, {usage.requests} to ask for: about "
         f"{usage.prompt_tokens:.0f} + {usage.answer_tokens:.0f} tokens, {_dollars(usage)}"
     )

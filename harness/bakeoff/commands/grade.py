@@ -20,6 +20,7 @@ from bakeoff.commands.options import (
     ResultOption,
     TaskArgument,
     lineup_path,
+    say,
     warn,
 )
 
@@ -80,14 +81,14 @@ def pairs_(
     pairs, keep_pool = _pairs(folder, lineup, depth, all_below, offline or dry_run)
     if ungraded:
         pairs = [pair for pair in pairs if pair[1] not in folder.task.judgments.get(pair[0], {})]
-        typer.echo(f"{len(pairs)} of them have no grade yet")
+        say(f"{len(pairs)} of them have no grade yet")
     if sample is not None:
         from bakeoff.testsets.corrected import sampled
 
         pairs = sampled(pairs, sample)
     if judge == "people":
         if dry_run:
-            typer.echo(f"dry run: {len(pairs)} pairs to grade")
+            say(f"dry run: {len(pairs)} pairs to grade")
         else:
             serve_page(folder, who, pairs, port, open_page, keep_pool)
         return
@@ -119,7 +120,7 @@ def corrected_(
     if not model:
         raise InputError("no model graded this task", file=folder.annotations, remedy="bakeoff grade TASK --judge llm")
     correction = correct(rankings_for(folder, result, lineup, offline), people, model, by, rel)
-    typer.echo(
+    say(
         f"{by.label}: people graded {correction.by_people} of the {correction.queries} queries that the model graded; "
         "the interval of the model alone is not to be relied on"
     )
@@ -152,7 +153,7 @@ def next_(
     rankings = rankings_for(folder, result, lineup, offline)
     candidates = next_pairs(folder.task, rankings, by, n, scale=folder.scale, progress=Bars())
     if not candidates:
-        typer.echo("Every pair that a contender ranked high enough to matter is graded.")
+        say("Every pair that a contender ranked high enough to matter is graded.")
         return
     table = grid("query", "document", "title", "ranked", f"what a grade would do to the order by {by}")
     table.keys = 2
@@ -194,16 +195,16 @@ def _pairs(folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, 
     from bakeoff.testsets.pool import extended_pool, pooled, write_pool
 
     if folder.size <= all_below:
-        typer.echo(f"{folder.size} pairs: all of them")
+        say(f"{folder.size} pairs: all of them")
         return _PairsToGrade(folder.all_pairs())
     if lineup is None and (folder.annotations / POOL).exists():
         pairs = folder.pool()
-        typer.echo(f"{len(pairs)} pairs of {folder.size}: the existing pool (--lineup makes a new one)")
+        say(f"{len(pairs)} pairs of {folder.size}: the existing pool (--lineup makes a new one)")
         return _PairsToGrade(pairs)
     rankings = rankings_for(folder, None, lineup, offline)
     pool = extended_pool(folder, pooled(rankings, folder.query_ids, depth))
     pairs = [(query, document) for query, documents in pool.items() for document in documents]
-    typer.echo(f"{len(pairs)} pairs of {folder.size}: the first {depth} of {', '.join(rankings)}")
+    say(f"{len(pairs)} pairs of {folder.size}: the first {depth} of {', '.join(rankings)}")
     metadata = {"contenders": sorted(rankings), "depth": depth}
     return _PairsToGrade(pairs, lambda: write_pool(folder, pool, metadata))
 
@@ -241,7 +242,7 @@ def _judge(
         keep_pool()
 
         def report(judged: Judged) -> None:
-            typer.echo(f"{judged.who}: {sum(map(len, judged.annotation.grades.values()))} pairs graded")
+            say(f"{judged.who}: {sum(map(len, judged.annotation.grades.values()))} pairs graded")
             for pair, why in list(judged.failed.items())[:5]:
                 typer.echo(f"  no grade for {pair[0]}, {pair[1]}: {why}", err=True)
 

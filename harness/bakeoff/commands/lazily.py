@@ -83,6 +83,8 @@ class _Commands(Mapping[str, Any]):
         commands.rich_markup_mode, commands._add_completion = None, False
         if family:
             command: Any = typer.main.get_group(commands)
+            for member in command.commands.values():  # click would cut the first line of its help off
+                member.short_help = _first_line(member.help or "")
         else:
             commands.command(name)(found)
             command = typer.main.get_command(commands)
@@ -104,4 +106,8 @@ def _imported(name: str) -> Any:
 def _summary(name: str) -> str:
     command = _imported(name)
     text = command.info.help if isinstance(command, typer.Typer) else inspect.getdoc(command)
-    return str(text).partition("\n\n")[0].replace("\n", " ")
+    return _first_line(str(text))
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n\n")[0].replace("\n", " ")

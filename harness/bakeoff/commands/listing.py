@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from bakeoff.commands.options import say
+
 models = typer.Typer(help="Weights of the models that run on this machine.", no_args_is_help=True)
 
 
@@ -22,11 +24,11 @@ def list_() -> None:
             table.add_row(plugin.name, plugin.needs.missing() or "available", plugin.about)
         console().print(table)
     names = {sort: ", ".join(plugin.name for plugin in found) for sort, found in known.items()}
-    typer.echo(f"kinds of task: {names['kind of task']}")
-    typer.echo(f"tasks: {', '.join(task_names())}; own ones in the formats {names['format']}")
-    typer.echo(f"line-ups to run by name: {', '.join(lineup_names())}")
-    typer.echo(f"measures: {names['measure']}; with options: ndcg(gain=exp)@5, p(rel=2)@5")
-    typer.echo("`bakeoff options NAME` says what can be set of each")
+    say(f"kinds of task: {names['kind of task']}")
+    say(f"tasks: {', '.join(task_names())}; own ones in the formats {names['format']}")
+    say(f"line-ups to run by name: {', '.join(lineup_names())}")
+    say(f"measures: {names['measure']}; with options: ndcg(gain=exp)@5, p(rel=2)@5")
+    say("`bakeoff options NAME` says what can be set of each")
 
 
 @models.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -141,6 +142,14 @@ def lineup_path(given: Path | None) -> Path:
     from bakeoff.core.paths import default_lineup, lineup_file
 
     return lineup_file(given) if given else OWN_LINEUP if OWN_LINEUP.is_file() else default_lineup()
+
+
+def say(text: str) -> None:
+    """A sentence in lines that fit the screen."""
+    from bakeoff.core.wrapping import screen_width, wrapped
+
+    for line in wrapped(text, screen_width(sys.stdout)):
+        typer.echo(line)
 
 
 def warn(text: str) -> None:

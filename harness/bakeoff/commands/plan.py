@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.commands.options import latest
+from bakeoff.commands.options import latest, say
 
 
 def plan_queries(
@@ -42,4 +42,4 @@ def plan_queries(
         new=new,
     )
     for sentence in planned.sentences:
-        typer.echo(sentence)
+        say(sentence)

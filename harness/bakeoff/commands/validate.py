@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bakeoff.commands.options import lineup_path
+from bakeoff.commands.options import lineup_path, say
 
 if TYPE_CHECKING:
     from bakeoff.core.task import Task
@@ -40,16 +40,16 @@ def validate(
     typer.echo(f"{path}: {f'{len(wrong)} of {len(rows)} rows would not run' if wrong else 'valid'}")
     _print_task(task)
     if rows:
-        typer.echo(f"measures: {', '.join(map(str, lineup.measures))}; {lineup.primary} decides")
+        say(f"measures: {', '.join(map(str, lineup.measures))}; {lineup.primary} decides")
         for row in rows:
             state = f"wrong: {row.wrong}" if row.wrong else row.missing or "ready"
-            typer.echo(f"  {row.label}: {state}")
+            say(f"  {row.label}: {state}")
     if wrong:
         raise typer.Exit(2)
     if health and kind.free_health_check:
         _print_health(examine(task, lineup, Bars()))
         if isinstance(kind, Graded) and (standing := TaskFolder.of(path, kind, task).standing()):
-            typer.echo(standing)
+            say(standing)
 
 
 def _lineup(target: str | None) -> tuple[Path, Lineup]:
@@ -83,7 +83,7 @@ def _lineup(target: str | None) -> tuple[Path, Lineup]:
 
 def _print_task(task: Task) -> None:
     judged = sum(len(grades) for grades in task.judgments.values())
-    typer.echo(
+    say(
         f"task {task.name}: {len(task.documents)} documents, {len(task.queries)} queries, "
         f"{judged} judgments, fingerprint {task.fingerprint()}"
     )
@@ -101,19 +101,17 @@ def _print_health(health: Health) -> None:
         )
         table.add_row(ceiling.measure, f"{ceiling.oracle:.3f}", f"{ceiling.bm25:.3f}", f"{ceiling.random:.3f}", target)
     console().print(table)
-    typer.echo(
-        f"judged: {health.judged_share:.1%} of all pairs, {health.judged_top:.1%} of the first {health.depth} places"
-    )
+    say(f"judged: {health.judged_share:.1%} of all pairs, {health.judged_top:.1%} of the first {health.depth} places")
     if health.lexical is not None:
         words = (
             "" if health.shared_words is None else f"; {health.shared_words:.0%} of a query's words are in its answers"
         )
-        typer.echo(f"how lexical: BM25 has {health.lexical:.0%} of the oracle's {health.primary}{words}")
+        say(f"how lexical: BM25 has {health.lexical:.0%} of the oracle's {health.primary}{words}")
     if health.smallest_detectable is not None:
         found = health.smallest_detectable
         least = f"about {found:.3f} {health.primary}" if found < 1 else f"none below 1 in {health.primary}"
-        typer.echo(f"smallest detectable difference: {least} with {health.queries} queries (80% power)")
+        say(f"smallest detectable difference: {least} with {health.queries} queries (80% power)")
     for finding in health.findings():
-        typer.echo(f"warning: {finding}")
+        say(f"warning: {finding}")
     if not health.findings():
-        typer.echo("nothing to fix")
+        say("nothing to fix")

@@ -25,22 +25,24 @@ def terminal(comparison: Comparison, most: int) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
+    from bakeoff.report.prose import Prose
+
     different = sum(pair.p_holm <= ALPHA for pair in comparison.pairs)
     parts: list[RenderableType] = [
         pairs_table(comparison.pairs, comparison.measure, comparison.means, comparison.relations),
-        Text(
+        Prose(
             f"{different} of {len(comparison.pairs)} pairs differ significantly over {len(comparison.queries)} queries "
             f"(Holm, 5%{f'; {WEIGHTED}' if comparison.by_traffic else ''})."
         ),
         *_equivalent(comparison),
-        *map(Text, comparison.unmatched),
+        *map(Prose, comparison.unmatched),
     ]
     for pair in _listed(comparison) if most else ():
         changes = comparison.changed_most(pair, most)
         title = f"Differ most, {pair.b} → {pair.a}:" if changes else f"No query differs between {pair.b} and {pair.a}."
-        parts += [Text(""), Text(title)]
+        parts += [Text(""), Prose(title)]
         parts += [
-            Text(
+            Prose(
                 f"  {change.a - change.b:+.3f}  {change.b:.3f} → {change.a:.3f}  {change.query}: {_short(change.text)}"
             )
             for change in changes
@@ -49,13 +51,13 @@ def terminal(comparison: Comparison, most: int) -> RenderableType:
 
 
 def _equivalent(comparison: Comparison) -> list[RenderableType]:
-    from rich.text import Text
+    from bakeoff.report.prose import Prose
 
     if comparison.equivalent_within is None:
         return []
     relations = comparison.relations
     return [
-        Text(
+        Prose(
             f"{relations.count('equivalent')} are equivalent within {comparison.equivalent_within:g} "
             f"(two one-sided tests, Holm, 5%), {relations.count('undecided')} undecided."
         )
@@ -102,22 +104,23 @@ def as_json(comparison: Comparison, most: int) -> str:
 def gate_lines(gate: Gate) -> RenderableType:
     """A line for each contender, and the verdict."""
     from rich.console import Group
-    from rich.text import Text
+
+    from bakeoff.report.prose import Prose
 
     parts: list[RenderableType] = []
     for check in gate.checks:
         pair = check.pair
         parts.append(
-            Text(
+            Prose(
                 f"{'FAIL' if check.failed else 'pass'}  {check.contender}: {gate.measure} {check.before:.4f} → "
                 f"{check.after:.4f}, {with_interval(pair)}, "
                 f"p (Holm) {p_text(pair.p_holm)}: {check.reason}",
                 style="bold red" if check.failed else "",
             )
         )
-    parts += [Text(f"note: {note}", style="dim") for note in gate.notes]
+    parts += [Prose(f"note: {note}", "dim") for note in gate.notes]
     failed = sum(check.failed for check in gate.checks)
     parts.append(
-        Text(f"gate failed: {failed} of {len(gate.checks)} dropped" if failed else f"gate passed ({gate.measure})")
+        Prose(f"gate failed: {failed} of {len(gate.checks)} dropped" if failed else f"gate passed ({gate.measure})")
     )
     return Group(*parts)

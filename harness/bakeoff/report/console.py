@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,17 +12,19 @@ from rich.segment import Segment
 
 from bakeoff.core.printable import printable
 from bakeoff.core.progress import Advance
+from bakeoff.core.wrapping import screen_width
 from bakeoff.report.grid import Grid
-
-PIPE_WIDTH = 100
+from bakeoff.report.prose import Prose
 
 
 class Screen(Console):
     """A console that never cuts a line off: what is wider than the screen is the terminal's to fold."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """As rich prints, uncropped."""
-        super().print(*objects, **{"crop": False, **options})
+        """As rich prints, uncropped; a text is wrapped as every sentence is."""
+        super().print(
+            *(Prose(part) if isinstance(part, str) else part for part in objects), **{"crop": False, **options}
+        )
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Colours are ours; control characters in a text are data, which the terminal must not obey."""
@@ -33,14 +34,8 @@ class Screen(Console):
 
 def console(*, stderr: bool = False) -> Console:
     """Nothing from data is read as markup. A pipe is as wide as COLUMNS says, or 100."""
-    screen = (sys.stderr if stderr else sys.stdout).isatty()
-    return Screen(stderr=stderr, markup=False, highlight=False, width=None if screen else pipe_width())
-
-
-def pipe_width() -> int:
-    """What COLUMNS says, if that is a width."""
-    given = os.environ.get("COLUMNS", "")
-    return int(given) if given.isdecimal() and int(given) > 0 else PIPE_WIDTH
+    stream = sys.stderr if stderr else sys.stdout
+    return Screen(stderr=stderr, markup=False, highlight=False, width=None if stream.isatty() else screen_width(stream))
 
 
 def grid(*heads: str) -> Grid:

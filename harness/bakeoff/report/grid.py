@@ -9,6 +9,8 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from bakeoff.report.prose import Prose
+
 PROSE = 24  # a column of words that is wider may be wrapped between words to this width
 WIDE_GAP, GAP = 3, 2
 
@@ -24,7 +26,7 @@ class Grid:
     keys: int = 1
     wide: bool = False
     title: str = ""
-    caption: Text | None = None
+    caption: Prose | None = None
     rows: list[list[Text]] = field(default_factory=list)
 
     def add_row(self, *cells: str | Text) -> None:
@@ -41,7 +43,7 @@ class Grid:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """As lines: every block of columns is as wide as the screen at the most."""
-        yield Text(self.title, style="italic")
+        yield Prose(self.title, "italic")
         for columns, widths, gap in self._blocks(options.max_width):
             yield from self._block(console, columns, widths, gap)
             yield Text("")

@@ -26,6 +26,7 @@ def pairs_table(
     from rich.text import Text
 
     from bakeoff.report.console import grid
+    from bakeoff.report.prose import Prose
 
     figures = ("mean a", "mean b", "difference [95%]", "p", "p (Holm)", "effect", "wins/ties/losses")
     table = grid("a", "b", *(f">{head}" for head in figures), *(["a is"] if relations else []))
@@ -50,7 +51,7 @@ def pairs_table(
             *doubts[:MOST_DOUBTS],
             *([f"… and {len(doubts) - MOST_DOUBTS} more"] if len(doubts) > MOST_DOUBTS else []),
         ]
-        table.caption = Text("\n".join(shown), style="yellow")
+        table.caption = Prose("\n".join(shown), "yellow")
     return table
 
 

@@ -23,6 +23,7 @@ def terminal(scored: Scored, *, per_query: bool = False) -> RenderableType:
     from rich.text import Text
 
     from bakeoff.report.console import grid
+    from bakeoff.report.prose import Prose
 
     table = grid("run", *(f">{measure.label} [95%]" for measure in scored.measures))
     table.title = f"{len(scored.queries)} queries, sorted in {scored.precision} precision"
@@ -34,12 +35,12 @@ def terminal(scored: Scored, *, per_query: bool = False) -> RenderableType:
     parts.append(table)
     if scored.pairs:
         first = scored.measures[0]
-        parts.append(Text(f"{BEST} best   {TIED} can't be told from the best (Holm, 5%)", style="dim"))
+        parts.append(Prose(f"{BEST} best   {TIED} can't be told from the best (Holm, 5%)", "dim"))
         parts += [
             Text(""),
             pairs_table(scored.pairs[first], first, {run: scored.mean(run, first) for run in scored.runs}),
         ]
-    parts += [Text(f"note: {note}", style="yellow") for note in scored.notes]
+    parts += [Prose(f"note: {note}", "yellow") for note in scored.notes]
     return Group(*parts)
 
 

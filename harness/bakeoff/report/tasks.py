@@ -76,6 +76,7 @@ def terminal(table: TaskTable) -> RenderableType:
     from rich.text import Text
 
     from bakeoff.report.console import grid
+    from bakeoff.report.prose import Prose
 
     parts: list[RenderableType] = []
     for title, heads, rows in blocks(table):
@@ -83,7 +84,7 @@ def terminal(table: TaskTable) -> RenderableType:
         for row in rows:
             shown.add_row(*map(Text, row))
         parts += [Text(title, style="bold"), shown]
-    return Group(*parts, *map(Text, sentences(table)))
+    return Group(*parts, *map(Prose, sentences(table)))
 
 
 def markdown(table: TaskTable) -> str:

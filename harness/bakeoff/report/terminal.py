@@ -12,6 +12,7 @@ from bakeoff.core.figures import Section
 from bakeoff.report.grid import Grid
 from bakeoff.report.matrix import Matrix, keys, matrix
 from bakeoff.report.notes import advice, headline, notes
+from bakeoff.report.prose import Prose
 from bakeoff.results.columns import COST, MODEL, STORE, TOTAL, Column
 from bakeoff.results.schema import Summary
 
@@ -25,13 +26,13 @@ def terminal(summary: Summary, *, wide: bool = False) -> RenderableType:
     """All of a result in one screen or two; `wide` keeps the matrix in one table, however wide the screen is."""
     content = matrix(summary)
     lost = [line for line in content.lines if line.reason]  # a reason may be long: it would widen a column
-    parts: list[RenderableType] = [Text(headline(summary), style="bold"), Text("")]
-    parts += [Text(sentence) for sentence in summary.verdict.sentences]
-    parts += [Text(""), *(Text(line) for line in advice(summary))]
+    parts: list[RenderableType] = [Prose(headline(summary), "bold"), Text("")]
+    parts += [Prose(sentence) for sentence in summary.verdict.sentences]
+    parts += [Text(""), *(Prose(line) for line in advice(summary))]
     parts += [_FittedMatrix(content, wide)]
-    parts += [Text(f"{line.row.label} {line.reason}", style=STYLES["lost"]) for line in lost]
+    parts += [Prose(f"{line.row.label} {line.reason}", STYLES["lost"]) for line in lost]
     parts += [_Legend(keys(summary)), Text("")]
-    parts += [Text(note.sentence, style="yellow" if note.kind == "doubt" else "dim") for note in notes(summary)]
+    parts += [Prose(note.sentence, "yellow" if note.kind == "doubt" else "dim") for note in notes(summary)]
     return Group(*parts, *_sections(summary.sections))
 
 
@@ -58,7 +59,7 @@ class _Legend:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         line = "   ".join(self._marks)
         for text in [line] if cell_len(line) <= options.max_width else self._marks:
-            yield Text(text, style="dim")
+            yield Prose(text, "dim")
 
 
 def _essential_first(columns: Sequence[Column]) -> list[Column]:
@@ -87,9 +88,9 @@ def _sections(sections: Sequence[Section]) -> list[RenderableType]:
             left.append(f"{section.title} ({len(section.rows)} rows)")
             continue
         room -= len(section.rows)
-        parts += [Text(""), _section(section), *(Text(note, style="dim") for note in section.notes)]
+        parts += [Text(""), _section(section), *(Prose(note, "dim") for note in section.notes)]
     if left:
-        parts += [Text(""), Text(f"On the page: {'; '.join(left)}.")]
+        parts += [Text(""), Prose(f"On the page: {'; '.join(left)}.")]
     return parts
 
 

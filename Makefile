@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INFINITY := .venv-infinity
+OTHER_RAY := .venv-other-ray
 
 .PHONY: run run-stores format test test-wheel test-browser test-torch test-servers test-ray calibrate chaos mutants clean
 
@@ -64,10 +65,15 @@ $(VENV)/redis/.ready: tests/servers/redis_server.py | $(VENV)/.test
 	$(BIN)/python -m tests.servers.redis_server $(VENV)/redis
 	touch $@
 
-# A real Ray of two workers on the loopback interface: the bits of a local run, a killed worker, who listens where.
-test-ray: $(VENV)/.test
+# Real Rays on the loopback interface: the bits of a local run, a killed worker, who listens where, clusters that don't fit.
+test-ray: $(VENV)/.test $(OTHER_RAY)/.ready
 	$(BIN)/pip install --quiet -e '.[ray]'
-	$(BIN)/pytest -m ray tests/ray
+	BAKEOFF_OTHER_RAY=$(CURDIR)/$(OTHER_RAY)/bin/python $(BIN)/pytest -m ray tests/ray
+
+$(OTHER_RAY)/.ready: Makefile
+	$(PYTHON) -m venv $(OTHER_RAY)
+	$(OTHER_RAY)/bin/pip install --quiet 'ray[client]==2.59.0'
+	touch $@
 
 # Attacks from one seed within ten minutes; fails if anything gets through: make chaos SEED=7 ARGS='--only kills --kills 100'
 chaos: $(VENV)/.test
@@ -93,4 +99,4 @@ $(VENV)/.test: $(VENV)/.run
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(INFINITY) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(INFINITY) $(OTHER_RAY) .mypy_cache .ruff_cache .pytest_cache .hypothesis

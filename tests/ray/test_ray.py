@@ -18,16 +18,16 @@ import psutil
 import pytest
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.lineup.entries import EngineEntry
-from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.engines import ray_cluster
 from bakeoff.running.engines.ray import ActorShard, RayEngine
-from bakeoff.running.runner import Outcome, run
+from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff.search import exact
 from bakeoff.search.stores.faiss_shards import FaissShards
 from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError, Unavailable
 
+from tests.ray.corpora import all_vectors, assert_same, hosted, write_lineup
 from tests.wire import PROXIES, Fault, WireServer
 
 pytestmark = pytest.mark.ray
@@ -35,7 +35,6 @@ pytest.importorskip("ray", reason="pip install 'bakeoff[ray]'")
 
 RAY = EngineEntry(name="ray", workers=2)
 ROOT = Path(__file__).parents[2]
-WORDS = [f"w{number}" for number in range(300)]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -47,7 +46,7 @@ def cluster() -> Iterator[None]:
             patch.delenv(name, raising=False)
         patch.setenv("OPENAI_API_KEY", "sk-none")
         before = set(Path(tempfile.gettempdir()).glob("bakeoff-ray-*"))
-        end = ray_cluster.connect("", 2, 0)
+        end = ray_cluster.connect("", 2)
         try:
             yield
         finally:
@@ -64,53 +63,10 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "BLOCK", 64)
 
 
-def _lineup(folder: Path, contenders: str, documents: int = 330) -> Lineup:
-    random = np.random.default_rng(3)
-    (folder / "task" / "qrels").mkdir(parents=True, exist_ok=True)
-    texts = [" ".join(random.choice(WORDS, 6 + n % 20)) for n in range(documents)]
-    (folder / "task" / "corpus.jsonl").write_text(
-        "\n".join(json.dumps({"_id": f"d{n}", "text": text}) for n, text in enumerate(texts))
-    )
-    (folder / "task" / "queries.jsonl").write_text(
-        "\n".join(json.dumps({"_id": f"q{n}", "text": " ".join(random.choice(WORDS, 4))}) for n in range(12))
-    )
-    grades = [f"q{n % 12}\td{int(d)}\t{1 + n % 3}" for n, d in enumerate(random.permutation(documents)[:150])]
-    (folder / "task" / "qrels" / "test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *grades]))
-    path = folder / "lineup.toml"
-    path.write_text(f'task = {{ format = "beir", folder = "task" }}\nrounds = 1\ndepth = 30\n{contenders}')
-    return Lineup.read(path)
-
-
-def _vectors(cache: Path) -> dict[str, dict[bytes, bytes]]:
-    """Every vector of a cache by space and key."""
-    stored: dict[str, dict[bytes, bytes]] = {}
-    for info in VectorCache(cache).spaces():
-        space = VectorCache(cache).space(info.identity)
-        stored[info.name] = {
-            key.tobytes(): row.tobytes()
-            for keys, _, rows in space.batches()
-            for key, row in zip(keys, rows, strict=True)
-        }
-        space.close()
-    return stored
-
-
-def _same(one: Outcome, other: Outcome) -> None:
-    assert one.not_run == other.not_run == []
-    assert one.scores == other.scores
-    for row, twin in zip(one.ran, other.ran, strict=True):
-        assert row.rankings == twin.rankings, row.contender.label  # ids and scores, every bit
-        assert (row.search and row.search.loss) == (twin.search and twin.search.loss)
-        if row.search and twin.search and row.search.embedding and twin.search.embedding:
-            mine, theirs = (r.search.embedding.usage[Role.DOCUMENT] for r in (row, twin))  # type: ignore[union-attr]
-            assert (mine.texts, mine.cached, mine.requests) == (theirs.texts, theirs.cached, theirs.requests)
-            assert mine.tokens == pytest.approx(theirs.tokens)
-
-
 def test_shards_rankings_and_scores_are_those_of_a_local_run(tmp_path: Path) -> None:
     stores = """store = ["faiss", { name = "faiss_shards", label = "flat", options = { shards = 2 } },
       { name = "faiss_shards", label = "graphs", options = { shards = 2, index = "HNSW16", ef = 8 } }]"""
-    lineup = _lineup(
+    lineup = write_lineup(
         tmp_path,
         f'[[contender]]\nprovider = "minilm"\n{stores}\n[[contender]]\nprovider = "wordllama"\ndimensions = [64]\n'
         'precision = ["float32", "int8"]\nstore = { name = "faiss", options = { index = "SQ4" } }\n'
@@ -118,10 +74,10 @@ def test_shards_rankings_and_scores_are_those_of_a_local_run(tmp_path: Path) -> 
     )
     here = run(lineup, Settings(cache=tmp_path / "here"))
     there = run(lineup, Settings(cache=tmp_path / "there", engine=RAY))
-    _same(here, there)
+    assert_same(here, there)
     losses = [row.search.loss for row in there.ran if row.search]
     assert any(loss and loss.recall < 1 for loss in losses)  # an exact search that had nothing to find proves nothing
-    assert _vectors(tmp_path / "here") == _vectors(tmp_path / "there")
+    assert all_vectors(tmp_path / "here") == all_vectors(tmp_path / "there")
     shards = [path.stem for path in (tmp_path / "there").glob("*/*.manifest")]
     assert len({name.partition("-")[0] for name in shards}) >= 2  # written by more processes than this one
     assert str(os.getpid()) not in {name.partition("-")[0] for name in shards} or len(shards) > 2
@@ -151,7 +107,7 @@ def embed(texts):
 def test_a_worker_that_is_killed_costs_at_most_one_batch(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     code = tmp_path / "mine.py"
     code.write_text(KILLED)
-    lineup = _lineup(
+    lineup = write_lineup(
         tmp_path,
         '[[contender]]\nprovider = "file:mine.py:embed"\nstore = "faiss"\n'
         'options = { batch_items = 20, revision = "1" }\n',
@@ -169,7 +125,7 @@ def test_a_worker_that_is_killed_costs_at_most_one_batch(tmp_path: Path, caplog:
     here = run(lineup, Settings(cache=tmp_path / "here"))
     assert here.scores == there.scores
     assert [row.rankings for row in here.ran] == [row.rankings for row in there.ran]
-    assert _vectors(tmp_path / "here") == _vectors(tmp_path / "there")
+    assert all_vectors(tmp_path / "here") == all_vectors(tmp_path / "there")
 
 
 def _index_holders() -> list[psutil.Process]:
@@ -182,7 +138,7 @@ def _index_holders() -> list[psutil.Process]:
 
 
 def test_an_index_that_is_killed_is_built_again(tmp_path: Path) -> None:
-    lineup = _lineup(tmp_path, '[[contender]]\nprovider = "fake"\nstore = "faiss"\n', documents=200)
+    lineup = write_lineup(tmp_path, '[[contender]]\nprovider = "fake"\nstore = "faiss"\n', documents=200)
     engine = RayEngine(RAY)
     engine.start(lineup.contenders, None)
     space = VectorCache(tmp_path / "cache").space({"dimensions": 8})
@@ -212,24 +168,15 @@ def wire() -> Iterator[WireServer]:
         yield server
 
 
-def _hosted(folder: Path, wire: WireServer) -> Lineup:
-    options = f'{{ base_url = "{wire.base("openai")}", dimensions = 8, batch_items = 10 }}'
-    return _lineup(
-        folder,
-        f'[[contender]]\nprovider = "openai"\nmodel = "text-embedding-3-small"\nstore = "faiss"\noptions = {options}\n',
-        documents=300,
-    )
-
-
 def test_hosted_providers_share_one_rate_limit_and_are_asked_once(tmp_path: Path, wire: WireServer) -> None:
-    lineup = _hosted(tmp_path, wire)
+    lineup = write_lineup(tmp_path, hosted(wire), documents=300)
     here = run(lineup, Settings(cache=tmp_path / "here"))
     wire.requests.clear()
     wire.faults.extend([None, None, Fault(status=429, headers={"retry-after": "1"})])
     there = run(lineup, Settings(cache=tmp_path / "there", engine=RAY))
     assert here.scores == there.scores
     assert [row.rankings for row in here.ran] == [row.rankings for row in there.ran]
-    assert _vectors(tmp_path / "here") == _vectors(tmp_path / "there")
+    assert all_vectors(tmp_path / "here") == all_vectors(tmp_path / "there")
     asked = Counter(text for request in wire.embeddings() for text in request.texts)
     assert sum(asked.values()) == len(asked) + 10  # the batch that was refused, and nothing else, came again
     search = there.ran[0].search
@@ -239,7 +186,7 @@ def test_hosted_providers_share_one_rate_limit_and_are_asked_once(tmp_path: Path
 
 
 def test_hosted_providers_share_one_budget(tmp_path: Path, wire: WireServer) -> None:
-    lineup = _hosted(tmp_path, wire)
+    lineup = write_lineup(tmp_path, hosted(wire), documents=300)
     price = run(lineup, Settings(cache=tmp_path / "here")).ran[0].search
     assert price
     assert price.embedding
@@ -255,13 +202,15 @@ def test_hosted_providers_share_one_budget(tmp_path: Path, wire: WireServer) -> 
 def test_what_can_not_work_is_said_before_anything_is_asked(
     tmp_path: Path, wire: WireServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lineup = _hosted(tmp_path, wire)
+    lineup = write_lineup(tmp_path, hosted(wire), documents=300)
 
     def refused(match: str, error: type[Exception] = Unavailable, engine: EngineEntry = RAY) -> None:
         with pytest.raises(error, match=match):
             run(lineup, Settings(cache=tmp_path / "cache", engine=engine))
 
     refused("64 workers are asked for, but the cluster has 2", InputError, EngineEntry(name="ray", workers=64))
+    gpus = EngineEntry(name="ray", workers=2, gpus_per_worker=1)
+    refused("2 workers with 1 GPUs each are asked for, but the cluster has 2 processors and 0 GPUs", InputError, gpus)
     with monkeypatch.context() as patch:
         patch.setattr(ray_cluster, "versions", lambda: {"python": sys.version.split()[0], "bakeoff": "9.9"})
         refused(r"node 127\.0\.0\.1 has bakeoff [\d.]+, this machine 9\.9")
@@ -280,7 +229,7 @@ def _in_a_process(code: str) -> subprocess.CompletedProcess[str]:
 def test_no_cluster_at_an_address_and_another_version_are_named() -> None:
     import ray
 
-    connect = "from bakeoff.running.engines.ray_cluster import connect\ntry:\n    connect({!r}, 0, 0)\n"
+    connect = "from bakeoff.running.engines.ray_cluster import connect\ntry:\n    connect({!r}, 0)\n"
     show = "except Exception as error:\n    print(type(error).__name__, error)\n"
     nobody = _in_a_process(connect.format("127.0.0.1:1") + show)
     assert nobody.stdout.startswith("Unavailable no Ray cluster at 127.0.0.1:1 ("), nobody.stderr
@@ -305,7 +254,7 @@ def test_every_listener_is_on_the_loopback_interface() -> None:
 
 
 def test_the_command_starts_and_ends_a_ray_of_its_own(tmp_path: Path) -> None:
-    _lineup(tmp_path, '[[contender]]\nprovider = "fake"\nstore = "faiss"\n[engine]\nworkers = 2\n', documents=60)
+    write_lineup(tmp_path, '[[contender]]\nprovider = "fake"\nstore = "faiss"\n[engine]\nworkers = 2\n', documents=60)
     before = set(Path(tempfile.gettempdir()).glob("bakeoff-ray-*"))
     environment = {**os.environ, "BAKEOFF_HOME": str(tmp_path / "home")}
     done = subprocess.run(

@@ -109,9 +109,9 @@ class Embedder:
             space = self._uncached.setdefault(scratch, VectorCache(scratch).space({"dimensions": None}))
         return space
 
-    def note_asked(self, batches_: Sequence[list[str]]) -> None:
+    def note_asked(self, texts: Sequence[str]) -> None:
         """Texts that workers ask for in this run: they are counted as asked for, not as cached."""
-        keys = keys_of(text for batch in batches_ for text in batch)
+        keys = keys_of(texts)
         self._elsewhere.add(keys, np.zeros(len(keys), dtype=np.int64))
 
     def _in_files(self, provider: InFiles, blocks: Iterable[Sequence[str]], total: int) -> VectorRows:

@@ -88,6 +88,8 @@ class Outcome:
 def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
     """Runs a line-up. A contender that can't run keeps its row and its reason; a bad task raises at once."""
     settings = settings or Settings()
+    if settings.cache:
+        settings = replace(settings, cache=settings.cache.resolve())  # processes elsewhere have another working folder
     if settings.tune_weights:
         check_tunable(lineup)
     started, start, before = datetime.datetime.now(datetime.UTC), time.perf_counter(), this_machine()

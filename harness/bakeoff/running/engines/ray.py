@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,10 @@ from bakeoff.lineup.entries import EngineEntry
 from bakeoff.running.engines.base import CorpusJob
 from bakeoff.running.engines.local import Local
 from bakeoff.running.engines.ray_cluster import check_nodes, connect
+from bakeoff.running.engines.ray_pool import EmbedPool, LimitsActor
 from bakeoff.running.engines.ray_workers import (
     Done,
-    EmbedWorker,
     IndexHolder,
-    Limits,
     WorkerJob,
     score_block,
     search_part,
@@ -39,7 +38,6 @@ from bakeoff.search import exact
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.faiss_shards import FaissShards, Fields, IndexShard, Waiting
 
-GROUP = 4  # batches in one task
 BLOCKS = 16  # blocks of exact search in one task
 QUERIES = 4096  # queries in one task of scoring
 
@@ -63,17 +61,20 @@ class RayEngine(Local):
         """Reaches the cluster and looks at every node; nothing is paid for before that."""
         import ray
 
-        self._end = connect(self.entry.address, self.entry.workers, self.entry.gpus_per_worker)
+        self._end = connect(self.entry.address, self.entry.workers)
         check_nodes(_needs(contenders), shared)
         there, gpus = ray.cluster_resources(), self.entry.gpus_per_worker
-        room = int(there.get("GPU", 0) / gpus) if gpus else int(there.get("CPU", 0))
+        room = int(there.get("CPU", 0))
+        if gpus:
+            room = min(room, int(there.get("GPU", 0) / gpus))
         self.workers = self.entry.workers or room
         if self.workers > room or not room:
-            what = f"{there.get('GPU', 0):g} GPUs" if gpus else f"{there.get('CPU', 0):g} processors"
+            has = f"{there.get('CPU', 0):g} processors" + (f" and {there.get('GPU', 0):g} GPUs" if gpus else "")
+            each = f" with {gpus:g} GPUs each" if gpus else ""
             raise InputError(
-                f"{self.workers or 'some'} workers are asked for, but the cluster has {what}",
-                place="engine workers",
-                remedy="ask for fewer, or leave workers out",
+                f"{self.workers or 'some'} workers{each} are asked for, but the cluster has {has}",
+                place="engine workers" + (", gpus_per_worker" if gpus else ""),
+                remedy="ask for fewer, or leave workers out" if room else "ask for fewer GPUs, or for none",
             )
 
     def embed(self, job: CorpusJob) -> VectorRows:
@@ -86,55 +87,37 @@ class RayEngine(Local):
         return super().embed(job)
 
     def _fill(self, job: CorpusJob, space: Space) -> None:
-        import ray
-        from ray.util import ActorPool
-
         embedder = job.embedder
-        groups = self._groups(job, space)
-        first = next(groups, None)
+        batches = corpus_batches(job.texts, embedder.provider.card, embedder.at_once, BLOCK, space.find)
+        first = next(batches, None)
         if first is None:
             return
         space.probe(len(job.texts) - len(space))
         budget = embedder.budget
-        limits = ray.remote(num_cpus=0)(Limits).remote(None if budget is None else budget.limit - budget.spent)
+        limits = LimitsActor(None if budget is None else budget.limit - budget.spent)
         task = WorkerJob(
             job.contender,
             job.folder.resolve(),
             space.folder.resolve(),
             space.identity,
             embedder.policy,
-            limits,
+            limits.name,
             budget is not None,
         )
         count = self.workers if embedder.provider.local else min(self.workers, WORKERS)
-        worker = ray.remote(num_cpus=1, num_gpus=self.entry.gpus_per_worker, max_restarts=-1, max_task_retries=-1)(
-            EmbedWorker
-        )
-        actors = [worker.remote(task) for _ in range(count)]
-        pool = ActorPool(actors)
         restarted: set[str] = set()
         label = f"{embedder.provider.card.name}: document vectors on Ray"
+        workers = EmbedPool(task, count, self.entry.gpus_per_worker)
         try:
             with embedder.progress(label, len(job.texts)) as advance:
-                for group in chain([first], groups):
-                    while not pool.has_free():
-                        advance(_accounted(job, pool.get_next_unordered(), restarted))
-                    embedder.note_asked(group)
-                    pool.submit(lambda actor, batches: actor.embed.remote(batches), group)
-                while pool.has_next():
-                    advance(_accounted(job, pool.get_next_unordered(), restarted))
+                for done in workers.embed(chain([first], batches), embedder.note_asked):
+                    advance(_accounted(job, done, restarted))
         finally:
             if budget is not None:
-                budget.settle(0.0, ray.get(limits.spent.remote()))
-            for actor in [*actors, limits]:
-                ray.kill(actor)
+                budget.settle(0.0, limits.spent())
+            workers.close()
+            limits.close()
         space.refresh()
-
-    def _groups(self, job: CorpusJob, space: Space) -> Iterator[list[list[str]]]:
-        embedder = job.embedder
-        batches = corpus_batches(job.texts, embedder.provider.card, embedder.at_once, BLOCK, space.find)
-        while group := list(islice(batches, GROUP)):
-            yield group
 
     def nearest(self, queries: Vectors, vectors: Vectors | VectorRows, k: int) -> tuple[exact.Rows, exact.Similarities]:
         """Consecutive blocks to each task, the very blocks of a search in one process."""

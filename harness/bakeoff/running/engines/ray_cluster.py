@@ -20,17 +20,19 @@ from bakeoff_providers.errors import InputError, Unavailable
 
 LOOPBACK = "127.0.0.1"
 _CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # "0" keeps Ray to the loopback interface
+_CLIENT = "ray://"
 STORE_BYTES = 256 << 20  # Ray's object store of a cluster that is started here: vectors are in files, not in it
 _SECONDS = 60  # for a node to say what it has
 _KNOCK_SECONDS = 10
 
 
-def connect(address: str, workers: int, gpus: float) -> Callable[[], None]:
+def connect(address: str, workers: int) -> Callable[[], None]:
     """Joins the cluster at this address, or starts one on this machine that only it can reach; how to end it."""
     if not address:
         os.environ[_CLUSTERS] = "0"  # read when Ray is imported, here and by its processes
     import ray
     from ray._private import ray_constants
+    from ray._private.authentication import authentication_token_setup
 
     if ray.is_initialized():  # by whoever uses us as a library
         return lambda: None
@@ -39,6 +41,8 @@ def connect(address: str, workers: int, gpus: float) -> Callable[[], None]:
         with _own_signals():
             try:
                 _knock(address)
+                # A token that is there is used, as `ray start` does; Ray Client and RAY_ADDRESS would not.
+                authentication_token_setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
                 ray.init(address=address, **common)
             except Exception as error:  # ConnectionError, RuntimeError for versions, ValueError, gRPC's own
                 raise Unavailable(_unreachable(address, error)) from error
@@ -59,7 +63,6 @@ def connect(address: str, workers: int, gpus: float) -> Callable[[], None]:
                 object_store_memory=STORE_BYTES,
                 _node_ip_address=LOOPBACK,
                 _temp_dir=str(folder),
-                **({"num_gpus": int(gpus * workers)} if gpus and workers else {}),
                 **common,
             )
         except Exception as error:
@@ -73,17 +76,23 @@ def connect(address: str, workers: int, gpus: float) -> Callable[[], None]:
 
 def _knock(address: str) -> None:
     """Whether anybody listens there: Ray itself would try for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    address = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
+    host, _, port = address.removeprefix(_CLIENT).rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
 
 
 def _unreachable(address: str, error: Exception) -> str:
-    text = str(error)
+    text = " ".join(str(error).split())
     if "ersion mismatch" in text or "versions" in text:
-        return f"the Ray cluster at {address} has another version: {' '.join(text.split())[:400]}"
+        return f"the Ray cluster at {address} has another version: {text[:400]}"
+    refused = f"the Ray cluster at {address} takes no connection without its token"
+    if "AuthToken" in f"{text} {error.__cause__}":
+        return f"{refused}: set RAY_AUTH_TOKEN, or put it into ~/.ray/auth_token"
+    or_token = f", or {refused}" if address.startswith(_CLIENT) else ""  # Ray Client does not say which
     return (
-        f"no Ray cluster at {address} ({_first_line(error)}): start one with `ray start --head`, or leave --address out"
+        f"no Ray cluster at {address} ({_first_line(error)}){or_token}: start one with `ray start --head`, "
+        "or leave --address out"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,8 @@ from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.lineup.contender import Contender
 from bakeoff.search.exact import Rows, Similarities, nearest_within
 from bakeoff.search.stores.faiss import Faiss
+
+_TOKENIZER_THREADS = "RAYON_NUM_THREADS"  # read when the tokenizers' library is first used
 
 
 class Limits:
@@ -121,13 +124,13 @@ class WorkerJob:
     vectors: Path  # the space's folder, which all workers see
     identity: Mapping[str, Any]
     policy: RetryPolicy
-    limits: Any
+    limits: str  # the name of the actor that has them
     budgeted: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of some batches. `restarted` where the worker's process had ended and was started again."""
+    """What came of a batch. `restarted` where the worker's process had ended and was started again."""
 
     worker: str
     restarted: bool
@@ -148,25 +151,27 @@ class EmbedWorker:
         contender = job.contender
         if "threads" in inspect.signature(PROVIDERS.get(contender.provider)).parameters:
             contender = dataclasses.replace(contender, options={"threads": 1, **contender.options})
+            os.environ.setdefault(_TOKENIZER_THREADS, str(contender.options["threads"]))
+        limits = ray.get_actor(job.limits)
         self._embedder = Embedder(
             contender.create(job.folder),
             VectorCache(job.vectors.parent),
             job.policy,
-            SharedBudget(job.limits) if job.budgeted else None,
+            SharedBudget(limits) if job.budgeted else None,
             workers=1,
-            rate_limit=SharedRateLimit(job.limits),
+            rate_limit=SharedRateLimit(limits),
         )
         self._space = Space(job.vectors, job.identity)
 
-    def embed(self, batches: Sequence[list[str]]) -> Done:
-        """Batches as the driver cut them; those that a worker has written before it was killed are not asked again."""
+    def embed(self, texts: list[str]) -> Done:
+        """A batch as the driver cut it; what a worker has written before it was killed is not asked for again."""
         usage = self._embedder.usage[Role.DOCUMENT] = Usage()
         failed, over_budget = "", False
         try:
-            self._embedder.embed_batches(batches, Role.DOCUMENT, self._space, lambda _count: None)
+            self._embedder.embed_batches([texts], Role.DOCUMENT, self._space, lambda _count: None)
         except BakeoffError as error:
             failed, over_budget = str(error), isinstance(error, BudgetReached)
-        return Done(self._id, self._restarted, sum(map(len, batches)), usage, failed, over_budget)
+        return Done(self._id, self._restarted, len(texts), usage, failed, over_budget)
 
 
 class IndexHolder:

@@ -1,0 +1,34 @@
+"""Runs a line-up here and on a cluster, and says whether every bit is the same: a process of its own for each address.
+
+python -m tests.ray.both LINEUP ADDRESS
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.running.engines import engine_entry
+from bakeoff.running.engines.ray import RayEngine
+from bakeoff.running.runner import run
+from bakeoff.running.settings import Settings
+from bakeoff.search import exact
+
+from tests.ray.corpora import all_vectors, assert_same
+
+
+def main(path: Path, address: str) -> None:
+    RayEngine.blocks, RayEngine.queries, exact.FIRST, exact.BLOCK = 2, 5, 64, 64  # a small corpus is many tasks
+    lineup = Lineup.read(path)
+    here = run(lineup, Settings(cache=path.parent / "here", engine=engine_entry(lineup.engine, "local", None)))
+    there = run(lineup, Settings(cache=path.parent / "there", engine=engine_entry(lineup.engine, "ray", address)))
+    assert_same(here, there)
+    assert all_vectors(path.parent / "here") == all_vectors(path.parent / "there")
+    writers = {file.stem.partition("-")[0] for file in (path.parent / "there").glob("*/*.manifest")}
+    print(f"same bits, written by {len(writers - {str(os.getpid())})} other processes")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -1,0 +1,141 @@
+"""Clusters that run already: reached by each kind of address, or refused before anything is asked for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.ray.corpora import hosted, write_lineup
+from tests.ray.heads import LOOPBACK, Head, environment, head, listeners, python_without
+from tests.wire import WireServer
+
+pytestmark = pytest.mark.ray
+pytest.importorskip("ray", reason="pip install 'bakeoff[ray]'")
+
+WORDLLAMA = '[[contender]]\nprovider = "wordllama"\nstore = "faiss"\n'
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Head]:
+    """Sixteen processors on whatever there is, and two GPUs that only Ray believes in."""
+    with head(cpus=16, gpus=2) as running:
+        yield running
+
+
+@pytest.fixture
+def wire() -> Iterator[WireServer]:
+    with WireServer() as server:
+        yield server
+
+
+def _child(module: str, *arguments: str, folder: Path, **changes: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=folder,
+        env=environment(BAKEOFF_HOME=str(folder / "home"), **changes),
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+    )
+
+
+def _refused(folder: Path, address: str, **changes: str) -> str:
+    """What the command says; it ends with an error and has written no result."""
+    arguments = ("run", "lineup.toml", "--engine", "ray", "--address", address, "--no-charts")
+    done = _child("bakeoff", *arguments, folder=folder, **changes)
+    assert done.returncode in (1, 2), done.stdout + done.stderr
+    assert not (folder / "results").exists()
+    return " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("kind", ["auto", "client"])
+def test_a_cluster_that_runs_gives_the_same_bits(kind: str, cluster: Head, tmp_path: Path) -> None:
+    stores = 'store = ["faiss", { name = "faiss_shards", label = "parts", options = { shards = 2 } }]'
+    write_lineup(tmp_path, f'[[contender]]\nprovider = "wordllama"\n{stores}\n[engine]\nworkers = 2\n')
+    address, changes = ("auto", {"RAY_ADDRESS": cluster.address}) if kind == "auto" else (cluster.client, {})
+    done = _child("tests.ray.both", "lineup.toml", address, folder=tmp_path, **changes)
+    assert done.stdout.startswith("same bits, written by 1 other"), done.stderr  # 330 texts are one batch of its
+    listening = listeners(psutil.Process(cluster.process.pid))
+    assert {name for name, _ in listening} >= {"gcs_server", "raylet"}
+    assert [pair for pair in listening if not pair[1].startswith(LOOPBACK)] == []
+
+
+def test_sixteen_workers_ask_a_hosted_provider_no_more_than_one_process_does(
+    cluster: Head, tmp_path: Path, wire: WireServer
+) -> None:
+    wire.most_at_once, wire.seconds_each = 4, 0.05  # as many as a local run has under way; one more is a 429
+    write_lineup(tmp_path, hosted(wire) + "[engine]\nworkers = 16\n", documents=300)
+    done = _child("tests.ray.both", "lineup.toml", cluster.address, folder=tmp_path)
+    assert done.stdout.startswith("same bits"), done.stderr  # the numbers of texts and requests are part of it
+    asked = Counter(text for request in wire.embeddings() for text in request.texts)
+    assert set(asked.values()) == {2}  # once here, once there: nothing was refused and asked again
+    assert 1 < wire.peak <= 4
+
+
+WHICH_GPU = """
+import hashlib, os, pathlib
+
+def embed(texts):
+    with (pathlib.Path(__file__).parent / "gpus.txt").open("a") as file:
+        file.write(os.environ.get("CUDA_VISIBLE_DEVICES", "none") + "\\n")
+    return [[b - 127.5 for b in hashlib.sha256(text.encode()).digest()] for text in texts]
+"""
+
+
+def test_workers_get_the_gpus_that_are_asked_for(cluster: Head, tmp_path: Path, wire: WireServer) -> None:
+    (tmp_path / "mine.py").write_text(WHICH_GPU)
+    contender = '[[contender]]\nprovider = "file:mine.py:embed"\nstore = "faiss"\n'
+    contender += 'options = { batch_items = 5, revision = "1" }\n'
+    write_lineup(tmp_path, f"{contender}[engine]\nworkers = 2\ngpus_per_worker = 1\n", documents=300)
+    done = _child("tests.ray.both", "lineup.toml", cluster.address, folder=tmp_path)
+    assert done.stdout.startswith("same bits"), done.stderr
+    assert {"0", "1"} <= set((tmp_path / "gpus.txt").read_text().split())
+    write_lineup(tmp_path, hosted(wire) + "[engine]\nworkers = 3\ngpus_per_worker = 1\n")
+    said = _refused(tmp_path, cluster.address)
+    assert "3 workers with 1 GPUs each are asked for, but the cluster has 16 processors and 2 GPUs" in said
+    assert wire.embeddings() == []
+
+
+def test_a_node_without_a_library_is_named_before_anything_is_asked(tmp_path: Path, wire: WireServer) -> None:
+    python = python_without(tmp_path / "python", ["wordllama"])
+    write_lineup(tmp_path, hosted(wire) + WORDLLAMA)
+    with head(python) as lacking:
+        said = _refused(tmp_path, lacking.address)
+    assert "Ray's node 127.0.0.1 can't run wordllama+faiss: install bakeoff[wordllama] there" in said
+    assert wire.embeddings() == []
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "auto"])
+def test_no_cluster_at_an_address(address: str, tmp_path: Path, wire: WireServer) -> None:
+    write_lineup(tmp_path, hosted(wire))
+    said = _refused(tmp_path, address, RAY_ADDRESS="127.0.0.1:1")
+    assert f"no Ray cluster at {address} (" in said
+    assert "Connection refused" in said
+    assert wire.embeddings() == []
+
+
+def test_a_cluster_that_asks_for_another_token(cluster: Head, tmp_path: Path, wire: WireServer) -> None:
+    write_lineup(tmp_path, hosted(wire))
+    said = _refused(tmp_path, cluster.address, RAY_AUTH_TOKEN="0" * 64)
+    assert f"the Ray cluster at {cluster.address} takes no connection without its token" in said
+    assert wire.embeddings() == []
+
+
+def test_a_cluster_of_another_version(tmp_path: Path, wire: WireServer) -> None:
+    if not (python := os.environ.get("BAKEOFF_OTHER_RAY")):
+        pytest.skip("BAKEOFF_OTHER_RAY names a Python with another Ray: make test-ray makes one")
+    write_lineup(tmp_path, hosted(wire))
+    with head(python) as other:
+        for address in (other.address, other.client):
+            said = _refused(tmp_path, address)
+            assert f"the Ray cluster at {address} has another version" in said
+            assert "2.59.0" in said
+    assert wire.embeddings() == []

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent
 
 SOURCE = '''"""Ünï."""
 LIMIT = 3
+Size = Annotated[int | None, "how large"]
 
 
 @cached(size=7)
@@ -19,7 +20,7 @@ def within(values: list[int] | None, most: float = 0.5) -> bool:
     """Not 1."""
     if not values or -sum(values) >= most * 2:
         raise ValueError(f"{len(values) + 1}")
-    return max(values) < LIMIT  # ü
+    return max(zip(values, strict=True)) < LIMIT  # ü
 '''
 
 CHANGED = {
@@ -34,9 +35,9 @@ CHANGED = {
     ("most * 2", "most / 2"),
     ("* 2:", "* 3:"),
     ("* 2:", "* 1:"),
-    ("return max(values) < LIMIT ", "return True "),
-    ("return max(values) < LIMIT ", "return False "),
-    ("max(values)", "min(values)"),
+    ("return max(zip(values, strict=True)) < LIMIT ", "return True "),
+    ("return max(zip(values, strict=True)) < LIMIT ", "return False "),
+    ("max(zip", "min(zip"),
     ("< LIMIT", "<= LIMIT"),
     ("< LIMIT", "> LIMIT"),
 }
@@ -51,8 +52,9 @@ def test_every_change_is_made_once_and_nothing_else(monkeypatch: pytest.MonkeyPa
     assert {mutant.applied(SOURCE) for mutant in mutants} == expected
     assert len(mutants) == len(expected) == len(CHANGED)
     last = next(mutant for mutant in mutants if mutant.replacement == "min")
-    assert last.lines(SOURCE) == ("return max(values) < LIMIT  # ü", "return min(values) < LIMIT  # ü")
-    assert last.line_number(SOURCE) == 10
+    assert last.lines(SOURCE)[0] == "return max(zip(values, strict=True)) < LIMIT  # ü"
+    assert last.lines(SOURCE)[1] == "return min(zip(values, strict=True)) < LIMIT  # ü"
+    assert last.line_number(SOURCE) == 11
     sys.modules.pop("mutants.points", None)
 
 

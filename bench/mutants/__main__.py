@@ -97,7 +97,7 @@ def tried(copy: Copy, target: Target, mutant: Mutant, seen: Sequence[Seen], seco
         return Trial(target, mutant, source, "equivalent", 0.0, 0, reason)
     if not chosen:
         return Trial(target, mutant, source, "survived", 0.0, 0)
-    limit = 60 + 10 * sum(test.seconds for test in chosen)
+    limit = 60 + 20 * sum(test.seconds for test in chosen)
     code, taken = copy.tried([test.name for test in chosen], limit, mutant.module, mutant.applied(source))
     return Trial(target, mutant, source, "survived" if code == 0 else "noticed", taken, len(chosen))
 

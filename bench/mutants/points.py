@@ -101,7 +101,12 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Assign(self, node: ast.Assign) -> None:
         """Aliases of types are no figures."""
-        if not any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets):
+        if not (isinstance(node.value, ast.Subscript) and ast.unparse(node.value.value) in ("Annotated", "Callable")):
+            self.generic_visit(node)
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        """`zip(…, strict=True)` guards against ourselves."""
+        if node.arg != "strict":
             self.generic_visit(node)
 
     def visit_Raise(self, node: ast.Raise) -> None:

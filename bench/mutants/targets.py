@@ -80,12 +80,12 @@ TARGETS = (
     Target(
         "embedding",
         tuple(HARNESS / "embedding" / f"{name}.py" for name in ("embed", "batches", "retry", "unit")),
-        ("embedding/test_embed.py", "embedding/test_sharing.py"),
+        ("embedding/test_money.py", "embedding/test_embed.py", "embedding/test_sharing.py"),
     ),
     Target(
         "budgets and prices",
         (HARNESS / "embedding/budget.py", HARNESS / "embedding/usage.py", PROVIDERS / "cards.py"),
-        ("embedding/test_embed.py", "providers/test_cards.py"),
+        ("embedding/test_money.py", "embedding/test_embed.py", "providers/test_cards.py"),
     ),
     Target(
         "failures",

@@ -23,6 +23,30 @@ def test_the_residual_variance_by_hand() -> None:
     assert np.isnan(residual_variance([np.ones((1, 3))]))
 
 
+def test_the_residual_variance_is_that_of_a_two_way_table() -> None:
+    """5 queries × 3 contenders: a least-squares fit of both effects leaves 15 − 7 degrees of freedom."""
+    table = np.random.default_rng(1).random((5, 3))
+    rows, columns = np.repeat(np.eye(5), 3, axis=0), np.tile(np.eye(3), (5, 1))
+    design = np.hstack((rows, columns))
+    effects, _, rank, _ = np.linalg.lstsq(design, table.ravel(), rcond=None)
+    assert rank == 7
+    assert residual_variance([table]) == pytest.approx(float(((table.ravel() - design @ effects) ** 2).sum()) / 8)
+    assert np.isnan(residual_variance([np.ones((3, 1))]))
+    assert residual_variance([table, np.ones((1, 3)), np.ones((3, 1))]) == residual_variance([table])
+
+
+def test_what_is_taken_where_nothing_is_said() -> None:
+    """Two contenders, a power of four in five, five per cent: G*Power has 34 pairs for an effect of 0.5."""
+    assert queries_for_power(0.5, 0.5) == 34  # two scores of variance 0.5 differ with a standard deviation of 1
+    assert queries_for_power(0.5, 0.5, 1) == 34
+    assert queries_for_power(0.5, 0.5, 3) == queries_for_power(0.5, 0.5, alpha=0.05 / 3)
+    # Cohen's f of 0.25 in three groups: 159 in all by G*Power
+    assert queries_for_anova(0.25 * np.sqrt(6), 1.0, 3) == 53
+    freedom = 9
+    width = 2 * stats.t.ppf(0.975, freedom) * stats.chi(freedom).mean() / np.sqrt(freedom) / np.sqrt(10)
+    assert expected_width(10, 1.0) == pytest.approx(width)
+
+
 def test_the_residual_variance_is_found_under_effects_of_queries_and_contenders() -> None:
     rng = np.random.default_rng(2)
     table = rng.normal(0, 0.2, (400, 6)) + rng.normal(0, 0.5, (400, 1)) + rng.normal(0, 0.3, (1, 6))

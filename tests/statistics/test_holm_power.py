@@ -12,6 +12,7 @@ from bakeoff.statistics.compare import outlook
 from bakeoff.statistics.holm_power import HolmPower
 from bakeoff.statistics.power import queries_needed, smallest_detectable
 from bakeoff.statistics.tests import holm_of_pairs, sign_flip_tests
+from scipy import stats
 
 GAPS = (0.0, 0.0, 0.0, 0.02, 0.05, 0.1, 0.1, 0.3)
 PAIRS = list(combinations(range(len(GAPS)), 2))
@@ -71,6 +72,7 @@ def test_a_single_pair_has_the_formula() -> None:
 
 
 def test_what_nothing_can_be_said_of() -> None:
+    assert HolmPower(np.random.default_rng(5).normal(1, 1, (9, 2))).power(0, 1.0, 1) == 0
     assert HolmPower(np.zeros((1, 2)), [(0, 1)]).detectable(0) == math.inf
     assert HolmPower(np.zeros((9, 2)), [(0, 1)]).queries_needed(0) is None
     assert outlook({"a": np.ones(5), "b": np.ones(5)}, "a") is None
@@ -87,3 +89,53 @@ def test_equal_rows_are_one_hypothesis() -> None:
     assert twins is not None
     assert (alone.rival, alone.pairs) == (twins.rival, twins.pairs) == ("b", 3)
     assert twins.detectable == pytest.approx(alone.detectable, rel=0.05)
+
+
+def test_power_by_simulation_of_two_tests_in_holms_steps() -> None:
+    """Two independent differences of known size: whole data sets are drawn, tested and stepped through."""
+    rng = np.random.default_rng(6)
+    d = rng.normal(size=(4000, 2)) * [1.0, 2.0] + [0.5, 1.0]
+    d = (d - d.mean(axis=0)) / d.std(axis=0, ddof=1) * [1.0, 2.0] + [0.5, 1.0]
+    n = 30
+    sets = rng.normal([0.6, 1.0], [1.0, 2.0], size=(4000, n, 2))
+    p = stats.ttest_1samp(sets, 0, axis=1).pvalue
+    first, second = p.min(axis=1) <= 0.025, p.max(axis=1) <= 0.05
+    smaller = p.argmin(axis=1)
+    found = np.where(smaller == 0, first, first & second)
+    assert HolmPower(d).power(0, 0.6, n) == pytest.approx(float(found.mean()), abs=0.035)
+    assert HolmPower(-d).power(0, 0.6, n) == pytest.approx(float(found.mean()), abs=0.035)
+    assert HolmPower(d).power(0, 0.0, n) < 0.03  # on the right side alone
+
+
+def test_a_sample_of_the_pairs_has_the_steps_of_all() -> None:
+    """A hundred pairs of which ten are at hand: the first step is at alpha / 100, the last at alpha."""
+    rng = np.random.default_rng(7)
+    table = rng.normal(size=(40, 10))
+    table = (table - table.mean(axis=0)) / table.std(axis=0, ddof=1)
+    alone = HolmPower(table).detectable(0)
+    among = HolmPower(table, tested=100).detectable(0)
+    assert alone == pytest.approx(smallest_detectable(1.0, 40, alpha=0.05 / 10), rel=0.06)
+    assert among == pytest.approx(smallest_detectable(1.0, 40, alpha=0.05 / 100), rel=0.06)
+
+
+def test_more_queries_are_those_beyond_the_ones_there_are() -> None:
+    d = np.random.default_rng(8).normal(size=(50, 1))
+    d = (d - d.mean()) / d.std(ddof=1)
+    assert HolmPower(d + 0.2).more_queries(0) == 199 - 50  # G*Power's figure for an effect of 0.2
+    assert HolmPower(d + 0.8).more_queries(0) == 0
+    assert HolmPower(d).more_queries(0) is None
+    assert HolmPower(d + 0.2).queries_needed(0, power=0.5) == queries_needed(0.2, 1.0, 0.5)
+
+
+def test_so_many_pairs_need_as_many_queries_as_their_share_of_alpha() -> None:
+    """Of two differences the other is 0: the first must pass alpha / 2."""
+    d = np.random.default_rng(9).normal(size=(60, 2))
+    d = (d - d.mean(axis=0)) / d.std(axis=0, ddof=1) + [0.3, 0.0]
+    needed, expected = HolmPower(d).queries_needed(0), queries_needed(0.3, 1.0, alpha=0.025)
+    assert needed is not None
+    assert expected is not None
+    assert needed == pytest.approx(expected, rel=0.06)
+    assert HolmPower(d).queries_needed(1) is None
+    same = np.tile([0.3, 0.1], (5, 1))
+    assert HolmPower(same).queries_needed(0) is None  # without any spread nothing is estimated
+    assert HolmPower(same).detectable(0) == math.inf

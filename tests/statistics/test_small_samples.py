@@ -35,6 +35,64 @@ def test_intervals_of_few_distinct_values_cover_the_mean(share: float, common: f
     assert np.mean((low <= truth) & (truth <= high)) < 0.93  # which is why
 
 
+def _six_digits(value: float) -> float:
+    """Two values that differ by a rounding error count as one only as long as nobody multiplies them."""
+    return round(value, 6)
+
+
+@pytest.mark.parametrize(("ones", "n", "level"), [(7, 10, 0.95), (1, 30, 0.9), (0, 4, 0.95), (5, 5, 0.8)])
+def test_of_some_zeros_and_ones_it_is_clopper_and_pearsons(ones: int, n: int, level: float) -> None:
+    expected = stats.binomtest(ones, n).proportion_ci(level, "exact")
+    mixed = np.random.default_rng(7).permutation([1.0] * ones + [0.0] * (n - ones))
+    assert exact_interval(mixed, level=level) == pytest.approx((expected.low, expected.high), abs=0.01)
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1.0, 3.0)])
+def test_of_other_values_it_is_the_worst_mean_that_sorted_uniforms_allow(bounds: tuple[float, float]) -> None:
+    """Learned-Miller and Thomas's bound as they write it: all n uniforms of each draw, sorted, and every gap."""
+    values = np.array([0.9, 0.1, 0.4, 0.4, 0.7])
+    u = np.sort(np.random.default_rng(8).random((100_000, 5)), axis=1)
+    above = bounds[1] - u @ np.diff([*np.sort(values), bounds[1]])
+    below = bounds[0] + u @ np.diff([*np.sort(-values), -bounds[0]])
+    expected = (np.quantile(below, 0.025), np.quantile(above, 0.975))
+    assert exact_interval(values, bounds) == pytest.approx(expected, abs=0.01 * (bounds[1] - bounds[0]))
+
+
+@pytest.mark.parametrize(("ratio", "doubted"), [(1.03, True), (0.97, False)])
+def test_a_skew_is_doubted_from_ten_times_its_square_on(ratio: float, doubted: bool) -> None:
+    """One far value among 39, moved until scipy's skewness squared, times ten, is just above or below n."""
+    near = np.linspace(-1, 1, 39)
+    low, high = 0.0, 100.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        far_enough = 10 * stats.skew(np.append(near, middle)) ** 2 >= ratio * 40
+        low, high = (low, middle) if far_enough else (middle, high)
+    assert bool(doubt(np.append(near, high))) is doubted
+    assert bool(doubt(np.append(near, -high))) is doubted
+
+
+def test_ten_values_that_differ_from_the_most_frequent_are_enough() -> None:
+    nine, ten = ([0.0] * 30 + [(-1.0) ** at * (1 + at / 10) for at in range(count)] for count in (9, 10))
+    assert doubt(np.array(nine)) == (
+        "only 9 of 39 queries differ from the most frequent difference: interval and p may be too sure"
+    )
+    assert doubt(np.array(ten)) == ""
+    assert doubt(np.array([0.3, -0.2])) != ""
+    assert unlike([]) == 0
+
+
+@pytest.mark.parametrize(("values", "exact"), [(np.linspace(0, 1, 14), True), (np.linspace(0, 1, 15), False)])
+def test_the_exact_interval_is_for_fewer_than_fifteen_queries(values: Values, exact: bool) -> None:
+    low, high = mean_intervals(values[:, None])
+    bootstrap = bca_intervals(values[:, None])
+    assert ((low[0], high[0]) == exact_interval(values)) is exact
+    assert ((low[0], high[0]) == (bootstrap[0][0], bootstrap[1][0])) is not exact
+    beyond = np.append(values[:9], 1.5)[:, None]  # not from 0 to 1: there is no exact one
+    assert mean_intervals(beyond) == bca_intervals(beyond)
+    pair = np.array([[0.2], [0.6]])
+    assert (mean_intervals(pair)[0][0], mean_intervals(pair)[1][0]) == exact_interval([0.2, 0.6])
+
+
 @given(st.integers(2, 60), st.data())
 def test_of_zeros_and_ones_it_is_clopper_and_pearsons(n: int, data: st.DataObject) -> None:
     ones = data.draw(st.integers(0, n))
@@ -42,7 +100,7 @@ def test_of_zeros_and_ones_it_is_clopper_and_pearsons(n: int, data: st.DataObjec
     assert exact_interval([1.0] * ones + [0.0] * (n - ones)) == pytest.approx((expected.low, expected.high), abs=0.015)
 
 
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.floats(-3, 3), st.floats(0.1, 4))
+@given(st.lists(st.floats(0, 1).map(_six_digits), min_size=2, max_size=30), st.floats(-3, 3), st.floats(0.1, 4))
 def test_the_exact_interval_holds_the_mean_and_moves_with_its_values(
     values: list[float], moved: float, times: float
 ) -> None:

@@ -92,12 +92,13 @@ class Embedder:
             for block in blocks:
                 wanted = list(dict.fromkeys(block))
                 stored = self._stored(wanted, role, space, advance, total)
+                asked = int(np.count_nonzero(stored.asked))
                 if len(wanted) < len(block):
                     number = {text: at for at, text in enumerate(wanted)}
                     repeated = [number[text] for text in block]
                     stored = _Stored(stored.places[repeated], stored.asked[repeated])
                 blockwise.append(stored)
-                advance(len(block) - int(np.count_nonzero(stored.asked)))
+                advance(len(block) - asked)
         self._count(blockwise, role, space)
         places = np.concatenate([stored.places for stored in blockwise])
         return VectorRows(space, places, (self._unit,), space.dimensions or 0)

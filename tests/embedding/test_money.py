@@ -1,0 +1,273 @@
+"""What is asked, waited for, counted and paid: by hand, call by call."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bakeoff.core.progress import Advance
+from bakeoff.embedding.batches import batches, corpus_batches, estimated_tokens, price_of
+from bakeoff.embedding.budget import Budget, BudgetReached, reservation
+from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.key_index import keys_of
+from bakeoff.embedding.retry import RateLimit, RetryPolicy, Unanswered, call
+from bakeoff.embedding.unit import NotingUnit, norms_of, unit
+from bakeoff.embedding.usage import Usage
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role
+from bakeoff_providers.errors import CallFailed, EmbeddingFailed
+
+DEAR = Price(usd_per_million_tokens=2.0, seen="2026-11", source="test")
+
+
+class Counting(Provider):
+    """Seven tokens for each text, or no count at all; the first text of each call is cut."""
+
+    name = default_model = "counting"
+
+    def __init__(self, *, counts: bool = True, local: bool = False, items: int = 2) -> None:
+        self.card = ModelCard(name="counting", batch_items=items, price=DEAR, document_prompt="say {text} now")
+        self.counts, self.local, self.asked = counts, local, list[list[str]]()
+
+    def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+        self.asked.append(list(texts))
+        vectors = np.array([[3.0 * len(text), 4.0 * len(text)] for text in texts], dtype=np.float32)
+        return EmbeddingBatch(vectors, tokens=7 * len(texts) if self.counts else None, truncated=1)
+
+
+# Retries
+
+
+def _failing(*errors: Exception) -> tuple[list[float], list[float], RetryPolicy, RateLimit, list[Exception]]:
+    slept, paused = list[float](), list[float]()
+    return slept, paused, RetryPolicy(sleep=slept.append), RateLimit(sleep=paused.append), list(errors)
+
+
+def _call(policy: RetryPolicy, limit: RateLimit, errors: list[Exception]) -> int:
+    def made() -> str:
+        if errors:
+            raise errors.pop(0)
+        return "answer"
+
+    answer, attempted = call(made, policy, limit)
+    assert answer == "answer"
+    assert attempted.nanoseconds > 0
+    return attempted.retries
+
+
+def test_five_attempts_are_made_and_no_sixth() -> None:
+    busy = [CallFailed("busy", status=503, retryable=True)] * 4
+    slept, paused, policy, limit, errors = _failing(*busy)
+    assert _call(policy, limit, errors) == 4
+    assert len(slept) == 4
+    assert all(wait <= 0.5 * 2**at for at, wait in enumerate(slept))  # half a second, then twice as long each time
+    assert any(wait > 0 for wait in slept)
+    assert paused == []  # only a 429 holds up the others
+    _, _, policy, limit, errors = _failing(*busy, CallFailed("still busy", status=503, retryable=True))
+    with pytest.raises(CallFailed, match="still busy"):
+        _call(policy, limit, errors)
+
+
+def test_a_wrong_answer_is_asked_again_at_once() -> None:
+    slept, _, policy, limit, errors = _failing(Unanswered("garbled"), Unanswered("garbled"))
+    assert _call(policy, limit, errors) == 2
+    assert slept == [0.0, 0.0]
+
+
+def test_a_minute_is_waited_for_but_no_more() -> None:
+    slept, paused, policy, limit, errors = _failing(CallFailed("slow", status=429, retryable=True, retry_after=60.0))
+    assert _call(policy, limit, errors) == 1
+    assert slept == [60.0]
+    assert paused == [pytest.approx(60.0, abs=5)]  # the clock was not really waited for
+    _, _, policy, limit, errors = _failing(CallFailed("slow", status=429, retryable=True, retry_after=60.1))
+    with pytest.raises(CallFailed):
+        _call(policy, limit, errors)
+
+
+def test_a_pause_is_never_made_shorter_by_another() -> None:
+    slept: list[float] = []
+    limit = RateLimit(sleep=slept.append)
+    limit.wait()
+    assert slept == []
+    limit.pause(1000)
+    limit.pause(10)
+    limit.wait()
+    assert 900 < slept[0] <= 1000
+
+
+# Budgets and prices
+
+
+def test_a_budget_may_be_spent_to_the_last_cent_and_no_further() -> None:
+    budget = Budget(limit=2.0)
+    with reservation(budget, 1.5) as reserved:
+        assert budget.spent == 1.5
+        reserved.actual = 0.5
+    assert budget.spent == 0.5
+    with reservation(budget, 1.5):
+        pass
+    assert budget.spent == 2.0
+    with pytest.raises(BudgetReached, match=r"before \$2.00 would be passed \(\$2.0000 spent\)"):
+        budget.reserve(0.0001)
+    assert budget.spent == 2.0
+
+
+def test_a_call_that_fails_costs_nothing() -> None:
+    budget = Budget(limit=1.0)
+    with pytest.raises(ValueError, match="failed"), reservation(budget, 0.75):
+        raise ValueError("failed")
+    assert budget.spent == 0.0
+    with reservation(None, 0.75) as reserved:
+        assert reserved.actual == 0.75
+
+
+def test_usage_is_added_up_and_priced() -> None:
+    usage = Usage(texts=5, cached=2, requests=1, retries=1, truncated=1, tokens=10.0)
+    usage.add(Usage(texts=9, cached=9, requests=2, retries=3, truncated=4, tokens=500_000.0, estimated=True))
+    assert usage == Usage(texts=5, cached=2, requests=3, retries=4, truncated=5, tokens=500_010.0, estimated=True)
+    assert usage.cost(ModelCard(name="m", price=DEAR)) == pytest.approx(1.00002)
+    assert usage.cost(ModelCard(name="m")) is None
+    assert price_of(500_000, ModelCard(name="m", price=DEAR)) == 1.0
+    assert price_of(500_000, ModelCard(name="m")) == 0.0
+
+
+def test_tokens_are_guessed_from_lengths() -> None:
+    assert estimated_tokens(["x" * 8, "", "x" * 6]) == 2 + 1 + 1.5  # a text has one token at least
+    assert estimated_tokens(["x" * 8, ""], "a: {text} b") == 3.25 + 1.25  # five characters around each
+
+
+# Batches
+
+
+def test_a_batch_is_full_by_items_or_by_tokens() -> None:
+    card = ModelCard(name="m", batch_items=3, batch_tokens=4)
+    assert list(batches(["a"] * 4, card)) == [["a"] * 3, ["a"]]
+    assert list(batches(["x" * 8, "y" * 8, "z"], card)) == [["x" * 8, "y" * 8], ["z"]]  # two and two are just four
+    assert list(batches(["x" * 9, "y" * 8], card)) == [["x" * 9], ["y" * 8]]
+    assert list(batches(["x" * 99], card)) == [["x" * 99]]
+    assert list(batches([], card)) == []
+    assert list(batches(["a"] * 5, ModelCard(name="m", batch_items=3))) == [["a"] * 3, ["a"] * 2]
+
+
+def test_a_corpus_is_cut_in_each_block_and_nothing_is_asked_twice() -> None:
+    card = ModelCard(name="m", batch_items=2)
+    texts = ["a", "b", "a", "c", "b", "d", "e", "f"]
+    assert list(corpus_batches(texts, card, 0, 4)) == [["a", "b"], ["c"], ["d", "e"], ["f"]]
+    known = {bytes(key) for key in keys_of(["b", "e"])}
+    found = corpus_batches(texts, card, 0, 4, lambda keys: np.array([0 if bytes(key) in known else -1 for key in keys]))
+    assert list(found) == [["a", "c"], ["d", "f"]]
+
+
+# Unit vectors
+
+
+def test_lengths_and_unit_vectors_of_more_rows_than_are_done_at_once() -> None:
+    """Row n is n + 1 times (3, 4): its length is 5 (n + 1)."""
+    vectors = np.outer(np.arange(1, 601), [3.0, 4.0]).astype(np.float32)
+    assert norms_of(vectors) == pytest.approx(5.0 * np.arange(1, 601))
+    assert unit(vectors, "m") == pytest.approx(np.tile([0.6, 0.8], (600, 1)))
+    noted = list[tuple[float, float]]()
+    noting = NotingUnit("m", lambda shortest, longest: noted.append((shortest, longest)))
+    assert noting(vectors[1:]) == pytest.approx(np.tile([0.6, 0.8], (599, 1)))
+    assert noted == [(10.0, 3000.0)]
+    elsewhere = pickle.loads(pickle.dumps(noting))
+    assert elsewhere(vectors[:2]) == pytest.approx(np.array([[0.6, 0.8]] * 2))
+    assert len(noted) == 1
+    with pytest.raises(EmbeddingFailed, match="m answered a zero vector"):
+        unit(np.array([[1.0, 1.0], [0.0, 0.0]], dtype=np.float32), "m")
+
+
+# The embedder's books
+
+
+def test_every_call_is_in_the_books(tmp_path: Path) -> None:
+    provider = Counting()
+    embedder = Embedder(provider, VectorCache(tmp_path), workers=1)
+    embedder.embed(["a", "bb", "a", "ccc"], Role.DOCUMENT)
+    assert embedder.usage[Role.DOCUMENT] == Usage(texts=3, requests=2, truncated=2, tokens=21.0)
+    assert embedder.lengths == (5.0, 15.0)
+    embedder.embed(["bb", "dddd"], Role.DOCUMENT)  # bb had two thirds of a batch of 14 tokens
+    books = embedder.usage[Role.DOCUMENT]
+    assert (books.texts, books.cached, books.requests, books.truncated) == (5, 1, 3, 3)
+    assert books.tokens == pytest.approx(21 + 7 + 14 * 2 / 3)
+    assert embedder.usage[Role.QUERY] == Usage()
+    assert embedder.lengths == (5.0, 20.0)
+
+
+def test_where_no_server_counts_tokens_are_a_guess() -> None:
+    embedder = Embedder(Counting(counts=False), workers=1)
+    embedder.embed(["x" * 8, "x" * 16], Role.DOCUMENT)
+    assert embedder.usage[Role.DOCUMENT] == Usage(texts=2, requests=1, truncated=1, tokens=6.0, estimated=True)
+
+
+def test_the_estimate_of_a_call_holds_its_prompt_and_the_count_replaces_it() -> None:
+    """The prompt adds eight characters to each text: 16 / 4 tokens at two dollars a million."""
+    one = 16 / 4 * 2e-6
+    for counts, spent in ((True, 14 * 2e-6), (False, 2 * one)):
+        budget = Budget(limit=2 * one + 1e-12)
+        embedder = Embedder(Counting(counts=counts), budget=budget, workers=1)
+        embedder.embed(["x" * 8, "y" * 8], Role.DOCUMENT)
+        assert budget.spent == pytest.approx(spent)
+    with pytest.raises(BudgetReached):
+        Embedder(Counting(), budget=Budget(limit=2 * one - 1e-12), workers=1).embed(["x" * 8, "y" * 8], Role.DOCUMENT)
+
+
+def test_a_kill_loses_what_is_paid_for_at_once() -> None:
+    assert Embedder(Counting(), workers=3).at_once == 3
+    assert Embedder(Counting(local=True), workers=3).at_once == 0
+
+
+def test_a_timed_query_is_paid_for_once(tmp_path: Path) -> None:
+    hosted = Embedder(Counting(), VectorCache(tmp_path), workers=1)
+    for _ in range(2):
+        vector, _ = hosted.embed_timed("qq", Role.QUERY)
+        assert vector == pytest.approx([0.6, 0.8])
+    assert hosted.usage[Role.QUERY] == Usage(texts=1, requests=1, truncated=1, tokens=7.0)
+    without = Embedder(Counting(), workers=1)
+    _, nanoseconds = without.embed_timed("qq", Role.QUERY)
+    assert nanoseconds is not None
+    assert nanoseconds > 0
+    assert without.usage[Role.QUERY] == Usage(texts=1, requests=1, truncated=1, tokens=7.0)
+    local = Embedder(Counting(local=True), VectorCache(tmp_path), workers=1)
+    local.embed_timed("qq", Role.QUERY)
+    assert local.usage[Role.QUERY] == Usage()
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_corpus_in_blocks_is_counted_once_and_its_progress_ends_at_its_end(tmp_path: Path, cached: bool) -> None:
+    steps = list[int]()
+
+    @contextmanager
+    def shown(label: str, total: int) -> Iterator[Advance]:
+        assert (label, total) == ("counting: document vectors", 7)
+        yield steps.append
+
+    provider = Counting()
+    cache = VectorCache(tmp_path / "cache") if cached else None
+    embedder = Embedder(provider, cache, workers=1, progress=shown)
+    blocks = [["a", "bb", "a", "ccc"], ["bb", "dddd", "a"]]
+    rows = embedder.embed_corpus(blocks, 7, tmp_path / "scratch")
+    assert np.asarray(rows) == pytest.approx(np.tile([0.6, 0.8], (7, 1)))
+    assert sorted(text for asked in provider.asked for text in asked) == ["a", "bb", "ccc", "dddd"]
+    assert embedder.usage[Role.DOCUMENT] == Usage(texts=4, requests=3, truncated=3, tokens=28.0)
+    assert sum(steps) == 7
+    assert embedder.lengths == (5.0, 20.0)
+
+
+def test_what_workers_asked_for_is_not_taken_for_cached(tmp_path: Path) -> None:
+    worker, runner = (Embedder(Counting(), VectorCache(tmp_path), workers=1) for _ in range(2))
+    space, steps = worker.space(Role.DOCUMENT), list[int]()
+    assert space is not None
+    worker.embed_batches([["a", "bb"], ["ccc"]], Role.DOCUMENT, space, steps.append)
+    worker.embed_batches([["a", "bb"], ["ccc", "dddd"]], Role.DOCUMENT, space, steps.append)
+    assert sum(steps) == 7
+    assert worker.usage[Role.DOCUMENT].cached == 3
+    assert worker.usage[Role.DOCUMENT].requests == 3
+    worker.close()
+    runner.note_asked([["a", "bb"]])
+    runner.embed_corpus([["a", "bb", "ccc"]], 3, tmp_path / "scratch")
+    assert (runner.usage[Role.DOCUMENT].texts, runner.usage[Role.DOCUMENT].cached) == (3, 1)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from bakeoff.core.ranking import ordered
+from bakeoff.core.ranking import Ranking, ordered
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,3 +30,22 @@ def test_the_order_never_depends_on_the_order_of_arrival(scores: dict[str, float
     assert ordered(pairs) == ordered(pairs[::-1])
     ranked = ordered(pairs)
     assert sorted(ranked.scores, reverse=True) == list(ranked.scores)
+
+
+def test_what_fills_up_comes_below_all_that_is_there() -> None:
+    ranking = Ranking(("b", "d"), (2.0, 0.5))
+    assert ranking.filled("abcde", 4) == Ranking(("b", "d", "a", "c"), (2.0, 0.5, 0.0, 0.0), 2)
+    assert ranking.filled("abcde", 99) == Ranking(("b", "d", "a", "c", "e"), (2.0, 0.5, 0.0, 0.0, 0.0), 2)
+    assert ranking.filled("abcde", 2) == Ranking(("b", "d"), (2.0, 0.5), 2)
+    assert Ranking(("b",), (-0.5,)).filled("ab", 2) == Ranking(("b", "a"), (-0.5, -1.5), 1)
+    assert Ranking(("b",), (0.0,)).filled("ab", 2).scores == (0.0, 0.0)
+    assert Ranking((), ()).filled("ab", 1) == Ranking(("a",), (0.0,), 0)
+
+
+def test_fusions_and_pools_read_only_what_matched() -> None:
+    ranking = Ranking(("b", "d", "a"), (2.0, 0.5, 0.0), 2)
+    assert ranking.found == ("b", "d")
+    assert ranking.cut(1) == Ranking(("b",), (2.0,), 2)
+    assert ranking.cut(1).found == ("b",)
+    assert Ranking(("b", "d"), (2.0, 0.5)).found == ("b", "d")
+    assert len(ranking) == 3

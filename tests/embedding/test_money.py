@@ -29,14 +29,18 @@ class Counting(Provider):
 
     name = default_model = "counting"
 
-    def __init__(self, *, counts: bool = True, local: bool = False, items: int = 2) -> None:
-        self.card = ModelCard(name="counting", batch_items=items, price=DEAR, document_prompt="say {text} now")
-        self.counts, self.local, self.asked = counts, local, list[list[str]]()
+    def __init__(self, *, counts: bool = True) -> None:
+        self.card = ModelCard(name="counting", batch_items=2, price=DEAR, document_prompt="say {text} now")
+        self.counts, self.asked = counts, list[list[str]]()
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
         self.asked.append(list(texts))
         vectors = np.array([[3.0 * len(text), 4.0 * len(text)] for text in texts], dtype=np.float32)
         return EmbeddingBatch(vectors, tokens=7 * len(texts) if self.counts else None, truncated=1)
+
+
+class CountingHere(Counting):
+    local = True
 
 
 # Retries
@@ -218,7 +222,7 @@ def test_the_estimate_of_a_call_holds_its_prompt_and_the_count_replaces_it() -> 
 
 def test_a_kill_loses_what_is_paid_for_at_once() -> None:
     assert Embedder(Counting(), workers=3).at_once == 3
-    assert Embedder(Counting(local=True), workers=3).at_once == 0
+    assert Embedder(CountingHere(), workers=3).at_once == 0
 
 
 def test_a_timed_query_is_paid_for_once(tmp_path: Path) -> None:
@@ -232,7 +236,7 @@ def test_a_timed_query_is_paid_for_once(tmp_path: Path) -> None:
     assert nanoseconds is not None
     assert nanoseconds > 0
     assert without.usage[Role.QUERY] == Usage(texts=1, requests=1, truncated=1, tokens=7.0)
-    local = Embedder(Counting(local=True), VectorCache(tmp_path), workers=1)
+    local = Embedder(CountingHere(), VectorCache(tmp_path), workers=1)
     local.embed_timed("qq", Role.QUERY)
     assert local.usage[Role.QUERY] == Usage()
 

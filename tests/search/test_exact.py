@@ -84,3 +84,35 @@ def test_recall_is_never_less_than_by_id(returned: list[tuple[float, bool]], las
     by_id = min(int(listed.sum()), wanted) / wanted
     by_score = min(int((scores >= last).sum()), wanted) / wanted
     assert exact.recall(scores, last, wanted, listed.astype(bool)) >= max(by_id, by_score)
+
+
+def test_the_nearest_of_parts_are_the_nearest_of_all() -> None:
+    parts = [
+        (np.array([[0, 2], [1, 0]]), np.array([[9.0, 5.0], [7.0, 3.0]], dtype=np.float32)),
+        (np.array([[5, 4], [4, 5]]), np.array([[9.0, 7.0], [8.0, 1.0]], dtype=np.float32)),
+    ]
+    rows, scores = exact.merged(parts, 3)
+    assert rows.tolist() == [[0, 5, 4], [4, 1, 0]]  # of equal ones the earlier row
+    assert scores.tolist() == [[9, 9, 7], [8, 7, 3]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "k", "bounds"),
+    [
+        (0, 5, [0]),
+        (10, 5, [0, 10]),
+        (1024, 5, [0, 1024]),
+        (1025, 5, [0, 1024, 1025]),
+        (9000, 2000, [0, 2000, 6096, 9000]),
+    ],
+)
+def test_where_one_product_ends_and_the_next_begins(rows: int, k: int, bounds: list[int]) -> None:
+    """1,024 documents first, or k; then 4,096 at a time."""
+    assert exact.block_bounds(rows, k) == bounds
+
+
+def test_a_part_of_the_rows_is_searched_under_their_own_numbers() -> None:
+    vectors = np.array([[9.0], [1.0], [3.0], [2.0], [8.0]], dtype=np.float32)
+    rows, scores = exact.nearest_within(np.ones((1, 1), dtype=np.float32), vectors, 9, [1, 2, 4])
+    assert rows.tolist() == [[2, 3, 1]]
+    assert scores.tolist() == [[3, 2, 1]]

@@ -283,3 +283,62 @@ def test_a_fusion_takes_the_time_of_its_parts_and_of_the_fusing() -> None:
     assert answer.embed_ns == 100_000
     unembedded = FusedSearcher(parts[1:2] * 3, fusion, depth=9).ask(Query("q", "?"))
     assert unembedded.embed_ns is None
+
+
+def test_weights_are_every_share_in_tenths() -> None:
+    two = list(grid(2))
+    assert two == [(at / 10, (10 - at) / 10) for at in range(11)]
+    assert len(set(grid(3))) == 66  # 12 over 2
+    assert all(sum(weights) == pytest.approx(1) and min(weights) >= 0 for weights in grid(3))
+    assert sorted(grid(2, 1)) == [(0.0, 1.0), (1.0, 0.0)]
+
+
+def test_of_equally_good_weights_the_most_even_are_taken() -> None:
+    scores = {weights: np.ones(6) for weights in grid(2)}
+    assert tune(scores, seed=1).weights == (0.5, 0.5)
+    del scores[0.5, 0.5]
+    assert tune(scores, seed=1).weights == (0.4, 0.6)
+    rounding = {weights: np.ones(6) - (1e-15 if weights == (0.4, 0.6) else 0) for weights in scores}
+    assert tune(rounding, seed=1).weights == (0.4, 0.6)
+    assert tune({(1.0, 0.0): np.zeros(6), (0.5, 0.5): np.ones(6) / 2}, seed=1).in_sample == 0.5
+
+
+def test_each_query_is_scored_with_weights_that_were_chosen_without_it() -> None:
+    """Four of five queries prefer the first weights, the last one the second: alone it is left with the first."""
+    first, second = np.array([1.0, 1.0, 1.0, 1.0, 0.0]), np.array([0.5, 0.5, 0.5, 0.5, 1.0])
+    tuned = tune({(0.9, 0.1): first, (0.1, 0.9): second}, seed=3)
+    assert len(tuned.fold_weights) == 5
+    assert tuned.fold_weights == ((0.9, 0.1),) * 5
+    assert tuned.out_of_fold.tolist() == first.tolist()
+    assert len(tune({(0.9, 0.1): np.ones(12)}, seed=3).fold_weights) == 5
+    assert len(tune({(0.9, 0.1): np.ones(3)}, seed=3).fold_weights) == 3
+    two = tune({(0.9, 0.1): np.array([1.0, 0.0]), (0.1, 0.9): np.array([0.0, 1.0])}, seed=3)
+    assert two.out_of_fold.tolist() == [0.0, 0.0]  # what is best for the one is worst for the other
+    with pytest.raises(InputError, match="single query"):
+        tune({(0.9, 0.1): np.ones(1)}, seed=3)
+
+
+@pytest.mark.parametrize("method", ["min_max", "z_score", "dbsf"])
+def test_scores_that_are_all_equal_or_alone_or_absent(method: str) -> None:
+    """Equal scores are 1 by min_max, 0 by z_score (as their mean), 0.5 by dbsf; so is a single one."""
+    equal = {"min_max": 1.0, "z_score": 0.0, "dbsf": 0.5}[method]
+    fusion = Fusion(("a", "b"), (1.0, 2.0), method=method)
+    alike, none = Ranking(("x", "y"), (3.0, 3.0)), Ranking((), ())
+    fused = fuse([alike, Ranking(("x",), (5.0,))], fusion)
+    found = dict(zip(fused.ids, fused.scores, strict=True))
+    assert found == pytest.approx({"x": 3 * equal, "y": equal})
+    assert fuse([alike, none], fusion).scores == pytest.approx((equal, equal))
+
+
+def test_only_the_first_places_are_read_by_scores_too() -> None:
+    fusion = Fusion(("a", "b"), (1.0, 1.0), top_n=2, method="min_max")
+    fused = fuse([Ranking(("x", "y", "z"), (3.0, 2.0, 1.0)), Ranking(("z", "y", "x"), (9.0, 8.0, 7.0))], fusion)
+    assert dict(zip(fused.ids, fused.scores, strict=True)) == {"x": 1.0, "y": 0.0, "z": 1.0}
+    assert fused.ids == ("x", "z", "y")
+
+
+def test_the_customary_constant_and_the_limits_of_settings() -> None:
+    assert Fusion(("a", "b"), (1.0, 1.0)).c == 60
+    assert weighted_rrf([_ranked("a")], [1.0]).scores == pytest.approx([1 / 61])
+    assert fuse([_ranked("a"), _ranked("b")], Fusion(("a", "b"), (1.0, 0.0), c=0.0)).scores == (1.0, 0.0)
+    assert Fusion(("a", "b"), (0.0, 1.0), top_n=1).top_n == 1

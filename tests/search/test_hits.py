@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bakeoff.search.hits import best_chunks
+from bakeoff.search.hits import best_chunks, document_scores
 from bakeoff_providers.errors import InputError, StoreError
 
 OWNER = {"d#0": "d", "d#1": "d", "e": "e"}
@@ -27,3 +27,19 @@ def test_what_can_not_be_used_is_the_stores_failure_not_the_users(
     with pytest.raises(StoreError, match=said) as caught:
         best_chunks(ids, scores, OWNER)
     assert not isinstance(caught.value, InputError)
+
+
+def test_a_document_may_score_by_the_mean_of_its_best_pieces_or_by_their_sum() -> None:
+    owner = {f"d#{at}": "d" for at in range(5)} | {"e": "e"}
+    ids, scores = ["d#0", "e", "d#1", "d#2", "d#3", "d#4"], [0.25, 0.5, 1.0, 0.5, 0.75, 0.0]
+    assert document_scores(ids, scores, owner) == {"d": 1.0, "e": 0.5}
+    assert document_scores(ids, scores, owner, "mean") == {"d": 0.75, "e": 0.5}  # of the three best
+    assert document_scores(ids, scores, owner, "mean", 2) == {"d": 0.875, "e": 0.5}
+    assert document_scores(ids, scores, owner, "sum") == {"d": 2.5, "e": 0.5}
+    with pytest.raises(StoreError, match="twice"):
+        document_scores([*ids, "e"], [*scores, 0.1], owner, "sum")
+
+
+def test_of_equal_pieces_the_score_is_theirs() -> None:
+    assert best_chunks(["d#0", "d#1"], [-0.5, -0.5], OWNER) == {"d": -0.5}
+    assert best_chunks(["d#0", "d#1"], [0.9, 0.1], OWNER) == {"d": 0.9}

@@ -46,3 +46,19 @@ def test_without_a_difference_these_tasks_show_one_in_five_of_a_hundred_cases() 
         nested_difference([rng.normal(0, 0.2, n) for n in sizes], resamples=20, seed=at).p <= 0.05 for at in range(400)
     ]
     assert 0.02 <= np.mean(false) <= 0.085  # 400 cases at 5%: outside of this in about 1 of 500
+
+
+def test_p_is_of_queries_weighted_so_that_tasks_count_alike() -> None:
+    """Two queries of 0.4 and one of 0.2: as 0.2, 0.2 and 0.2, all alike, of eight patterns two are as extreme."""
+    one = nested_difference([np.array([0.4, 0.4]), np.array([0.2])])
+    assert one.p == pytest.approx(2 / 8)
+    assert one.least == 0.5
+    assert nested_difference([np.array([0.1])] * 5).least == 2 / 2**5
+
+
+def test_the_interval_is_at_the_level_that_is_asked_for() -> None:
+    tasks = [np.random.default_rng(4).normal(0.1, 0.2, 200), np.random.default_rng(5).normal(0.3, 0.2, 200)]
+    error = 0.5 * np.sqrt(sum(d.var() / len(d) for d in tasks))
+    half = nested_difference(tasks, level=0.5)
+    assert half.high - half.low == pytest.approx(2 * 0.6745 * error, rel=0.05)
+    assert (half.high + half.low) / 2 == pytest.approx(half.difference, abs=0.1 * error)

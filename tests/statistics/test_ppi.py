@@ -78,3 +78,27 @@ def test_a_model_that_says_nothing_counts_for_nothing() -> None:
 def test_too_few_queries_are_refused() -> None:
     with pytest.raises(ValueError, match="19 queries are too few"):
         corrected_mean(np.zeros(19), np.zeros(19), np.zeros(100))
+
+
+def test_the_weight_and_the_interval_by_hand() -> None:
+    """PPI++: weight = cov(people, model) / ((1 + n / N) · var(model over all)); the error joins both samples."""
+    rng = np.random.default_rng(12)
+    people, there, elsewhere = _data(rng, 25, 75)
+    found = corrected_mean(people, there, elsewhere, level=0.9)
+    weight = np.cov(people, there)[0, 1] / ((1 + 25 / 75) * np.var(np.concatenate((there, elsewhere))))
+    assert found.weight == pytest.approx(weight)
+    value = people.mean() + weight * (elsewhere.mean() - there.mean())
+    error = np.sqrt(weight**2 * elsewhere.var() / 75 + (people - weight * there).var(ddof=1) / 25)
+    assert found.value == pytest.approx(value)
+    half = stats.t.ppf(0.95, 24) * error
+    assert (found.low, found.high) == pytest.approx((value - half, value + half))
+
+
+def test_the_weight_is_never_more_than_one() -> None:
+    people = np.linspace(0, 1, 20)
+    assert corrected_mean(people, people / 10, np.tile(people / 10, 50)).weight == 1
+    assert corrected_mean(people, people, people[:2] + 0.5).weight < 1
+    single = corrected_mean(people, people, people[:1])
+    alone = mean_estimate(people)
+    assert (single.value, single.low, single.weight) == (alone.value, alone.low, 0)
+    assert (alone.low, alone.high) == pytest.approx(stats.t.interval(0.95, 19, people.mean(), stats.sem(people)))

@@ -90,3 +90,53 @@ def test_intervals_cover_the_mean_of_all_traffic() -> None:
         plain += abs(values.mean() - truth) <= 1.96 * values.std(ddof=1) / len(values) ** 0.5
     assert 0.93 <= covered / runs <= 0.97
     assert plain / runs < 0.8
+
+
+def test_a_stratum_that_is_whole_hides_none_after_it() -> None:
+    """The same tail as by hand, behind a head that adds no error, and before one whose error nobody knows."""
+    behind = Strata(HAND.weights[[1, 2, 0]], ["tail", "tail", "head"], [4, 4, 1])
+    assert estimate(VALUES[[1, 2, 0]], behind).low == pytest.approx(estimate(VALUES, HAND).low)
+    unknown = Strata(np.array([0.1, 0.4, 0.3, 0.2]), ["one", "head", "tail", "tail"], [9, 1, 4, 4])
+    found = estimate(np.array([1.0, 1.0, 0.0, 1.0]), unknown)
+    assert np.isnan(found.low)
+    assert found.p == 1.0
+    assert p_equivalent(np.array([1.0, 1.0, 0.0, 1.0]), unknown, 9.0) == 1.0
+    assert np.isnan(linearised(np.array([1.0, 1.0, 0.0, 1.0]), unknown)[0])
+    assert np.isfinite(linearised(np.array([1.0, 1.0, 0.0, 1.0]), unknown)[1:]).all()
+
+
+def test_two_strata_have_the_freedom_of_both() -> None:
+    """Five of fifty and three of thirty, drawn with equal weights: errors add by squares, 4 + 2 degrees of freedom."""
+    values = np.random.default_rng(3).random(8)
+    strata = Strata(np.array([0.12] * 5 + [0.4 / 3] * 3), ["a"] * 5 + ["b"] * 3, [50] * 5 + [30] * 3)
+    found = estimate(values, strata, alpha=0.1)
+    mean = 0.6 * values[:5].mean() + 0.4 * values[5:].mean()
+    error = np.sqrt(0.9 * (0.36 * values[:5].var(ddof=1) / 5 + 0.16 * values[5:].var(ddof=1) / 3))
+    assert found.mean == pytest.approx(mean)
+    assert found.high - found.low == pytest.approx(2 * stats.t.ppf(0.95, 6) * error)
+    assert found.p == pytest.approx(2 * stats.t.sf(mean / error, 6))
+
+
+def test_where_nothing_varies() -> None:
+    strata = Strata(np.full(3, 1 / 3), ["all"] * 3, [9] * 3)
+    zero, same = np.zeros(3), np.full(3, 0.2)
+    assert (estimate(zero, strata).p, estimate(same, strata).p) == (1.0, 0.0)
+    assert (p_equivalent(same, strata, 0.3), p_equivalent(same, strata, 0.1)) == (0.0, 1.0)
+    assert p_equivalent(same, strata, 0.2) == 1.0  # on the margin is not within it
+    assert effect_size(same, zero, strata) == np.inf
+    assert effect_size(zero, same, strata) == -np.inf
+    assert effect_size(same, same, strata) == 0.0
+    whole = Strata(np.full(3, 1 / 3), ["all"] * 3, [3] * 3)
+    assert (estimate(zero, whole).p, estimate(same, whole).p) == (1.0, 0.0)
+
+
+def test_columns_are_estimated_one_by_one() -> None:
+    table = np.random.default_rng(4).random((6, 3))
+    strata = Strata(np.full(6, 1 / 6), ["all"] * 6, [60] * 6)
+    columns = estimates(table, strata)
+    for at in range(3):
+        alone = estimate(table[:, at], strata)
+        assert [float(column[at]) for column in columns] == pytest.approx([alone.mean, alone.low, alone.high, alone.p])
+    pairs = [(0, 1), (0, 2), (1, 2), (2, 0)]
+    expected = [estimate(table[:, i] - table[:, j], strata).p for i, j in pairs]
+    assert p_of_pairs(table, pairs, strata).tolist() == pytest.approx(expected)

@@ -58,7 +58,7 @@ def sampled(seed: int, count: int, only: Sequence[str]) -> list[tuple[Target, Mu
     return [(target, rng.choice(group)) for target, group in rng.sample(places, min(count, len(places)))]
 
 
-def tests_for(mutant: Mutant, source: str, seen: Sequence[Seen], seconds: float) -> list[Seen]:
+def tests_for(target: Target, mutant: Mutant, source: str, seen: Sequence[Seen], seconds: float) -> list[Seen]:
     """The tests that call the changed function, quickest first, up to so many seconds in all.
 
     What is changed outside of functions may concern every test that calls anything of the module.
@@ -75,7 +75,8 @@ def tests_for(mutant: Mutant, source: str, seen: Sequence[Seen], seconds: float)
         if chosen and spent > seconds:
             break
         chosen.append(test)
-    return chosen
+    always = [test for test in seen if test.name.rpartition("::")[2] in target.in_processes]
+    return chosen + [test for test in always if test not in chosen]
 
 
 def _function_lines(source: str, line: int) -> range:
@@ -92,7 +93,7 @@ def _function_lines(source: str, line: int) -> range:
 def tried(copy: Copy, target: Target, mutant: Mutant, seen: Sequence[Seen], seconds: float) -> Trial:
     """One mutant in one copy."""
     source = (copy.folder / mutant.module).read_text()  # the sources may be edited meanwhile
-    chosen = tests_for(mutant, source, seen, seconds)
+    chosen = tests_for(target, mutant, source, seen, seconds)
     if reason := reason_given(mutant, source):
         return Trial(target, mutant, source, "equivalent", 0.0, 0, reason)
     if not chosen:

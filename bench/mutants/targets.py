@@ -16,6 +16,7 @@ class Target:
     name: str
     sources: tuple[Path, ...]
     tests: tuple[str, ...]
+    in_processes: tuple[str, ...] = ()  # tests that call the modules in processes of their own: always run
 
     def modules(self, root: Path) -> list[Path]:
         """Its files, relative to the root."""
@@ -37,6 +38,7 @@ TARGETS = (
             "evaluation/test_unjudged.py",
             "evaluation/test_own_measure.py",
             "evaluation/test_metrics.py",
+            "tasks/test_run_reader.py",
         ),
     ),
     Target(
@@ -81,6 +83,7 @@ TARGETS = (
         "embedding",
         tuple(HARNESS / "embedding" / f"{name}.py" for name in ("embed", "batches", "retry", "unit")),
         ("embedding/test_money.py", "embedding/test_embed.py", "embedding/test_sharing.py"),
+        ("test_two_processes_at_once_ask_for_each_text_once",),
     ),
     Target(
         "budgets and prices",

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -353,3 +354,138 @@ def test_files_have_the_permissions_that_the_user_wants(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert {oct(file.stat().st_mode & 0o777) for file in space.folder.iterdir()} == {"0o640"}
+
+
+# Figures that nobody would miss until the disk is full or a text is paid for twice
+
+
+def test_two_keys_of_one_first_half_are_told_apart() -> None:
+    index = KeyIndex()
+    assert [len(part) for part in index.all()] == [0, 0]
+    index.add(np.array([[5, 1], [5, 2], [5, 3], [7, 1]], dtype=np.uint64), np.array([40, 30, 20, 10]))
+    asked = np.array([[5, 3], [5, 2], [5, 1], [7, 1], [5, 4], [7, 2], [9, 9], [1, 1]], dtype=np.uint64)
+    assert index.find(asked).tolist() == [20, 30, 40, 10, -1, -1, -1, -1]
+    assert index.find(asked[:0]).tolist() == []
+
+
+def test_the_room_that_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four bytes for each dimension (4,096 where nobody knows) and 64 beside them, in a folder that is made."""
+    for identity, each in ((IDENTITY, 4 * 4 + 64), (OPEN, 4 * 4096 + 64)):
+        space = VectorCache(tmp_path / "made" / "here").space(identity)
+        free = {"bytes": 1000 * each}
+        monkeypatch.setattr("shutil.disk_usage", lambda _, free=free: SimpleNamespace(free=free["bytes"]))
+        space.probe(1000)
+        free["bytes"] = 0
+        space.probe(1000)  # looked for already
+        with pytest.raises(InputError, match="0 MB are free"):
+            space.probe(1001)
+        free["bytes"] = 1001 * each - 1
+        with pytest.raises(InputError, match="of vectors are to come"):
+            space.probe(1001)
+        free["bytes"] += 1
+        space.probe(1001)
+
+
+def test_tokens_are_kept_for_each_text_of_each_shard(tmp_path: Path) -> None:
+    for start in (0, 2):
+        space = VectorCache(tmp_path).space(IDENTITY)
+        space.put([f"{start}", "x" * 3 + str(start)], ROWS[:2] + start, tokens=10 + start)
+        space.put(["", f"more {start}"], ROWS[1:3], tokens=None)
+        space.close()
+    space = VectorCache(tmp_path).space(IDENTITY)
+    places = space.find(keys_of(["xxx2", "0", "xxx0", "2", "more 0"]))
+    assert space.tokens_of(places).tolist() == pytest.approx([12 * 4 / 5, 2.0, 8.0, 12 / 5, 0.0])
+    assert space.tokens(places) == pytest.approx(9.6 + 10 + 2.4)
+    assert len(space.places()) == len(space) == 7  # the empty text came twice
+    assert sum(len(keys) for keys, _, _ in space.batches()) == 7
+
+
+def test_an_empty_text_pays_as_one_of_one_character(tmp_path: Path) -> None:
+    space = VectorCache(tmp_path).space(IDENTITY)
+    space.put(["", "abc"], ROWS[:2], tokens=8)
+    assert space.get([""])[1] == 2.0
+
+
+def test_a_space_is_rewritten_only_where_something_is_gained(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    for texts in (["a"], ["b"]):
+        space = cache.space(IDENTITY)
+        space.put(texts, ROWS[:1], tokens=1)
+        space.close()
+    assert len(list(space.folder.glob("*.f32"))) == 2
+    cache.prune()  # two shards become one
+    (one,) = space.folder.glob("*.f32")
+    cache.prune()  # which stays
+    assert list(space.folder.glob("*.f32")) == [one]
+    with one.open("ab") as file:  # rows that no record names
+        file.write(bytes(16))
+    assert cache.prune() == Freed(16, 0)
+    assert list(space.folder.glob("*.f32")) != [one]
+    again = cache.space(IDENTITY)
+    np.testing.assert_array_equal(again.get(["a", "b"])[0], np.repeat(ROWS[:1], 2, axis=0))
+
+
+def test_info_counts_every_byte_and_damage(tmp_path: Path) -> None:
+    space = VectorCache(tmp_path).space(IDENTITY)
+    space.put(["a"], ROWS[:1], tokens=1)
+    space.put(["b"], ROWS[1:2], tokens=1)
+    space.close()
+    (rows,) = space.folder.glob("*.f32")
+    rows.write_bytes(bytes(16) + rows.read_bytes()[16:])
+    (info,) = VectorCache(tmp_path).spaces()
+    assert (info.vectors, info.damaged) == (1, 1)
+    assert info.size_bytes == sum(file.stat().st_size for file in space.folder.iterdir())
+
+
+def test_long_runs_and_single_rows_are_the_same_rows(tmp_path: Path) -> None:
+    """Consecutive rows are read in one go, scattered ones are picked; both over the border of two shards."""
+    vectors = np.arange(200 * 4, dtype=np.float32).reshape(200, 4)
+    for start in (0, 100):
+        space = VectorCache(tmp_path).space(IDENTITY)
+        space.put([str(number) for number in range(start, start + 100)], vectors[start : start + 100], tokens=None)
+        space.close()
+    space = VectorCache(tmp_path).space(IDENTITY)
+    for numbers in ([*range(60, 140)], [*range(10, 30), *range(150, 170), 5], [199, 0, 101, 100, 99, 7], [3] * 20):
+        np.testing.assert_array_equal(space.get([str(number) for number in numbers])[0], vectors[numbers])
+
+
+def test_what_was_only_read_is_complete_and_what_is_written_goes_elsewhere(tmp_path: Path) -> None:
+    first = VectorCache(tmp_path / "one").space(IDENTITY)
+    first.put(["a"], ROWS[:1], tokens=3)
+    first.close()
+    both = VectorCache(tmp_path / "two", [tmp_path / "one"]).space(IDENTITY)
+    both.put(["b"], ROWS[1:2], tokens=1)
+    np.testing.assert_array_equal(both.get(["b", "a"])[0], ROWS[[1, 0]])
+    both.end_shard()
+    both.put(["c"], ROWS[2:], tokens=1)
+    both.close()
+    assert len(VectorCache(tmp_path / "one").space(IDENTITY)) == 1
+    again = VectorCache(tmp_path / "two").space(IDENTITY)
+    assert ("a" in again, "b" in again, "c" in again) == (False, True, True)
+    assert len(list(again.folder.glob("*.manifest"))) == 2
+
+
+def test_of_two_dimensions_that_of_more_vectors_is_the_spaces(tmp_path: Path) -> None:
+    folder = tmp_path / space_name(OPEN)
+    for width, texts in ((3, ["x"]), (4, ["a", "b"]), (3, ["y"]), (4, ["c"])):
+        writer = ShardWriter(folder, OPEN, width)
+        writer.append(keys_of(texts).tobytes(), np.ones(len(texts), dtype=np.float32), ROWS[: len(texts), :width])
+        writer.close()
+    space = VectorCache(tmp_path).space(OPEN)
+    assert (space.dimensions, space.damaged, len(space)) == (4, 2, 3)
+
+
+def test_what_another_process_writes_meanwhile_is_seen_by_looking_again(tmp_path: Path) -> None:
+    mine, theirs = (VectorCache(tmp_path).space(IDENTITY) for _ in range(2))
+    theirs.put(["a"], ROWS[:1], tokens=2)
+    assert "a" not in mine
+    mine.refresh()
+    assert "a" in mine
+    theirs.put(["b", "c"], ROWS[1:], tokens=4)
+    mine.refresh()
+    np.testing.assert_array_equal(mine.get(["c", "a", "b"])[0], ROWS[[2, 0, 1]])
+    assert mine.get(["c", "a", "b"])[1] == pytest.approx(6)
+    assert (mine.damaged, theirs.damaged) == (0, 0)
+    mine.put(["d"], ROWS[:1], tokens=1)
+    mine.refresh()
+    assert len(mine) == 4

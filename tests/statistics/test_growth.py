@@ -61,7 +61,7 @@ def _by_scipy(x: Values, y: Values, target: float, level: float) -> tuple[float,
 
 @pytest.mark.parametrize("level", [0.95, 0.8])
 def test_where_all_queries_move_alike_the_interval_is_that_of_a_line(level: float) -> None:
-    """Two queries that always score the same: which of them is asked makes no difference, so only the line is unsure."""
+    """Two queries that always score the same: which is asked makes no difference, so only the line is unsure."""
     means = np.array([0.7, 0.66, 0.55, 0.53])
     x = np.log10(SIZES)
     found = extrapolate(np.stack((means, means), axis=1), SIZES, 1_000_000, level=level)
@@ -75,7 +75,7 @@ def test_where_all_queries_move_alike_the_interval_is_that_of_a_line(level: floa
 
 
 def test_where_the_means_are_on_a_line_the_interval_is_that_of_the_queries() -> None:
-    """At the middle of the sizes the line's height is the mean of all scores, whose error is that of the queries' means."""
+    """At the middle of the sizes the line is as high as the mean of all scores, and as unsure as the queries' means."""
     rng = np.random.default_rng(4)
     moves = rng.normal(0, 0.1, 50)
     moves -= moves.mean()

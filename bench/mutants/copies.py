@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,15 +86,24 @@ class Copy:
 
 
 def remembered(copy: Copy, root: Path, test_file: str, memory: Path | None) -> list[Seen]:
-    """The survey of a file, from a folder where it is kept for as long as no source and not the file has changed."""
+    """The survey of a file, from a folder where it is kept as long as neither it nor what it calls has changed."""
     if memory is None:
         return copy.surveyed(test_file)
-    digest = hashlib.sha256((root / test_file).read_bytes())
-    for source in sorted(path for place in ("harness", "providers") for path in (root / place).rglob("*.py")):
-        digest.update(source.read_bytes())
-    path = memory / f"{test_file.replace('/', '-')}-{digest.hexdigest()[:16]}.json"
-    if not path.exists():
-        seen = copy.surveyed(test_file)
-        memory.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps([[test.name, test.seconds, sorted(test.calls)] for test in seen]))
-    return [Seen(name, seconds, frozenset(calls)) for name, seconds, calls in json.loads(path.read_text())]
+    path = memory / f"{test_file.replace('/', '-')}.json"
+    if path.exists():
+        kept = json.loads(path.read_text())
+        if kept["files"] == _digests(root, kept["files"]):
+            return [Seen(name, seconds, frozenset(calls)) for name, seconds, calls in kept["tests"]]
+    seen = copy.surveyed(test_file)
+    files = {test_file, *(call.rpartition(":")[0] for test in seen for call in test.calls)}
+    tests = [[test.name, test.seconds, sorted(test.calls)] for test in seen]
+    memory.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"files": _digests(root, files), "tests": tests}))
+    return seen
+
+
+def _digests(root: Path, files: Iterable[str]) -> dict[str, str]:
+    return {
+        file: hashlib.sha256((root / file).read_bytes()).hexdigest() if (root / file).is_file() else ""
+        for file in sorted(files)
+    }

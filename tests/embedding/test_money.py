@@ -272,6 +272,6 @@ def test_what_workers_asked_for_is_not_taken_for_cached(tmp_path: Path) -> None:
     assert worker.usage[Role.DOCUMENT].cached == 3
     assert worker.usage[Role.DOCUMENT].requests == 3
     worker.close()
-    runner.note_asked([["a", "bb"]])
+    runner.note_asked(["a", "bb"])
     runner.embed_corpus([["a", "bb", "ccc"]], 3, tmp_path / "scratch")
     assert (runner.usage[Role.DOCUMENT].texts, runner.usage[Role.DOCUMENT].cached) == (3, 1)

@@ -142,6 +142,29 @@ def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
+def _partly(folder: Path) -> None:
+    """The built-in task without a third of its grades, and two contenders that need nothing."""
+    from bakeoff.testsets.new_task import copy_task
+
+    copy_task("wikipedia", folder / "task")
+    file, rng = folder / "task" / "ground_truth.json", random.Random(3)
+    truth = json.loads(file.read_text())
+    truth["grades"] = {
+        query: {document: grade for document, grade in sorted(grades.items()) if rng.random() > 1 / 3}
+        for query, grades in truth["grades"].items()
+    }
+    file.write_text(json.dumps(truth))
+    file = folder / "task" / "evaluate_queries.json"
+    content = json.loads(file.read_text())
+    for query in content["queries"]:
+        for repeated in ("relevance_annotations", "expected_results"):
+            query.pop(repeated, None)
+    file.write_text(json.dumps(content))
+    (folder / "words.toml").write_text(
+        'task = "task"\n[[contender]]\nranker = "bm25"\n[[contender]]\nprovider = "tfidf"\nstore = "faiss"\n'
+    )
+
+
 MAKERS: dict[str, Callable[[Path], None]] = {
     "empty": lambda folder: None,
     "traffic": _traffic,
@@ -150,4 +173,5 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "shop": _shop,
     "sample": _sample,
     "audited": _audited,
+    "partly": _partly,
 }

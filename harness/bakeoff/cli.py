@@ -103,5 +103,10 @@ def _fail(text: str, code: int, error: BaseException | None = None) -> None:
         import logging
 
         logging.getLogger("bakeoff").debug("the command failed", exc_info=error)
-    typer.echo(without_secrets(text), err=True)
+    shown = without_secrets(text)
+    if sys.stderr.isatty():  # a log keeps its lines whole
+        from bakeoff.core.wrapping import screen_width, wrapped
+
+        shown = "\n".join(wrapped(shown, screen_width(sys.stderr)))
+    typer.echo(shown, err=True)
     sys.exit(code)

@@ -85,7 +85,7 @@ def generate(
     n: Annotated[int, typer.Option("--n", min=1, help="How many queries for each category.")] = 4,
     model: Annotated[str, typer.Option("--model", help="For llm: ollama:llama3.1, gemini:…, openai:…")] = "ollama",
     set_: ChatOption = None,
-    lineup: Annotated[Path | None, typer.Option(help="A line-up with categories of your own.")] = None,
+    lineup: Annotated[Path | None, typer.Option(help="A line-up whose [categories] are yours.")] = None,
     language: Annotated[str, typer.Option(help="The queries' language, as de.")] = "en",
     as_of: Annotated[str | None, typer.Option(help="Queries that depend on this day, as 2026-11-16.")] = None,
     max_overlap: Annotated[

@@ -53,6 +53,7 @@ def task_file(name: str) -> Path:
     if name not in (known := task_names()):
         raise InputError(
             f"unknown task {name!r}: no such folder or file is here, and the built-in ones are {', '.join(known)}",
-            remedy=f"{nearest(name, known)} The path of an own task's folder, or of its task.toml, works too.",
+            remedy=f"{close + ' ' if (close := nearest(name, known)).endswith('?') else ''}"
+            "The path of an own task's folder, or of its task.toml, works too.",
         )
     return root() / "queries" / name / "task.toml"

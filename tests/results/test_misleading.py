@@ -1,0 +1,126 @@
+"""Sentences that once misled a reader: what each of them must say, and must not."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from bakeoff.core.figures import Loss, Percentiles
+from bakeoff.evaluation.measures import Measure
+from bakeoff.report.matrix import matrix
+from bakeoff.report.notes import headline, notes
+from bakeoff.report.terminal import terminal
+from bakeoff.results.averaging import PerQuery
+from bakeoff.results.recommend import recommend
+from bakeoff.results.schema import Latency, Row, Summary, Value, Verdict, read_summary
+from bakeoff.results.verdict import decide
+from rich.console import Console
+
+NDCG, MRR = Measure.parse("ndcg@10"), Measure.parse("mrr")
+
+
+@pytest.fixture(scope="module")
+def summary() -> Summary:
+    return read_summary(Path(__file__).parents[2] / "results" / "reference")
+
+
+def _row(label: str, ndcg: float, mrr: float, **more: object) -> Row:
+    return Row(label=label, kind="dense", measures={"ndcg@10": Value(ndcg), "mrr": Value(mrr)}, **more)  # type: ignore[arg-type]
+
+
+def test_a_significant_lead_is_not_beside_a_difference_that_nobody_could_see() -> None:
+    """Three contenders; the best leads the last by far more than the pair with its rival would need."""
+    rng = np.random.default_rng(3)
+    base = rng.uniform(0.3, 0.9, 20)
+    scores = {"a": base + 0.1, "b": base + 0.09 + rng.normal(0, 0.15, 20), "c": base - 0.114}
+    rows = [_row(label, float(values.mean()), 0.5) for label, values in scores.items()]
+    said = decide(scores, NDCG, rows, PerQuery(42), [NDCG]).sentences
+    assert any(re.search(r"It is better than c, by 0\.214 \(p = ", sentence) for sentence in said)
+    (outlook,) = [sentence for sentence in said if "in 4 of 5 cases from" in sentence]
+    assert "a true difference between a and b" in outlook  # one pair: no statement about the lead over c
+    assert "smaller ones less often" in outlook
+    assert not any("invisible" in sentence for sentence in said)
+
+
+def test_an_order_that_is_the_same_everywhere_agrees_least_with_nothing() -> None:
+    means = {"a": 0.9, "b": 0.7, "c": 0.5}
+    scores = {label: np.linspace(mean - 0.1, mean + 0.1, 12) for label, mean in means.items()}
+    rows = [_row(label, mean, mean / 2) for label, mean in means.items()]
+    said = " ".join(decide(scores, NDCG, rows, PerQuery(42), [NDCG, MRR]).sentences)
+    assert "order by NDCG@10 is the same by every other measure." in said
+    assert "agrees least" not in said
+    assert "1.00" not in said
+
+
+def test_answers_from_files_are_not_told_to_raise_rounds() -> None:
+    none = Percentiles(0)
+    given = _row("gru", 0.8, 0.5, latency=Latency(embed=none, search=none, total=none))
+    verdict = Verdict(
+        measure="ndcg@10", best="gru", tie_group=["gru"], pairs=[], smallest_detectable=None, sentences=[]
+    )
+    whys = [choice.why for choice in recommend([given], verdict)]
+    assert "The answers of gru come from elsewhere, so there is no latency to compare." in whys
+    assert not any("--rounds" in why or "(0)" in why for why in whys)
+
+
+def test_two_figures_of_one_measure_are_explained(summary: Summary) -> None:
+    """The matrix has what the index found; the note says that its other figure is under exact search."""
+    rows = [
+        msgspec.structs.replace(row, loss=Loss(ndcg_exact=0.983, ndcg_lost=0.164, recall=0.7, short=0))
+        if row.label == summary.verdict.best
+        else row
+        for row in summary.rows
+    ]
+    said = [note.sentence for note in notes(msgspec.structs.replace(summary, rows=rows))]
+    assert any("NDCG@10 0.983 under exact search, of which the index lost 0.164" in sentence for sentence in said)
+
+
+def test_a_task_that_nobody_named_and_one_round(summary: Summary) -> None:
+    unnamed = msgspec.structs.replace(
+        summary,
+        task=msgspec.structs.replace(summary.task, name="task"),
+        lineup={**summary.lineup, "rounds": 1},
+    )
+    said = headline(unnamed)
+    assert ": task (25 documents" in said
+    assert "task task" not in said
+    assert said.endswith("1 round")
+
+
+def test_equal_figures_that_are_tied_have_equal_marks(summary: Summary) -> None:
+    """0.83004 and 0.83001 are both shown as 0.830: one of them must not be the best and the other only tied."""
+    best = summary.verdict.best
+    decides = summary.verdict.measure
+    other = next(row for row in summary.ran if row.ties.get(decides) and row.label != best)
+    mean = next(row for row in summary.ran if row.label == best).measures[decides].mean
+    rows = [
+        msgspec.structs.replace(row, measures={**row.measures, decides: Value(mean - 1e-7, 0.6, 0.9)})
+        if row.label == other.label
+        else row
+        for row in summary.rows
+    ]
+    lines = {line.row.label: line for line in matrix(msgspec.structs.replace(summary, rows=rows)).lines}
+    for label in (str(best), other.label):
+        cell = lines[label].cells[decides]
+        assert (cell.state, "★" in cell.text, "≈" in cell.text) == ("best", True, False)
+
+
+def test_a_label_in_brackets_is_printed_as_it_is(summary: Summary) -> None:
+    """Nothing from data is markup: rich would take [categories] for a style."""
+    named = msgspec.structs.replace(summary, name="[categories]")
+    printed = io.StringIO()
+    Console(file=printed, width=100, markup=True, highlight=False).print(terminal(named))
+    assert printed.getvalue().startswith("[categories]: task wikipedia")
+
+
+def test_a_help_keeps_its_brackets(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from bakeoff.cli import main
+
+    monkeypatch.setattr("sys.argv", ["bakeoff", "queries", "generate", "--help"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "A line-up whose [categories] are yours." in " ".join(capsys.readouterr().out.split())

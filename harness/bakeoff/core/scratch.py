@@ -131,10 +131,13 @@ def _is_at(handle: int, path: Path) -> bool:
 
 def _stop_servers(folder: Path) -> None:
     """Ends each PostgreSQL whose data is in the folder: its file names a process, whose command line confirms it."""
+    files = list(folder.rglob(SERVER))
+    if not files:  # nearly always, and psutil takes longer to import than Python to start
+        return
     import psutil
 
     servers: list[Any] = []
-    for file in folder.rglob(SERVER):
+    for file in files:
         with contextlib.suppress(OSError, ValueError, psutil.Error):
             server = psutil.Process(int(file.read_text().split("\n", 1)[0]))
             if any(str(file.parent) in part for part in server.cmdline()):

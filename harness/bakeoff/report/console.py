@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -15,6 +15,9 @@ from bakeoff.core.progress import Advance
 from bakeoff.core.wrapping import screen_width
 from bakeoff.report.grid import Grid
 from bakeoff.report.prose import Prose
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 class Screen(Console):
@@ -47,31 +50,32 @@ class Bars:
     """Progress as bars on standard error; one display, so that work within work shows as lines below each other."""
 
     def __init__(self) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
         target = console(stderr=True)
-        self._display = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=target,
-            transient=True,
-            disable=not target.is_terminal,
-        )
+        self._display = _display(target) if target.is_terminal else None
         self._open = 0
 
     @contextmanager
     def __call__(self, label: str, total: int) -> Iterator[Advance]:
         """A bar while the work lasts; the display ends with the last bar."""
+        display = self._display
+        if display is None:
+            yield lambda _steps: None
+            return
         if self._open == 0:
-            self._display.start()
+            display.start()
         self._open += 1
-        task = self._display.add_task(label, total=total)
+        task = display.add_task(label, total=total)
         try:
-            yield lambda steps: self._display.advance(task, steps)
+            yield lambda steps: display.advance(task, steps)
         finally:
-            self._display.remove_task(task)
+            display.remove_task(task)
             self._open -= 1
             if self._open == 0:
-                self._display.stop()
+                display.stop()
+
+
+def _display(target: Console) -> Progress:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=target, transient=True)

@@ -13,7 +13,7 @@ from functools import partial
 from bakeoff_providers import stopping
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.machine import Machine, after_work
+from bakeoff.core.machine import Machine, after_work, machine
 from bakeoff.core.paths import vectors_folder
 from bakeoff.core.scratch import scratch
 from bakeoff.core.task import Task
@@ -92,7 +92,8 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
         settings = replace(settings, cache=settings.cache.resolve())  # processes elsewhere have another working folder
     if settings.tune_weights:
         check_tunable(lineup)
-    started, start, before = datetime.datetime.now(datetime.UTC), time.perf_counter(), this_machine()
+    started, start = datetime.datetime.now(datetime.UTC), time.perf_counter()
+    before = this_machine() if settings.recorded else machine()
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
     task = task_of(kind, lineup, settings)
     depth = lineup.depth or (len(task.documents) if kind.needs_full_ranking else DEPTH)
@@ -113,7 +114,7 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
             check_graded(task)
         scorer = Scorer(task, kind, measures, depth, engine)
         contenders = _all_scored(preparation, scorer, lineup.rounds, settings)
-        machine = after_work(before)
+        afterwards = after_work(before)
         ran = [row for row in contenders if isinstance(row, Scored)]
         baselines = scorer.baselines()
         finished = FinishedRun(task, ran, baselines, lineup.primary, lineup.seed, started, embeddings)
@@ -128,7 +129,7 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
         pieces=pieces,
         contenders=tuple(contenders),
         baselines=baselines,
-        machine=machine,
+        machine=afterwards,
         started=started,
         seconds=time.perf_counter() - start,
         warnings=tuple(_warnings(task, lineup, ran)),

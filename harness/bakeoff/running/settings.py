@@ -26,3 +26,4 @@ class Settings:
     sample_documents: int | None = None  # every document with a grade, the rest drawn by the line-up's seed
     engine: EngineEntry | None = None  # instead of the line-up's
     graded: bool = True  # False where rankings are wanted and grades are not there yet
+    recorded: bool = True  # False where no result is written, so that nobody reads which libraries there were

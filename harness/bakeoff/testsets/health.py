@@ -115,7 +115,7 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
     measures = tuple(dict.fromkeys([*lineup.measures, *map(Measure.parse, task.targets)]))
     primary = lineup.primary
     scouts = replace(lineup, contenders=SCOUTS, measures=measures, rounds=1)
-    outcome = run(scouts, Settings(progress=progress, graded=False))
+    outcome = run(scouts, Settings(progress=progress, graded=False, recorded=False))
     scales = outcome.baselines
     ids = [query.id for query in task.queries]
     answers = {scored.contender.label: scored.rankings for scored in outcome.ran}

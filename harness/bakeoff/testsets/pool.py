@@ -27,7 +27,7 @@ Rankings = Mapping[str, Mapping[str, Ranking]]  # contender → query → what i
 
 def rankings_of_run(lineup: Lineup, task: Task, settings: Settings) -> Rankings:
     """Lets the contenders of a line-up answer this task's queries once."""
-    ungraded = replace(settings, graded=False)
+    ungraded = replace(settings, graded=False, recorded=False)
     outcome = run(replace(lineup, task=task, tasks=(), overrides={}, rounds=1), ungraded)
     if not outcome.ran:
         reasons = "; ".join(f"{lost.contender.label}: {lost.reason}" for lost in outcome.not_run)

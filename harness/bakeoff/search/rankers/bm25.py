@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Annotated, Any, NamedTuple, overload
@@ -37,10 +38,9 @@ class BM25(Ranker):
             raise InputError(f"k1 is {k1!r}", place="k1", remedy="give 0 or more; 1.2 to 2 is customary")
         if not (isinstance(b, (int, float)) and 0 <= b <= 1):
             raise InputError(f"b is {b!r}", place="b", remedy="give 0 to 1; 0.75 is customary")
-        import bm25s
         import Stemmer
 
-        self._bm25s = bm25s
+        self._bm25s = bm25s = _without_bars()
         self._index = bm25s.BM25(method="lucene", k1=k1, b=b)
         self._ids: list[str] = []
         self._stemmer, self._stopwords = None, None
@@ -127,3 +127,17 @@ class _Corpus(NamedTuple):
 
     ids: _WordNumbers
     vocab: dict[str, int]
+
+
+def _without_bars() -> Any:
+    """bm25s. Its bars are never shown here, and their library imports asyncio, which takes a while."""
+    before = os.environ.get("DISABLE_TQDM")
+    os.environ["DISABLE_TQDM"] = "1"
+    try:
+        import bm25s
+    finally:
+        if before is None:
+            del os.environ["DISABLE_TQDM"]
+        else:
+            os.environ["DISABLE_TQDM"] = before
+    return bm25s

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from bakeoff.running.runner import run
 from bakeoff.tasks.load import load_task
 from bakeoff_providers.base import Role
 from bakeoff_providers.fake import Fake
+
+from tests.commands.test_testsets import say
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -84,12 +87,12 @@ def _run_on_an_existing_index(text: str, folder: Path) -> None:
     assert {len(ranking) for ranking in outcome.ran[0].rankings.values()} == {len(documents)}
 
 
-def test_the_line_up_for_a_test_set_is_one(tmp_path: Path) -> None:
-    text = (DOCS / "test-sets.md").read_text(encoding="utf-8").partition("## Run\n")[2]
-    (tmp_path / "mine.toml").write_text("\n".join(re.findall(r"^(?:    (.*))?$", text, flags=re.MULTILINE)))
-    lineup = Lineup.read(tmp_path / "mine.toml")
-    assert lineup.task == "task"
-    assert [contender.label for contender in lineup.contenders] == ["bm25", "minilm+faiss"]
+def test_the_line_up_for_a_test_set_is_what_init_writes(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "tests" / "docs_corpora" / "centre", tmp_path, dirs_exist_ok=True)
+    for command in (["corpus", "import", "help"], ["queries", "import", "asked.csv"], ["init", "task"]):
+        say(tmp_path, *command)
+    (shown,) = re.findall(r"^`bakeoff.toml`:\n\n```toml\n(.*?)^```", (DOCS / "test-sets.md").read_text(), re.M | re.S)
+    assert (tmp_path / "bakeoff.toml").read_text() == shown
 
 
 def test_the_rows_of_ones_own_run(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def rewrite(page: Path, *, slow: bool = False) -> None:
     with tempfile.TemporaryDirectory() as work, session(Path(work).resolve()):
         for block in blocks(text, slow=slow):
             shown = excerpt(block["shown"], output(block, Path(work).resolve()))
-            text = text.replace(block.group(), block.group().replace(block["shown"], shown))
+            text = text.replace(block.group(), block.group().removesuffix(f"{block['shown']}```") + f"{shown}```")
             print(f"{page.name}: {block['command']}", file=sys.stderr)
     page.write_text(text, encoding="utf-8")
 

@@ -104,6 +104,36 @@ def ir_datasets(folder: Path) -> str:
     return 'format = "ir_datasets"\ndataset = "bakeoff-test/ungraded"\n'
 
 
+def hub(folder: Path, dataset: str = "own") -> str:
+    """As MTEB lays its sets out, which always judge something: here one pair of each query."""
+    rows: dict[str, list[dict[str, Any]]] = {
+        "corpus": [{"_id": key, "title": title, "text": text} for key, (title, text) in TEXTS.items()],
+        "queries": [{"_id": key, "text": text} for key, text in QUERIES.items()],
+        "test": [{"query-id": query, "corpus-id": document, "score": 3} for query, document in list(RIGHT)[:2]],
+    }
+    for name, content in rows.items():
+        (folder / dataset / name).mkdir(parents=True)
+        (folder / dataset / name / "rows.jsonl").write_text(lines(content))
+    config = "- config_name: {}\n  data_files:\n  - split: {}\n    path: {}/rows.jsonl\n"
+    parts = [config.format("default" if name == "test" else name, name, name) for name in rows]
+    (folder / dataset / "README.md").write_text(f"---\nconfigs:\n{''.join(parts)}---\n")
+    return f'format = "hub"\ndataset = "{dataset}"\n'
+
+
+def mteb(folder: Path) -> str:
+    hub(folder, "mteb/scifact")
+    return 'format = "mteb"\ntask = "SciFact"\n'
+
+
+@pytest.fixture
+def no_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The data sets are folders here, read by the real library."""
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "data sets")
+    datasets.disable_progress_bars()
+
+
 def made(home: Path, make: Callable[[Path], str]) -> Path:
     folder = home / "task"
     folder.mkdir()
@@ -149,11 +179,13 @@ def _asked(host: str, path: str, body: dict[str, Any] | None = None) -> Any:
     return content
 
 
-@pytest.mark.parametrize("make", [native, beir, tables, ir_datasets], ids=lambda make: make.__name__)
+@pytest.mark.usefixtures("no_hub")
+@pytest.mark.parametrize("make", [native, beir, tables, ir_datasets, hub, mteb], ids=lambda make: make.__name__)
 def test_from_an_ungraded_task_to_a_matrix(tmp_path: Path, wire: WireServer, make: Callable[[Path], str]) -> None:
     folder = made(tmp_path, make)
     sources = digests(folder)
-    assert "has no grades" in say(tmp_path, "run", code=2)
+    if make not in (hub, mteb):
+        assert "has no grades" in say(tmp_path, "run", code=2)
     models = ["--judge", "llm", "--model", "ollama:llama3.1", "--model", "ollama:strict"]
     pooling = ["--all-below", "1", "--depth", "1"]
 
@@ -194,7 +226,7 @@ def test_from_an_ungraded_task_to_a_matrix(tmp_path: Path, wire: WireServer, mak
     assert digests(folder) == before
     (tmp_path / "decisions.json").write_text(json.dumps(decisions))
     said = say(tmp_path, "adjudicate", "task", "--from", "decisions.json")
-    assert "1 decisions taken" in said
+    assert "1 decision taken" in said
     truth = json.loads((folder / "ground_truth.json").read_text())["grades"]
     assert {(q, d): g for q, row in truth.items() for d, g in row.items() if g} == {
         pair: grade for pair, grade in RIGHT.items() if pair in pairs
@@ -255,6 +287,7 @@ def test_grades_given_here_count_over_those_of_the_files(tmp_path: Path, wire: W
 
     wire.answer = yes_or_no
     said = say(tmp_path, "grade", "task", "--judge", "llm", "--ungraded", OLLAMA_HOST=wire.url)
+    assert "nothing to grade: all" in say(tmp_path, "grade", "task", "--ungraded")  # no page with 0 of 0 pairs
     assert "5 of them have no grade yet" in said
     assert "1 = relevant\n0 = not relevant" in prompts[0]  # the scale of the qrels
     say(tmp_path, "grade", "task", "--judge", "llm", OLLAMA_HOST=wire.url)

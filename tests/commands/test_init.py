@@ -63,6 +63,7 @@ def test_a_lineup_that_is_there_stays_unless_forced(shop: Path) -> None:
     [
         (FLAGS, "the grade 'Exact' is no number"),
         ([*FLAGS, *GRADES, "--column", "documents.text=body"], "has no column 'body'"),
+        ([*FLAGS, *GRADES, "--column", "document.text=body"], "unknown column 'document.text'"),
         ([*FLAGS, *GRADES, "--column", "documents.id=name", "--column", "judgments.document=qid"], "judgments.csv"),
         (["init"], "--documents FILE --queries FILE [--judgments FILE]"),
         (FLAGS[:3], "--documents FILE --queries FILE [--judgments FILE]"),

@@ -45,6 +45,7 @@ def adjudicate(
     majority: Annotated[bool, typer.Option("--majority", help="Ask nothing: leave the rest to the majority.")] = False,
 ) -> None:
     """Settle what annotators disagree on, then write the ground truth."""
+    from bakeoff.core.printable import counted
     from bakeoff.testsets.adjudicate import Adjudication
     from bakeoff.testsets.task_folder import TaskFolder
 
@@ -54,9 +55,9 @@ def adjudicate(
         raise InputError("nobody has graded anything", file=folder.annotations, remedy=f"bakeoff annotate {task}")
     work = Adjudication(folder)
     if decisions is not None:
-        typer.echo(f"{work.decide_from(decisions)} decisions taken from {decisions}")
+        typer.echo(f"{counted(work.decide_from(decisions), 'decision')} taken from {decisions}")
     if not majority and (left := work.open()):
-        typer.echo(f"{len(left)} pairs to settle. A grade and Enter; s leaves a pair open, q ends.")
+        typer.echo(f"{counted(len(left), 'pair')} to settle. A grade and Enter; s leaves a pair open, q ends.")
         decided = work.ask(_Asking(folder))
         typer.echo(f"{decided} settled.")
     write_truth(folder, task)
@@ -128,8 +129,10 @@ def serve_page(
 
 def write_truth(folder: TaskFolder, task: str) -> None:
     """The ground truth from all grades; pairs without a majority are named."""
+    from bakeoff.core.printable import counted
+
     truth = folder.write_truth()
-    typer.echo(f"{folder.truth.metadata['pairs']} grades in {folder.truth_path}")
+    typer.echo(f"{counted(folder.truth.metadata['pairs'], 'grade')} in {folder.truth_path}")
     if standing := folder.standing():
         typer.echo(standing)
     if truth.open:

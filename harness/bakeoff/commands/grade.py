@@ -13,13 +13,18 @@ from typer.core import TyperGroup
 from bakeoff.commands.annotate import OpenPage, Port, Who, serve_page, write_truth
 from bakeoff.commands.chat import ChatOption, ModelOption, chat_askers, echo_estimate, echo_usage
 from bakeoff.commands.options import (
+    ColumnOption,
     DryRun,
+    Force,
+    LabelOption,
     LineupOption,
     MaxCost,
     Offline,
     ResultOption,
     TaskArgument,
     lineup_path,
+    parse_columns,
+    parse_labels,
     say,
     warn,
 )
@@ -69,8 +74,12 @@ def pairs_(
 ) -> None:
     """Grade: pool the contenders' top documents, then let models or people grade them (the default).
 
-    `bakeoff grade next TASK` names the ungraded pairs whose grade would most change the order of the contenders.
+    The word `pairs` may be left out: `bakeoff grade TASK`. Three more commands have options of their own (--help):
+    `bakeoff grade import TASK FILE` takes grades that you have; `bakeoff grade next TASK` names the ungraded pairs
+    whose grade would most change the order of the contenders; `bakeoff grade corrected TASK` scores by a model's
+    grades, corrected by people's on a sample.
     """
+    from bakeoff.core.printable import counted
     from bakeoff.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
@@ -81,18 +90,43 @@ def pairs_(
     pairs, keep_pool = _pairs(folder, lineup, depth, all_below, offline or dry_run)
     if ungraded:
         pairs = [pair for pair in pairs if pair[1] not in folder.task.judgments.get(pair[0], {})]
-        say(f"{len(pairs)} of them have no grade yet")
+        say(f"{len(pairs)} of them have no grade yet" if pairs else "nothing to grade: all of them have a grade")
+        if not pairs:
+            return
     if sample is not None:
         from bakeoff.testsets.corrected import sampled
 
         pairs = sampled(pairs, sample)
     if judge == "people":
         if dry_run:
-            say(f"dry run: {len(pairs)} pairs to grade")
+            say(f"dry run: {counted(len(pairs), 'pair')} to grade")
         else:
             serve_page(folder, who, pairs, port, open_page, keep_pool)
         return
     _judge(folder, pairs, keep_pool, model or ["ollama"], set_, repeats, max_cost, dry_run, offline)
+
+
+@grade.command("import")
+def import_(
+    task: TaskArgument,
+    source: Annotated[Path, typer.Argument(help="CSV, TSV, JSON, JSONL, parquet or qrels; one grade in each row.")],
+    who: Who = None,
+    column: ColumnOption = None,
+    label: LabelOption = None,
+    force: Force = False,
+) -> None:
+    """Take grades that somebody gave elsewhere, as those of one annotator."""
+    import getpass
+
+    from bakeoff.core.printable import counted
+    from bakeoff.testsets.grade_import import import_grades
+    from bakeoff.testsets.task_folder import TaskFolder
+
+    folder = TaskFolder.open(task)
+    annotator = who or getpass.getuser()
+    taken = import_grades(folder, source, annotator, parse_columns(column), parse_labels(label), force=force)
+    typer.echo(f"{counted(taken, 'grade')} imported: {folder.file_of(annotator)}")
+    write_truth(folder, folder.name)
 
 
 @grade.command("corrected")
@@ -191,20 +225,21 @@ class _PairsToGrade(NamedTuple):
 
 def _pairs(folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool) -> _PairsToGrade:
     """All pairs where they are few; otherwise the existing pool, or a new one."""
+    from bakeoff.core.printable import counted
     from bakeoff.testsets.annotations import POOL
     from bakeoff.testsets.pool import extended_pool, pooled, write_pool
 
     if folder.size <= all_below:
-        say(f"{folder.size} pairs: all of them")
+        say(f"{counted(folder.size, 'pair')}: all of them")
         return _PairsToGrade(folder.all_pairs())
     if lineup is None and (folder.annotations / POOL).exists():
         pairs = folder.pool()
-        say(f"{len(pairs)} pairs of {folder.size}: the existing pool (--lineup makes a new one)")
+        say(f"{counted(len(pairs), 'pair')} of {folder.size}: the existing pool (--lineup makes a new one)")
         return _PairsToGrade(pairs)
     rankings = rankings_for(folder, None, lineup, offline)
     pool = extended_pool(folder, pooled(rankings, folder.query_ids, depth))
     pairs = [(query, document) for query, documents in pool.items() for document in documents]
-    say(f"{len(pairs)} pairs of {folder.size}: the first {depth} of {', '.join(rankings)}")
+    say(f"{counted(len(pairs), 'pair')} of {folder.size}: the first {depth} of {', '.join(rankings)}")
     metadata = {"contenders": sorted(rankings), "depth": depth}
     return _PairsToGrade(pairs, lambda: write_pool(folder, pool, metadata))
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.options import OWN_LINEUP, Force, check_file, key_values
+from bakeoff.commands.options import OWN_LINEUP, Force, LabelOption, check_file, key_values, parse_labels
 
 FLAGS = "bakeoff init TASK, or bakeoff init --documents FILE --queries FILE [--judgments FILE]"
 
@@ -27,7 +27,7 @@ def init(
     column: Annotated[
         list[str] | None, typer.Option(help="A column by its name in the file, as documents.text=body; repeatable.")
     ] = None,
-    grade: Annotated[list[str] | None, typer.Option(help="What a label is worth, as Exact=3; repeatable.")] = None,
+    grade: LabelOption = None,
     out: Annotated[Path, typer.Option(help="The line-up to write.")] = OWN_LINEUP,
     force: Force = False,
 ) -> None:
@@ -45,7 +45,7 @@ def init(
     if task is not None and (documents or queries or judgments):
         raise InputError("a task and files are two ways to say the same", remedy=FLAGS)
     columns = dict(key_values(column, "--column", "documents.text=body"))
-    files = Files(documents, queries, judgments, columns, _grades(grade))
+    files = Files(documents, queries, judgments, columns, parse_labels(grade))
     if task is None and documents is None:
         task = _ask("A task's folder, or the file of the documents")
     source = source_of(task, out.parent) if task is not None else files
@@ -66,15 +66,6 @@ def init(
     typer.echo(f"{out}: written; its task has {sizes}, {counted(judged, 'judgment') if judged else 'no judgments yet'}")
     where = "" if out == OWN_LINEUP else f" {out}"
     typer.echo(f"next: {f'bakeoff validate{where}' if judged else grading}\n      bakeoff run{where}")
-
-
-def _grades(given: list[str] | None) -> dict[str, int]:
-    grades = {}
-    for label, text in key_values(given, "--grade", "Exact=3"):
-        if not text.isdecimal():
-            raise InputError(f"{label}={text} is no whole number from 0 on", place="--grade", remedy="as Exact=3")
-        grades[label] = int(text)
-    return grades
 
 
 def _ask(what: str) -> str:

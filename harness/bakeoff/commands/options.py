@@ -39,6 +39,9 @@ Offline = Annotated[bool, typer.Option("--offline", help="Make no request: take 
 ColumnOption = Annotated[
     list[str] | None, typer.Option(help="Another name of a column, as text=body; may be repeated.")
 ]
+LabelOption = Annotated[
+    list[str] | None, typer.Option("--grade", help="What a label is worth, as Exact=3; may be repeated.")
+]
 
 LATEST = "latest"
 OWN_LINEUP = Path("bakeoff.toml")  # what commands take, and `init` writes, where no other line-up is named
@@ -129,6 +132,16 @@ def parse_columns(texts: Sequence[str] | None) -> dict[str, str]:
     return columns
 
 
+def parse_labels(texts: Sequence[str] | None) -> dict[str, int]:
+    """What the labels of a column of grades are worth."""
+    grades = {}
+    for label, text in key_values(texts, "--grade", "Exact=3"):
+        if not text.isdecimal():
+            raise InputError(f"{label}={text} is no whole number from 0 on", place="--grade", remedy="as Exact=3")
+        grades[label] = int(text)
+    return grades
+
+
 def parse_day(text: str | None, option: str) -> datetime.date | None:
     """The day that an option gives."""
     try:
@@ -150,6 +163,12 @@ def say(text: str) -> None:
 
     for line in wrapped(text, screen_width(sys.stdout)):
         typer.echo(line)
+
+
+def next_to_grade(task: Path | str, lineup: Path | None = None) -> str:
+    """What leads on to grades: a line-up, whose contenders say what is worth grading, and then the grading."""
+    grade = f"bakeoff grade {task} --lineup {lineup or OWN_LINEUP}"
+    return f"next: {grade}" if lineup or OWN_LINEUP.exists() else f"next: bakeoff init {task}\n      {grade}"
 
 
 def warn(text: str) -> None:

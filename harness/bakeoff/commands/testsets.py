@@ -10,7 +10,6 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.chat import ChatOption, chat_askers, echo_estimate, echo_usage
 from bakeoff.commands.options import (
-    OWN_LINEUP,
     ColumnOption,
     DryRun,
     Force,
@@ -19,8 +18,10 @@ from bakeoff.commands.options import (
     TaskArgument,
     check_file,
     check_folder,
+    next_to_grade,
     parse_columns,
     parse_day,
+    say,
     warn,
 )
 
@@ -70,7 +71,7 @@ def import_(
     write_json(out, imported.file)
     typer.echo(f"{counted(len(imported.file.articles), 'document')} imported: {out}")
     if imported.taken:
-        typer.echo(f"taken: {imported.taken}")
+        say(f"taken: {imported.taken}")
     _list("empty, left out", imported.empty)
     _list("duplicates, left out", [f"{name} = {first}" for name, first in imported.duplicates])
     _list("no such page", imported.missing)
@@ -157,7 +158,7 @@ def generate(
         typer.echo(f"{counted(len(generated.queries), 'query')} added: {out / 'queries.json'}")
     else:
         path = write_task(out, articles, content)
-        typer.echo(f"{counted(len(generated.queries), 'query')}: {path}\n{_next(out)}")
+        typer.echo(f"{counted(len(generated.queries), 'query')}: {path}\n{next_to_grade(out)}")
     if asker is not None:
         echo_usage(asker.usage)
 
@@ -203,7 +204,7 @@ def import_queries_(
         write_task(out, articles, imported.file)
     typer.echo(f"{counted(imported.new, 'query')} {'added' if add else 'imported'}: {out / 'queries.json'}")
     if imported.taken:
-        typer.echo(f"taken: {imported.taken}")
+        say(f"taken: {imported.taken}")
     if imported.no_filter:
         warn(imported.no_filter)
     filters = {entry.query_id: entry.where for entry in imported.file.queries}
@@ -211,13 +212,7 @@ def import_queries_(
         warn(f"no document passes the filter (where) of {some(lost)}: compare it with the documents' metadata")
     _list("empty, left out", imported.empty)
     _list("duplicates, left out", imported.duplicates)
-    typer.echo(_next(out))
-
-
-def _next(task: Path) -> str:
-    """What leads on to grades: a line-up, whose contenders say what is worth grading, and then the grading."""
-    grade = f"bakeoff grade {task} --lineup {OWN_LINEUP}"
-    return f"next: {grade}" if OWN_LINEUP.exists() else f"next: bakeoff init {task}\n      {grade}"
+    typer.echo(next_to_grade(out))
 
 
 def _existing(folder: Path, add: bool, force: str = "") -> QueryFile | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bakeoff.commands.options import lineup_path, say
+from bakeoff.commands.options import lineup_path, next_to_grade, say
 
 if TYPE_CHECKING:
     from bakeoff.core.task import Task
@@ -29,6 +29,7 @@ def validate(
     from bakeoff.tasks.kinds import load_kind
     from bakeoff.tasks.kinds.graded import Graded
     from bakeoff.testsets.health import health as examine
+    from bakeoff.testsets.health import text_health
     from bakeoff.testsets.task_folder import TaskFolder
 
     path, lineup = _lineup(target)
@@ -46,10 +47,20 @@ def validate(
             say(f"  {row.label}: {state}")
     if wrong:
         raise typer.Exit(2)
-    if health and kind.free_health_check:
+    if not health or not kind.free_health_check:
+        return
+    folder = TaskFolder.of(path, kind, task) if isinstance(kind, Graded) else None
+    standing = folder.standing() if folder else ""
+    if any(task.judgments.values()):
         _print_health(examine(task, lineup, Bars()))
-        if isinstance(kind, Graded) and (standing := TaskFolder.of(path, kind, task).standing()):
+        if standing:
             say(standing)
+        return
+    for finding in text_health(task).findings():
+        say(f"warning: {finding}")
+    say("no grades yet" + (f": {standing}" if standing else ""))
+    if folder and not standing:
+        typer.echo(next_to_grade(folder.name, path if rows else None))
 
 
 def _lineup(target: str | None) -> tuple[Path, Lineup]:
@@ -82,10 +93,13 @@ def _lineup(target: str | None) -> tuple[Path, Lineup]:
 
 
 def _print_task(task: Task) -> None:
+    from bakeoff.core.printable import counted
+    from bakeoff.report.notes import task_called
+
     judged = sum(len(grades) for grades in task.judgments.values())
     say(
-        f"task {task.name}: {len(task.documents)} documents, {len(task.queries)} queries, "
-        f"{judged} judgments, fingerprint {task.fingerprint()}"
+        f"{task_called(task.name)}: {counted(len(task.documents), 'document')}, {counted(len(task.queries), 'query')}, "
+        f"{counted(judged, 'judgment')}, fingerprint {task.fingerprint()}"
     )
 
 

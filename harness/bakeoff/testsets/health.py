@@ -49,8 +49,25 @@ class Ceiling(msgspec.Struct, frozen=True):
         return self.target is not None and self.oracle < self.target - 1e-9
 
 
-class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures about judgments and queries; `findings` puts into sentences what should be done."""
+class TextHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be said of a task's documents and queries before anybody grades them."""
+
+    unmatched: list[str]
+    duplicates: list[tuple[str, str, float]]
+    warnings: list[str]
+
+    def findings(self) -> list[str]:
+        """What should be fixed or known, in sentences."""
+        findings = [*self.warnings]
+        if self.unmatched:
+            findings.append(f"no document passes the filter (where) of {some(self.unmatched)}: nothing is found there")
+        for first, second, alike in self.duplicates:
+            findings.append(f"{first} and {second} are {alike:.0%} alike: drop one of them")
+        return findings
+
+
+class Health(TextHealth, frozen=True, kw_only=True):
+    """Figures about judgments and queries, too."""
 
     documents: int
     queries: int
@@ -59,11 +76,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     judged_top: float
     depth: int
     without_relevant: list[str]
-    unmatched: list[str]
     too_many: dict[str, int]
     beyond_cut: dict[str, int]
-    duplicates: list[tuple[str, str, float]]
-    warnings: list[str]
     ceilings: list[Ceiling]
     primary: str
     lexical: float | None
@@ -71,10 +85,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     smallest_detectable: float | None
 
     def findings(self) -> list[str]:
-        """What should be fixed or known, in sentences."""
-        findings = [*self.warnings]
-        if self.unmatched:
-            findings.append(f"no document passes the filter (where) of {some(self.unmatched)}: nothing is found there")
+        """Those of the texts, and what the grades leave to be wished for."""
+        findings = super().findings()
         if self.without_relevant:
             findings.append(f"no document is relevant for {some(self.without_relevant)}: everyone scores 0 there")
         if self.too_many:
@@ -100,14 +112,23 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
                 f"{1 - self.judged_top:.0%} of what free contenders ranked in the first {self.depth} places has no "
                 "grade and counts as not relevant: `bakeoff grade` grades it"
             )
-        for first, second, alike in self.duplicates:
-            findings.append(f"{first} and {second} are {alike:.0%} alike: drop one of them")
         if self.lexical is not None and self.lexical >= LEXICAL:
             findings.append(
                 f"BM25 has {self.lexical:.0%} of the oracle's {self.primary}: words alone answer these queries, and "
                 "embeddings can't show what they are worth"
             )
         return findings
+
+
+def text_health(task: Task) -> TextHealth:
+    """Looks at documents, queries and filters alone."""
+    ids = [query.id for query in task.queries]
+    alike = near_duplicates([query.text for query in task.queries], MOST_ALIKE)
+    return TextHealth(
+        unmatched=unmatched({query.id: query.where for query in task.queries}, task.metadata.values()),
+        duplicates=[(ids[first], ids[second], share) for first, second, share in alike],
+        warnings=task_warnings(task),
+    )
 
 
 def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
@@ -133,6 +154,7 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
     )  # what follows by id alone is no word's
     texts = {document.id: f"{document.title}\n{document.text}" for document in task.documents}
     return Health(
+        **msgspec.structs.asdict(text_health(task)),
         documents=len(task.documents),
         queries=len(ids),
         judged=graded,
@@ -140,13 +162,8 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
         judged_top=_judged_share([ranked.grades[:, :depth] for ranked in joined.values()]),
         depth=depth,
         without_relevant=task.without_relevant(),
-        unmatched=unmatched({query.id: query.where for query in task.queries}, task.metadata.values()),
         too_many={q: n for q, n in relevant.items() if n > MOST_RELEVANT * len(task.documents)},
         beyond_cut={q: n for q, n in relevant.items() if n > depth},
-        duplicates=[
-            (ids[i], ids[j], alike) for i, j, alike in near_duplicates([q.text for q in task.queries], MOST_ALIKE)
-        ],
-        warnings=task_warnings(task),
         ceilings=[_ceiling(measure, task, scales, scored["bm25"]) for measure in measures],
         primary=str(primary),
         lexical=words / oracle if oracle else None,

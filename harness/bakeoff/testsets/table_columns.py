@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,14 +26,14 @@ def columns_of(path: Path) -> list[str]:
     raise InputError("has no rows", file=path, remedy="put at least one row into it")
 
 
-def found_columns(table: str, path: Path, given: Mapping[str, str]) -> dict[str, str]:
+def found_columns(table: str, path: Path, given: Mapping[str, str], prefix: str = "") -> dict[str, str]:
     """What the file calls each column; one that is needed and not found is the user's to name."""
     names = columns_of(path)
     chosen: dict[str, str] = {}
     for column in COLUMNS[table]:
         usual = USUAL[table][column]
         by_name = {name.lower(): name for name in names}
-        name = given.get(f"{table}.{column}") or next((by_name[word] for word in usual if word in by_name), "")
+        name = given.get(column) or next((by_name[word] for word in usual if word in by_name), "")
         if name and name not in names:
             raise InputError(
                 f"has no column {name!r}", file=path, place="--column", remedy=f"it has {', '.join(names)}"
@@ -40,14 +41,20 @@ def found_columns(table: str, path: Path, given: Mapping[str, str]) -> dict[str,
         if not name and column not in OPTIONAL:
             raise InputError(
                 f"none of the columns ({', '.join(names)}) is usual for the {column}", file=path,
-                remedy=f"name it: --column {table}.{column}={names[0]}",
+                remedy=f"name it: --column {prefix}{column}={names[0]}",
             )  # fmt: skip
         if name:
             chosen[column] = name
     return chosen
 
 
-def labels_of(path: Path, column: str) -> list[str]:
-    """The labels of a column of grades that are no numbers, in the order of their first row."""
-    values = dict.fromkeys(str(row[column]).strip() for _, row in read_table(path).rows if column in row)
-    return [] if all(value.lstrip("-").isdecimal() for value in values) else list(values)
+def check_labels(path: Path, column: str, grades: Mapping[str, int]) -> None:
+    """Asks what labels are worth, in the order of their first row, where grades are no numbers."""
+    labels = list(dict.fromkeys(str(row[column]).strip() for _, row in read_table(path).rows if column in row))
+    if all(label.lstrip("-").isdecimal() for label in labels):
+        return
+    if unknown := [label for label in labels if label not in grades]:
+        example = " ".join(f"--grade {json.dumps(label)}={place}" for place, label in enumerate(reversed(labels)))
+        raise InputError(
+            f"the grade {unknown[0]!r} is no number", file=path, remedy=f"say what each is worth: {example}"
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,13 +10,14 @@ from typing import Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
 
 from bakeoff.core.files import read_bytes, read_toml
 from bakeoff.core.paths import task_names
 from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.formats.tables import JSON_LINES, READERS
 from bakeoff.tasks.ground_truth import FILE
-from bakeoff.testsets.table_columns import found_columns, labels_of
+from bakeoff.testsets.table_columns import COLUMNS, check_labels, found_columns
 
 BY_NAME = {"hub": "dataset", "mteb": "task", "ir_datasets": "dataset"}  # formats of data sets, and where the name goes
 QRELS = (".qrels", ".trec", ".txt")
@@ -116,21 +116,27 @@ def source_of_files(files: Files, base: Path) -> TaskSource:
             raise InputError("is a folder", file=path, remedy=f"texts become a table by `bakeoff corpus import {path}`")
         if not path.is_file():
             raise InputError("no such file", file=path, remedy="check the path")
+    known = [f"{table}.{column}" for table in paths for column in COLUMNS[table]]
+    if unknown := [key for key in files.columns if key not in known]:
+        raise InputError(f"unknown column {unknown[0]!r}", place="--column", remedy=nearest(unknown[0], known))
     name = files.documents.resolve().parent.name or "mine"
     if _holds(files.documents, "articles"):
         return _native(paths, base, name)
-    columns = {table: found_columns(table, path, files.columns) for table, path in paths.items() if not _qrels(path)}
+    columns = {
+        table: found_columns(table, path, _given(files.columns, table), f"{table}.")
+        for table, path in paths.items()
+        if not _qrels(path)
+    }
     if "judgments" in columns:
-        labels = labels_of(paths["judgments"], columns["judgments"]["grade"])
-        if unknown := [label for label in labels if label not in files.grades]:
-            example = " ".join(f"--grade {json.dumps(label)}={place}" for place, label in enumerate(reversed(labels)))
-            raise InputError(
-                f"the grade {unknown[0]!r} is no number", file=paths["judgments"],
-                remedy=f"say what each is worth: {example}",
-            )  # fmt: skip
+        check_labels(paths["judgments"], columns["judgments"]["grade"], files.grades)
     places = {table: _relative(path, base) for table, path in paths.items()}
     grades = {"grades": dict(files.grades)} if files.grades else {}
     return TaskSource(name, options={"format": "tables", **places, **grades, "columns": columns})
+
+
+def _given(columns: Mapping[str, str], table: str) -> dict[str, str]:
+    """What the user says of one table: `documents.text=body`."""
+    return {key.removeprefix(f"{table}."): name for key, name in columns.items() if key.startswith(f"{table}.")}
 
 
 def _native(paths: Mapping[str, Path], base: Path, name: str) -> TaskSource:

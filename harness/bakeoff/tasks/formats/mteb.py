@@ -10,7 +10,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats import hub
-from bakeoff.tasks.formats.shared_options import HubRevision
+from bakeoff.tasks.formats.shared_options import HubRevision, Rel
 
 EXTRA = hub.EXTRA
 
@@ -48,6 +48,7 @@ def load(
     task: Annotated[str, "its name in MTEB, such as SciFact"],
     split: Annotated[str, "which judgments are taken; the one that MTEB scores if left out"] = "",
     revision: HubRevision = None,
+    rel: Rel = 1,
 ) -> Task:
     """The task of that name through the hub's format; a folder `mteb/…` beside the line-up goes before the hub."""
     if task not in MTEB_TASKS:
@@ -56,4 +57,5 @@ def load(
             remedy=f"{nearest(task, list(MTEB_TASKS))}; any other: format = \"hub\" and its dataset",
         )  # fmt: skip
     known = MTEB_TASKS[task]
-    return hub.load(name if name != "task" else task, base, known.dataset, split or known.split, revision)
+    called = name if name != "task" else task
+    return hub.load(called, base, known.dataset, split or known.split, revision, rel=rel)

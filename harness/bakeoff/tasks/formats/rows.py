@@ -119,7 +119,7 @@ def task_of(
     if not asked:
         raise InputError("has no queries", file=queries.source, remedy="one row is one query, below a head")
     known = ids.seen - empty if empty else ids.seen
-    truth = _judgments(judgments, columns.judgments, grades, known, empty, set(asked), lenient)
+    truth = read_judgments(judgments, columns.judgments, grades, known, empty, set(asked), lenient)
     kept = [query for query in asked.values() if truth.get(query.id) or not lenient.judged_only]
     if lenient.ignore_identical_ids:
         kept = [msgspec.structs.replace(query, identical=query.id) if query.id in known else query for query in kept]
@@ -157,7 +157,7 @@ def _where(cell: Any, column: str, table: Rows, place: str) -> dict[str, Any]:
         raise InputError(f"{column}: {error.problem}", file=table.source, place=place, remedy=remedy) from None
 
 
-def _judgments(
+def read_judgments(
     table: Rows,
     columns: JudgmentColumns,
     grades: Mapping[str, int] | None,
@@ -166,6 +166,7 @@ def _judgments(
     queries: set[str],
     lenient: Leniency,
 ) -> Judgments:
+    """A table of judgments, each of a pair that there is."""
     collector, known = JudgmentCollector(table.source, lenient.drop_negative), documents | empty
     for place, row in table.rows:
         query = id_of(row, columns.query, table, place)

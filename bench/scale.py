@@ -21,6 +21,7 @@ import scale_sides
 from scale_sides import DEPTH, DIMENSIONS, child, peak_mb
 
 KILLED_AT, MANY_QUERIES, FEW_DOCUMENTS = 200_000, 50_000, 10_000
+WORDS = 100  # of a document, where its texts are what takes memory
 AT_RISK = 1024  # texts of one batch of `fake`: what a kill may cost
 
 
@@ -104,14 +105,14 @@ def shards(folder: Path, options: argparse.Namespace) -> list[Figure]:
 
 def words(folder: Path, options: argparse.Namespace) -> list[Figure]:
     """BM25 and the dry run, which need every text once: neither holds the corpus."""
-    large = _made(folder, options.documents, options.queries)
+    large = _made(folder, options.documents // 5, options.queries, WORDS)
     text_mb = (large / "task" / "corpus.jsonl").stat().st_size / 2**20
     ranked, counted = child("by_run", large, "bm25.toml"), child("by_dry_run", large)
     figures = [
         Figure("peak of `run` with BM25, MB", ranked["peak_mb"], 14 * text_mb + 400),
         Figure("peak of a dry run with a hosted provider, MB", counted["peak_mb"], 2 * text_mb + 200),
     ]
-    _print(f"words of {options.documents:,} documents ({text_mb:,.0f} MB)", figures)
+    _print(f"{options.documents // 5:,} documents of {WORDS} words ({text_mb:,.0f} MB)", figures)
     print(f"  CPU seconds: BM25 {ranked['cpu']:.0f}, dry run {counted['cpu']:.0f}")
     return figures
 
@@ -135,12 +136,12 @@ def killed(folder: Path, options: argparse.Namespace) -> list[Figure]:
     return figures
 
 
-def _made(folder: Path, documents: int, queries: int) -> Path:
-    place = folder / f"{documents}-{queries}"
+def _made(folder: Path, documents: int, queries: int, words: int = 12) -> Path:
+    place = folder / f"{documents}-{queries}-{words}"
     if not (place / "hosted.toml").exists():
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        child("generate", place, str(documents), str(queries))
+        child("generate", place, str(documents), str(queries), str(words))
     return place
 
 

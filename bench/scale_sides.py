@@ -26,7 +26,7 @@ options = {{ {options} }}
 IDENTITY: dict[str, str | int | float | bool | None] = {"provider": "scale", "dimensions": DIMENSIONS}
 
 
-def generate(folder: Path, documents: str, queries: str) -> dict[str, float]:
+def generate(folder: Path, documents: str, queries: str, length: str) -> dict[str, float]:
     """A BEIR folder, vectors for it and line-ups: each query is near one document, which is the relevant one."""
     import numpy as np
 
@@ -40,7 +40,7 @@ def generate(folder: Path, documents: str, queries: str) -> dict[str, float]:
         for start in range(0, count, 10_000):
             size = min(10_000, count - start)
             matrix[start : start + size] = random.standard_normal((size, DIMENSIONS), dtype=np.float32)
-            for row, drawn in enumerate(words[random.integers(0, len(words), (size, 12))]):
+            for row, drawn in enumerate(words[random.integers(0, len(words), (size, int(length)))]):
                 corpus.write(f'{{"_id": "d{start + row}", "title": "", "text": "{" ".join(drawn)}"}}\n')
     noise = random.standard_normal((asked, DIMENSIONS), dtype=np.float32)
     np.save(task / "queries.npy", matrix[relevant] + 2 * noise)

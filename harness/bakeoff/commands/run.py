@@ -74,6 +74,7 @@ def run(
     from dataclasses import replace
 
     from bakeoff.commands.tasks import tasks
+    from bakeoff.core.progress import showing
     from bakeoff.core.remote import SharedFolder
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
@@ -112,7 +113,8 @@ def run(
         outcome = run_lineup(one, settings)
         if not outcome.ran:
             _fail_without_rows(outcome)
-        folders.append(save(outcome, out, command=command))
+        with showing(settings.progress):
+            folders.append(save(outcome, out, command=command))
         del outcome  # the report is made from the files, and may need the room
         _show_and_render(folders[-1], charts=charts, wide=wide, as_json=as_json)
     if len(folders) > 1 and not as_json:

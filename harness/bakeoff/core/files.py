@@ -19,10 +19,12 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.files import replacing, writing
 from bakeoff_providers.shapes import misfit
 
+from bakeoff.core.progress import Advance, steps
+
 T = TypeVar("T")
 PROBE = 1 << 20  # bytes that must fit where something is to be written
 
-_LINES_AT_ONCE = 1 << 20  # bytes
+_LINES_AT_ONCE = _MEGABYTE = 1 << 20  # bytes
 
 
 def read_bytes(path: Path) -> bytes:
@@ -52,7 +54,7 @@ def read_unpacked(path: Path) -> bytes:
 def opened_unpacked(path: Path) -> Iterator[BinaryIO]:
     """A plain or a gzipped file, to be read piece by piece; what goes wrong meanwhile is an InputError."""
     try:
-        with path.open("rb") as file:
+        with _followed(path) as file:
             packed = file.peek(2)[:2] == b"\x1f\x8b"
             stream = io.BufferedReader(gzip.GzipFile(fileobj=file)) if packed else file
             if stream.peek(3)[:3] == b"\xef\xbb\xbf":
@@ -64,6 +66,29 @@ def opened_unpacked(path: Path) -> Iterator[BinaryIO]:
         raise InputError(f"is damaged gzip ({error})", file=path, remedy="fetch or pack it again") from None
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
+
+
+@contextlib.contextmanager
+def _followed(path: Path) -> Iterator[io.BufferedReader]:
+    """A file to be read from its beginning; how much is left can be shown."""
+    with _Followed(path) as raw, steps(f"{path.name}: MB read", -(-path.stat().st_size // _MEGABYTE)) as advance:
+        raw.advance = advance
+        yield io.BufferedReader(raw, _MEGABYTE)
+
+
+class _Followed(io.FileIO):
+    """Says how far it has been read."""
+
+    advance: Advance | None = None
+    _bytes = 0
+
+    def readinto(self, buffer: Any) -> int | None:
+        """As any file; a megabyte is a step."""
+        count = super().readinto(buffer)
+        before, self._bytes = self._bytes, self._bytes + (count or 0)
+        if self.advance is not None:
+            self.advance(self._bytes // _MEGABYTE - before // _MEGABYTE)
+        return count
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:

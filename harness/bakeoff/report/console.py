@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -17,7 +20,9 @@ from bakeoff.report.grid import Grid
 from bakeoff.report.prose import Prose
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
+
+LASTING = 1.0  # seconds after which work shows a bar
 
 
 class Screen(Console):
@@ -47,35 +52,72 @@ def grid(*heads: str) -> Grid:
 
 
 class Bars:
-    """Progress as bars on standard error; one display, so that work within work shows as lines below each other."""
+    """Progress as bars on standard error, with rate and time left; work that is soon done shows none.
 
-    def __init__(self) -> None:
-        target = console(stderr=True)
-        self._display = _display(target) if target.is_terminal else None
-        self._open = 0
+    One display: work within work shows as lines below each other, from the moment at which one of them has lasted.
+    """
+
+    def __init__(self, target: Console | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._target, self._clock = target or console(stderr=True), clock
+        self._display: Progress | None = None
+        self._open: list[_Bar] = []
 
     @contextmanager
     def __call__(self, label: str, total: int) -> Iterator[Advance]:
         """A bar while the work lasts; the display ends with the last bar."""
-        display = self._display
-        if display is None:
+        if not self._target.is_terminal:
             yield lambda _steps: None
             return
-        if self._open == 0:
-            display.start()
-        self._open += 1
-        task = display.add_task(label, total=total)
+        bar = _Bar(label, total, self._clock())
+        self._open.append(bar)
         try:
-            yield lambda steps: display.advance(task, steps)
+            yield lambda steps: self._advance(bar, steps)
         finally:
-            display.remove_task(task)
-            self._open -= 1
-            if self._open == 0:
-                display.stop()
+            self._open.remove(bar)
+            if self._display is not None and bar.shown is not None:
+                self._display.remove_task(bar.shown)
+                if not self._open:
+                    self._display.stop()
+                    self._display = None
+
+    def _advance(self, bar: _Bar, steps: int) -> None:
+        now = self._clock()
+        bar.done += steps
+        if bar.shown is None and now - bar.start < LASTING:
+            return
+        display = self._display or _display(self._target, self._clock)
+        for waiting in self._open:  # also the work that this is a part of
+            if waiting.shown is None:
+                waiting.shown = display.add_task(waiting.label, total=waiting.total or None, pace="")
+        if bar.shown is not None:
+            display.update(bar.shown, completed=bar.done, pace=bar.pace(now))
+        if self._display is None:
+            self._display = display
+            display.start()
 
 
-def _display(target: Console) -> Progress:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+@dataclass(slots=True)
+class _Bar:
+    """Work under way."""
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=target, transient=True)
+    label: str
+    total: int
+    start: float
+    done: int = 0
+    shown: TaskID | None = None
+
+    def pace(self, now: float) -> str:
+        """The rate so far, and the time that the rest takes at this rate."""
+        if not self.done or now <= self.start:
+            return ""
+        per_second = self.done / (now - self.start)
+        rate = f"{per_second:,.1f}/s" if per_second >= 1 else f"{60 * per_second:.1f}/min"
+        left = datetime.timedelta(seconds=round(max(0, self.total - self.done) / per_second))
+        return f"{rate}, {left} left" if self.total else rate
+
+
+def _display(target: Console, clock: Callable[[], float]) -> Progress:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[pace]}"))
+    return Progress(*columns, console=target, transient=True, get_time=clock)

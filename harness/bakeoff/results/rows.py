@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bakeoff.core.clock import doubts, percentiles
 from bakeoff.core.figures import Timing
 from bakeoff.core.machine import Machine
+from bakeoff.core.progress import steps
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import vector_warnings
 from bakeoff.evaluation.measures import Measure
@@ -39,9 +40,12 @@ class Rows:
     def of(self, contenders: Sequence[Scored | NotRun]) -> list[Row]:
         """In the order of the line-up. A fusion is made from its parts' rows, so it comes after them."""
         rows: dict[str, Row] = {}
-        for row in sorted(contenders, key=lambda row: (bool(row.contender.made_of), row.contender.rerank is not None)):
-            parts = [rows[label] for label in row.contender.made_of]
-            rows[row.contender.label] = self._row(row, parts)
+        ordered = sorted(contenders, key=lambda row: (bool(row.contender.made_of), row.contender.rerank is not None))
+        with steps("intervals: contenders", len(ordered)) as advance:
+            for row in ordered:
+                parts = [rows[label] for label in row.contender.made_of]
+                rows[row.contender.label] = self._row(row, parts)
+                advance(1)
         return [rows[row.contender.label] for row in contenders]
 
     def baseline(self, name: str, scores: Scores, shown: Sequence[Measure]) -> Row:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET
 
 from bakeoff.core.figures import Timing
+from bakeoff.core.progress import steps
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Task, document_ids
 from bakeoff.results.averaging import WEIGHTED, averaging_of
@@ -30,20 +31,27 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
     by_measure = {measure: {row.contender.label: row.scores[measure] for row in outcome.ran} for measure in shown}
     averaging = averaging_of([query.drawn for query in task.queries], lineup.seed)
     by_traffic = averaging.weights is not None
-    ties = {str(measure): averaging.tied(scores) for measure, scores in by_measure.items()}
+    ties: dict[str, dict[str, bool]] = {}
+    with steps("tests: measures", len(by_measure)) as advance:
+        for measure, scores in by_measure.items():
+            ties[str(measure)] = averaging.tied(scores)
+            advance(1)
     in_part = () if TASK_KINDS.get(task.kind).judges_all else shown
     maker = Rows(task, outcome.machine, ties, averaging, in_part)
     rows = maker.of(outcome.contenders)
     rows += [maker.baseline(name, scores, shown) for name, scores in outcome.baselines.items()]
-    verdict = decide(
-        by_measure[lineup.primary],
-        lineup.primary,
-        rows,
-        averaging,
-        lineup.measures,
-        outcome.baselines["random"][lineup.primary],
-    )
-    verdict = with_standings(verdict, by_measure[lineup.primary], lineup.equivalent_within, averaging)
+    with steps("verdict: resampled", 2) as advance:
+        verdict = decide(
+            by_measure[lineup.primary],
+            lineup.primary,
+            rows,
+            averaging,
+            lineup.measures,
+            outcome.baselines["random"][lineup.primary],
+        )
+        advance(1)
+        verdict = with_standings(verdict, by_measure[lineup.primary], lineup.equivalent_within, averaging)
+        advance(1)
     if in_part:
         rankings = {row.contender.label: row.rankings for row in outcome.ran}
         verdict.turning = turning(rankings, verdict.best, task, lineup.primary, averaging.weights)

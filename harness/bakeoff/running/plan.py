@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from bakeoff_providers.base import ModelCard, Role
 
+from bakeoff.core.progress import showing, steps
 from bakeoff.embedding.batches import WORKERS, batches, corpus_batches, estimated_tokens
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places
@@ -42,6 +43,11 @@ class Plan:
 
 def plan(lineup: Lineup, settings: Settings) -> list[Plan]:
     """A plan for each distinct embedding, in the order of the line-up. Asks no provider for anything."""
+    with showing(settings.progress):
+        return _plans(lineup, settings)
+
+
+def _plans(lineup: Lineup, settings: Settings) -> list[Plan]:
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
     embeddings = Embeddings(task_of(kind, lineup, settings), 1, settings, lineup.folder)
     rows: dict[tuple[str, ...], list[Contender]] = {}
@@ -83,7 +89,8 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
         if all(contender.existing for contender in sharing):
             texts = ()  # the documents are in an index already
         items = () if provider.by_id else index.texts.values()  # items ask as the documents that they are
-        documents, wanted = _documents(chain(texts, items), embedder), embedder.missing(asked, Role.QUERY)
+        documents = _documents(chain(texts, items), len(texts) + len(items), embedder)
+        wanted = embedder.missing(asked, Role.QUERY)
     except Exception as error:  # whatever a provider raises is a note to its rows
         return Plan(labels, note=reason_of(error))
     total = documents.texts + len(set(asked))
@@ -118,7 +125,7 @@ class _Documents(NamedTuple):
     requests: int
 
 
-def _documents(texts: Iterable[str], embedder: Embedder) -> _Documents:
+def _documents(texts: Iterable[str], total: int, embedder: Embedder) -> _Documents:
     """Counted batch by batch, as a run asks for them: of a block before, only keys are kept."""
     space, card, distinct = embedder.space(Role.DOCUMENT), embedder.provider.card, KeyIndex()
     missing, tokens, requests = 0, 0.0, 0
@@ -126,11 +133,13 @@ def _documents(texts: Iterable[str], embedder: Embedder) -> _Documents:
     def find(keys: Keys) -> Places:
         places = np.full(len(keys), -1, dtype=np.int64)
         distinct.add(keys, places)
+        advance(len(keys))
         return places if space is None else space.find(keys)
 
-    for batch in corpus_batches(texts, card, embedder.at_once, BLOCK, find):
-        missing, requests = missing + len(batch), requests + 1
-        tokens += estimated_tokens(batch, card.document_prompt)
+    with steps(f"{card.name}: texts to count", total) as advance:
+        for batch in corpus_batches(texts, card, embedder.at_once, BLOCK, find):
+            missing, requests = missing + len(batch), requests + 1
+            tokens += estimated_tokens(batch, card.document_prompt)
     return _Documents(len(distinct), missing, tokens, requests)
 
 

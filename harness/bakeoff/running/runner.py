@@ -15,6 +15,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.machine import Machine, after_work, machine
 from bakeoff.core.paths import vectors_folder
+from bakeoff.core.progress import showing, steps
 from bakeoff.core.scratch import scratch
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import task_warnings
@@ -92,6 +93,11 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
         settings = replace(settings, cache=settings.cache.resolve())  # processes elsewhere have another working folder
     if settings.tune_weights:
         check_tunable(lineup)
+    with showing(settings.progress):
+        return _run(lineup, settings)
+
+
+def _run(lineup: Lineup, settings: Settings) -> Outcome:
     started, start = datetime.datetime.now(datetime.UTC), time.perf_counter()
     before = this_machine() if settings.recorded else machine()
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
@@ -169,11 +175,13 @@ def _all_scored(preparation: Preparation, scorer: Scorer, rounds: int, settings:
     asked = [row for row in rows if isinstance(row, Prepared)]
     done |= {row.contender.label: row for row in rows if isinstance(row, NotRun)}
     answers = take_turns(asked, scorer.task, scorer.kind, rounds, settings.progress)
-    for prepared, answered in zip(asked, answers, strict=True):
-        contender = prepared.contender
-        done[contender.label] = (
-            answered if isinstance(answered, NotRun) else attempt(contender, partial(scorer.score, answered))
-        )
+    with steps("scoring: contenders", len(asked)) as advance:
+        for prepared, answered in zip(asked, answers, strict=True):
+            contender = prepared.contender
+            done[contender.label] = (
+                answered if isinstance(answered, NotRun) else attempt(contender, partial(scorer.score, answered))
+            )
+            advance(1)
     return [done[row.contender.label] for row in rows]
 
 

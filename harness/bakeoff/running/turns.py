@@ -7,13 +7,14 @@ from functools import partial
 
 from bakeoff.core.figures import Timing
 from bakeoff.core.packed_rankings import PackedRankings
-from bakeoff.core.progress import Progress
+from bakeoff.core.progress import Advance, Progress
 from bakeoff.core.task import Query, Task
 from bakeoff.running.failures import adapter_work, attempt
 from bakeoff.running.stages import Answered, NotRun, Prepared, Rankings
 from bakeoff.search.searchers import Answer
 from bakeoff.tasks.kinds.base import TaskKind
 
+STRIDE = 100  # queries between two looks at the progress, which is outside of what is timed
 WARM_UP = 3  # calls that are made and thrown away after the cold one
 
 
@@ -34,17 +35,20 @@ class _Turns:
         self._total_ns: list[int] = []
         self._rerank_ns: list[int] = []
 
-    def answer_all(self) -> None:
+    def answer_all(self, advance: Advance) -> None:
         """One round."""
         retrieved = PackedRankings()
         refined = retrieved if type(self.kind).refine is TaskKind.refine else PackedRankings()
-        for query in self.queries:
+        for number, query in enumerate(self.queries, start=1):
             with adapter_work():
                 answer = self.prepared.searcher.ask(query)
             self._note(query, answer)
+            if number % STRIDE == 0:
+                advance(STRIDE)
             retrieved.add(query.id, answer.ranking)
             if refined is not retrieved:
                 refined.add(query.id, self.kind.refine(query, answer.ranking))
+        advance(len(self.queries) % STRIDE)
         self._retrieved = self._retrieved or retrieved
         first = self._rounds[0] if self._rounds else refined
         self._rounds.append(first if first.same_order(refined) else refined)  # a round like the first is kept once
@@ -84,7 +88,8 @@ def take_turns(
         for _ in range(rounds):
             for place, row in enumerate(turns):
                 if isinstance(row, _Turns):
-                    failed = attempt(row.prepared.contender, row.answer_all)
+                    failed = attempt(row.prepared.contender, partial(row.answer_all, advance))
                     turns[place] = failed or row
-                advance(len(task.queries))
+                else:
+                    advance(len(task.queries))
     return [row if isinstance(row, NotRun) else row.finished() for row in turns]

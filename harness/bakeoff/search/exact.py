@@ -13,6 +13,7 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from numpy.typing import NDArray
 
+from bakeoff.core.progress import Advance, steps
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.search.hits import SIMILARITY_DIGITS
 
@@ -43,10 +44,12 @@ def nearest_within(
     """The nearest among consecutive blocks; rows are numbered as in the whole."""
     k = min(k, bounds[-1] - bounds[0])
     rows, scores = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k), dtype=np.float32)
-    if k:
-        for start in range(0, len(queries), QUERIES):
-            part = slice(start, start + QUERIES)
-            rows[part], scores[part] = _nearest(np.ascontiguousarray(queries[part]), vectors, k, bounds)
+    if not k:
+        return rows, scores
+    parts = [slice(start, start + QUERIES) for start in range(0, len(queries), QUERIES)]
+    with steps("exact search: documents", len(parts) * (bounds[-1] - bounds[0])) as advance:
+        for part in parts:
+            rows[part], scores[part] = _nearest(np.ascontiguousarray(queries[part]), vectors, k, bounds, advance)
     return rows, scores
 
 
@@ -58,9 +61,10 @@ def merged(parts: Sequence[tuple[Rows, Similarities]], k: int) -> tuple[Rows, Si
 
 
 def _nearest(
-    queries: Vectors, vectors: Vectors | VectorRows, k: int, bounds: Sequence[int]
+    queries: Vectors, vectors: Vectors | VectorRows, k: int, bounds: Sequence[int], advance: Advance
 ) -> tuple[Rows, Similarities]:
     best = _Best(queries @ vectors[bounds[0] : bounds[1]].T, k, bounds[0])
+    advance(bounds[1] - bounds[0])
     scores = np.empty((len(queries), BLOCK), dtype=np.float32)
     beats = np.empty((len(queries), BLOCK), dtype=bool)
     for start, end in pairwise(bounds[1:]):
@@ -71,6 +75,7 @@ def _nearest(
         np.matmul(queries, block.T, out=scores)
         np.greater(scores, best.threshold, out=beats)
         best.offer(np.flatnonzero(beats), scores, start)
+        advance(end - start)
     return best.sorted()
 
 

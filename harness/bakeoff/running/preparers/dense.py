@@ -8,6 +8,7 @@ import numpy as np
 from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.core.clock import timed
+from bakeoff.core.progress import steps
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.embeddings import Embeddings
@@ -99,12 +100,14 @@ def _fill(store: Store, index: Index, vectors: VectorRows, *, texts: bool) -> in
     if len(vectors) > BLOCK:
         store.expect(len(vectors), lambda count: vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)])
     nanoseconds, has_fields = 0, any(index.metadata.values())
-    for start, block in vectors.blocks():
-        ids = index.ids[start : start + len(block)]
-        metadata = [index.fields(row) for row in range(start, start + len(block))] if has_fields else None
-        if texts and isinstance(store, HybridStore):
-            said = [chunk.text for chunk in index.chunks[start : start + len(block)]]
-            nanoseconds += timed(partial(store.add_texts, ids, block, said, metadata))[1]
-        else:
-            nanoseconds += timed(partial(store.add, ids, block, metadata))[1]
+    with steps(f"{store.name}: adding", len(vectors)) as advance:
+        for start, block in vectors.blocks():
+            ids = index.ids[start : start + len(block)]
+            metadata = [index.fields(row) for row in range(start, start + len(block))] if has_fields else None
+            if texts and isinstance(store, HybridStore):
+                said = [chunk.text for chunk in index.chunks[start : start + len(block)]]
+                nanoseconds += timed(partial(store.add_texts, ids, block, said, metadata))[1]
+            else:
+                nanoseconds += timed(partial(store.add, ids, block, metadata))[1]
+            advance(len(block))
     return nanoseconds

@@ -13,6 +13,7 @@ from bakeoff_providers.registry import nearest
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from bakeoff.core.progress import steps
 from bakeoff.embedding.pieces import in_blocks
 from bakeoff.search.hits import Hits
 from bakeoff.search.rankers.base import Ranker
@@ -75,14 +76,16 @@ class BM25(Ranker):
     def _corpus(self, texts: Sequence[str]) -> _Corpus:
         vocab: dict[str, int] = {}
         numbers, lengths = [np.empty(0, dtype=np.int32)], [np.zeros(1, dtype=np.int64)]
-        for block in in_blocks(texts, _BLOCK):
-            words, names = self._tokenize(block, return_ids=True)
-            ours = np.empty(len(names), dtype=np.int32)  # a word's number in the block → in the corpus
-            for word, number in names.items():
-                ours[number] = vocab.setdefault(word, len(vocab))
-            lengths.append(np.fromiter(map(len, words), dtype=np.int64, count=len(words)))
-            flat = np.fromiter(chain.from_iterable(words), dtype=np.int32, count=int(lengths[-1].sum()))
-            numbers.append(ours[flat])
+        with steps("bm25: texts", len(texts)) as advance:
+            for block in in_blocks(texts, _BLOCK):
+                words, names = self._tokenize(block, return_ids=True)
+                ours = np.empty(len(names), dtype=np.int32)  # a word's number in the block → in the corpus
+                for word, number in names.items():
+                    ours[number] = vocab.setdefault(word, len(vocab))
+                lengths.append(np.fromiter(map(len, words), dtype=np.int64, count=len(words)))
+                flat = np.fromiter(chain.from_iterable(words), dtype=np.int32, count=int(lengths[-1].sum()))
+                numbers.append(ours[flat])
+                advance(len(block))
         return _Corpus(_WordNumbers(np.concatenate(numbers), np.cumsum(np.concatenate(lengths))), vocab)
 
     def _words(self, texts: list[str]) -> list[list[str]]:

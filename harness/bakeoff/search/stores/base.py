@@ -22,6 +22,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.clock import timed
 from bakeoff.core.filters import Condition, Metadata, Where, conditions, filterable
+from bakeoff.core.progress import steps
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.search.hits import Hits
 from bakeoff.search.variants import Precision
@@ -192,10 +193,12 @@ class Store(ABC):
         if len(vectors) > BLOCK:
             self.expect(len(vectors), lambda count: vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)])
         nanoseconds = 0
-        for start, block in vectors.blocks():
-            part = slice(start, start + len(block))
-            metadata = None if fields is None else fields[part]
-            nanoseconds += timed(partial(self.add, ids[part], block, metadata))[1]
+        with steps(f"{self.name}: adding", len(vectors)) as advance:
+            for start, block in vectors.blocks():
+                part = slice(start, start + len(block))
+                metadata = None if fields is None else fields[part]
+                nanoseconds += timed(partial(self.add, ids[part], block, metadata))[1]
+                advance(len(block))
         return nanoseconds
 
     @abstractmethod

@@ -1,0 +1,87 @@
+"""Every long part of a run says where it is, and nothing is shown where nobody asked for it."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from bakeoff.core.files import read_json_lines
+from bakeoff.core.progress import Advance, showing, steps
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.results.summary import summarise
+from bakeoff.running.plan import plan
+from bakeoff.running.runner import run
+from bakeoff.running.settings import Settings
+
+from tests.running.beir_task import beir_task
+
+
+class Noted:
+    """Progress that is kept: for each label, how many steps were to come and how many came."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, list[int]] = {}
+
+    @contextmanager
+    def __call__(self, label: str, total: int) -> Iterator[Advance]:
+        counts = self.seen.setdefault(label, [0, 0])
+        counts[0] += total
+
+        def advance(done: int) -> None:
+            counts[1] += done
+
+        yield advance
+
+
+def test_steps_are_shown_where_it_was_asked_for_and_nowhere_else() -> None:
+    inner, outer = Noted(), Noted()
+    with showing(outer):
+        with showing(inner), steps("a", 2) as advance:
+            advance(2)
+        with steps("b", 1):
+            pass
+    with steps("c", 1) as advance:
+        advance(1)
+    assert (inner.seen, outer.seen) == ({"a": [2, 2]}, {"b": [1, 0]})
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_is_followed_by_the_megabyte(tmp_path: Path, packed: bool) -> None:
+    file, lines = tmp_path / "large.jsonl", b'"0123456789abcdef"\n' * 150_000
+    file.write_bytes(gzip.compress(lines, 0) if packed else lines)
+    noted = Noted()
+    with showing(noted):
+        assert sum(1 for _ in read_json_lines(file, str)) == 150_000
+    assert noted.seen == {"large.jsonl: MB read": [3, 2]}  # 2.7 MB
+
+
+def test_every_part_of_a_run_shows_its_steps_to_the_end(tmp_path: Path) -> None:
+    beir_task(tmp_path)
+    (tmp_path / "lineup.toml").write_text(
+        'rounds = 1\ntask = { format = "beir", folder = "." }\n[[contender]]\nranker = "bm25"\n'
+        '[[contender]]\nprovider = "fake"\nstore = { name = "faiss", options = { index = "HNSW16" } }\n'
+    )
+    noted = Noted()
+    settings, lineup = Settings(progress=noted), Lineup.read(tmp_path / "lineup.toml")
+    plan(lineup, settings)
+    outcome = run(lineup, settings)
+    with showing(noted):
+        summarise(outcome)
+    parts = {label: counts for label, counts in noted.seen.items() if "MB read" not in label}
+    assert parts == {
+        "hash: texts to count": [300, 300],
+        "hash: document vectors": [300, 300],
+        "faiss: adding": [300, 300],
+        "bm25: texts": [300, 300],
+        "preparing": [2, 2],
+        "queries": [24, 24],
+        "exact search: documents": [300, 300],
+        "scoring: contenders": [2, 2],
+        "tests: measures": [len(outcome.lineup.measures)] * 2,
+        "intervals: contenders": [2, 2],
+        "verdict: resampled": [2, 2],
+    }
+    assert {"corpus.jsonl: MB read", "queries.jsonl: MB read", "test.tsv: MB read"} <= noted.seen.keys()

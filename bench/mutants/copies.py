@@ -98,7 +98,7 @@ def remembered(copy: Copy, root: Path, test_file: str, memory: Path | None) -> l
     files = {test_file, *(call.rpartition(":")[0] for test in seen for call in test.calls)}
     tests = [[test.name, test.seconds, sorted(test.calls)] for test in seen]
     memory.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"files": _digests(root, files), "tests": tests}))
+    path.write_text(json.dumps({"files": _digests(copy.folder, files), "tests": tests}))
     return seen
 
 

@@ -106,6 +106,7 @@ TARGETS = (
         "averaging",
         (HARNESS / "results/averaging.py",),
         (
+            "results/test_averaging.py",
             "results/test_breakdowns.py",
             "results/test_standings.py",
             "results/test_verdict.py",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from bakeoff.core.figures import PairedDifference, Percentiles
-from bakeoff.results.recommend import Limits, choose, keeps, recommend, round_below
+from bakeoff.results.recommend import Limits, choose, dollars, keeps, listed, recommend, round_below
 from bakeoff.results.schema import Cost, Latency, Row, Value, Verdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -141,3 +141,79 @@ def test_a_tighter_limit_never_lets_more_through(p95: float, mb: float, offline:
         return {each.label for each in ROWS if keeps(each, limits)}
 
     assert kept(0.5) <= kept(1.0) <= kept(2.0)
+
+
+def _recommended(rows: list[Row], group: list[str]) -> dict[str, tuple[str | None, str]]:
+    verdict = msgspec.structs.replace(VERDICT, best=group[0], tie_group=group)
+    return {each.use: (each.label, each.why) for each in recommend(rows, verdict)}
+
+
+def test_the_sentences_word_by_word() -> None:
+    found = _recommended(ROWS, ["hosted", "large"])
+    assert found["Best quality"] == ("hosted", "NDCG@10 0.800, with 1 more that can't be told from it.")
+    assert found["Best under 200 ms"] == ("large", "NDCG@10 0.780 in 90 ms (p95); hosted needs 240 ms.")
+    assert found["Cheapest in the tie group"] == ("large", "$0 for a million documents.")
+    assert found["Offline only"] == ("large", "NDCG@10 0.780, can't be told from the best.")
+    alone = _recommended(ROWS, ["hosted"])
+    assert alone["Best quality"] == ("hosted", "NDCG@10 0.800.")
+    assert alone["Cost of the best"] == ("hosted", "$65.00 for a million documents.")
+    assert alone["Offline only"] == ("large", "NDCG@10 0.780, 0.020 below the best.")
+    local = _recommended(ROWS[1:], ["large", "small", "words"])
+    assert local["Offline only"] == ("large", "The best needs no network.")
+    assert local["Cheapest in the tie group"] == (
+        "words",
+        "$0 for a million documents, as 2 others; the fastest of these (0.5 ms, p95).",
+    )
+    two = _recommended(ROWS[1:], ["large", "small"])
+    assert two["Cheapest in the tie group"][1].startswith("$0 for a million documents, as 1 other; the fastest")
+    assert _recommended(ROWS[:1], ["hosted"])["Offline only"] == (None, "Every contender that ran needs the network.")
+
+
+def test_what_is_not_known_is_not_recommended() -> None:
+    unpriced = row("a", 0.5, 9.0, None, None)
+    assert _recommended([unpriced], ["a"])["Cost of the best"] == (None, "No price is known for it.")
+    both = _recommended([unpriced, row("b", 0.4, 9.0, None, None)], ["a", "b"])
+    assert both["Cheapest in the tie group"] == (None, "No price is known for any of them.")
+    untimed = _recommended([row("a", 0.5, None, 0.0, None)], ["a"])
+    assert untimed["Best under a latency limit"] == (
+        None, "a has too few samples for a p95 (60): raise --rounds.",
+    )  # fmt: skip
+
+
+def test_one_and_a_half_times_as_fast_is_noise_up_to_that_very_figure() -> None:
+    """The best needs 9 ms: 6 ms times 1.5 is as much, so it is no faster; a little less is."""
+    assert (
+        _recommended([row("a", 0.8, 9.0, 0.0, 1.0), row("b", 0.7, 6.0, 0.0, 1.0)], ["a"])["Best under 5 ms"][0] is None
+    )
+    rows = [row("a", 0.8, 9.0, 0.0, 1.0), row("b", 0.7, 4.9, 0.0, 1.0)]
+    assert _recommended(rows, ["a"])["Best under 5 ms"][0] == "b"
+    ten = [row("a", 0.8, 30.0, 0.0, 1.0), row("b", 0.7, 20.0, 0.0, 1.0), row("c", 0.6, 19.9, 0.0, 1.0)]
+    found = _recommended(ten, ["a"])["Best under 20 ms"]
+    assert found[0] == "c"  # b needs 20 ms, which times 1.5 is just what a needs
+    tied = _recommended([row("a", 0.8, 9.0, 0.0, 1.0), row("b", 0.9, 13.5, 0.0, 1.0)], ["a", "b"])
+    assert tied["Cheapest in the tie group"][0] == "b"  # as fast within 1.5, and better
+    tied = _recommended([row("a", 0.8, 9.0, 0.0, 1.0), row("b", 0.9, 13.6, 0.0, 1.0)], ["a", "b"])
+    assert tied["Cheapest in the tie group"][0] == "a"
+
+
+@pytest.mark.parametrize(
+    ("figure", "written"), [(0, "$0"), (65, "$65.00"), (0.01, "$0.01"), (0.0099, "$0.0099"), (0.00123, "$0.0012")]
+)
+def test_dollars_have_as_few_digits_as_tell_them(figure: float, written: str) -> None:
+    assert dollars(figure) == written
+
+
+def test_names_in_a_sentence() -> None:
+    names = [f"n{at}" for at in range(14)]
+    assert listed(names[:1]) == "n0"
+    assert listed(names[:2]) == "n0 and n1"
+    assert listed(names[:13]) == ", ".join(names[:12]) + " and n12"
+    assert listed(names) == ", ".join(names[:12]) + " and 2 more"
+
+
+def test_a_limit_may_be_reached() -> None:
+    assert keeps(ROWS[1], Limits(p95_ms=90, usd_per_million=0, index_mb=4))
+    assert not keeps(ROWS[1], Limits(index_mb=3.9))
+    assert not keeps(ROWS[4], Limits())
+    assert not keeps(ROWS[0], Limits(offline=True))
+    assert round_below(0) == 0.1

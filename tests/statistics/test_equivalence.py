@@ -25,6 +25,8 @@ def test_queries_that_all_differ_alike_need_no_test() -> None:
     assert equivalence_test([0.0] * 5, 0.01) == 0
     assert equivalence_test([0.3] * 5, 0.01) == 1
     assert equivalence_test([0.0], 0.01) == 1  # one query says nothing
+    assert equivalence_test([0.0, 0.0], 0.01) == 0
+    assert equivalence_test([0.01] * 5, 0.01) == 1  # on the margin is not within it
 
 
 def test_holm_is_over_the_pairs() -> None:
@@ -48,6 +50,9 @@ def test_the_words() -> None:
     assert relation(-0.1, 0.001, None) == "worse"
     assert relation(0.01, 0.001, 0.01) == "equivalent"  # a difference that is shown, and shown to be small
     assert relation(0.01, 0.5, 0.5) == "undecided"
+    assert relation(0.01, 0.05, 0.9) == "better"  # five per cent is enough for either
+    assert relation(0.01, 0.9, 0.05) == "equivalent"
+    assert relation(0.01, 0.051, 0.051) == "undecided"
 
 
 def test_the_chance_of_winning_is_the_normal_distributions() -> None:

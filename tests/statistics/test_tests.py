@@ -6,10 +6,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from bakeoff.statistics.columns import differences_of
-from bakeoff.statistics.compare import compare, tie_group
+from bakeoff.core.figures import PairedDifference
+from bakeoff.statistics.columns import across, affordable, differences_of, spread, table_of
+from bakeoff.statistics.compare import (
+    compare,
+    compare_chosen,
+    nearest_pairs,
+    outlook,
+    tie_group,
+    tied_pairs,
+    tied_with_best,
+)
 from bakeoff.statistics.effects import effect_size, kendall_tau, wins_ties_losses
 from bakeoff.statistics.intervals import bca_interval, bca_intervals
+from bakeoff.statistics.power import smallest_detectable
 from bakeoff.statistics.tests import holm, paired_t, sign_flip_test, sign_flip_tests, wilcoxon
 from hypothesis import given
 from hypothesis import strategies as st
@@ -334,3 +344,90 @@ def test_kendall_by_hand() -> None:
     assert kendall_tau([1, 2, 3, 4], [2, 1, 3, 4]) == pytest.approx(4 / 6)  # 5 pairs agree, 1 does not
     assert math.isnan(kendall_tau([1, 1], [1, 2]))
     assert math.isnan(kendall_tau([1], [1]))
+
+
+# Tables and what is left where there is little
+
+
+def test_a_table_has_one_column_for_each_contender() -> None:
+    assert table_of([[1, 2, 3], [4, 5, 6]]).tolist() == [[1, 4], [2, 5], [3, 6]]
+    assert table_of([]).shape == (0, 0)
+    with pytest.raises(ValueError, match="same queries"):
+        table_of([[[1.0]]])
+    assert across(np.array([[5.0, 4.0], [1.0, 1.0], [0.0, 2.0]]), [(0, 1), (2, 0)]).tolist() == [[4, 3], [-5, -2]]
+
+
+def test_rounding_is_no_spread_and_no_difference() -> None:
+    assert spread(np.array([0.3, 0.3 + 1e-13])) == 0
+    assert spread(np.array([0.3])) == 0
+    assert spread(np.array([1.0, 2.0])) == pytest.approx(np.sqrt(0.5))
+    assert differences_of([0.3, 0.5], [0.3 + 1e-13, 0.25]).tolist() == [0, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("queries", "afforded"), [(0, 100_000), (1000, 100_000), (2000, 50_000), (100_000, 1000), (10**7, 1000)]
+)
+def test_so_many_repetitions_are_affordable(queries: int, afforded: int) -> None:
+    """A hundred million signs in all, but a thousand repetitions always."""
+    assert affordable(100_000, queries) == afforded
+    assert affordable(500, queries) == 500
+
+
+def test_only_those_separated_from_the_best_leave_its_group() -> None:
+    """b is separated from the best at 5% exactly, c just not; that b and c differ is of no concern."""
+    means = {"c": 0.4, "best": 0.9, "b": 0.5, "d": 0.6}
+
+    def pair(a: str, b: str, p: float) -> PairedDifference:
+        return PairedDifference(a, b, 0.1, 0.0, 0.2, p, p, p, p, 0.5, 3, 1, 2)
+
+    pairs = [pair("b", "best", 0.05), pair("best", "c", 0.0501), pair("b", "c", 0.001), pair("d", "c", 0.001)]
+    assert tie_group(means, pairs) == ["best", "d", "c"]
+    assert tie_group(means, pairs, alpha=0.049) == ["best", "d", "b", "c"]
+    names, indices = list(means), [(0, 1), (1, 2), (0, 2), (1, 3)]
+    tied = tied_pairs(names, np.array(list(means.values())), indices, np.array([0.0501, 0.05, 0.001, 0.9]))
+    assert tied == {"c": True, "best": True, "b": False, "d": True}
+    assert tied_with_best({"a": np.ones(3)}, 1) == {"a": True}
+
+
+def test_chosen_pairs_have_holms_correction_among_themselves() -> None:
+    scores = three()
+    chosen = compare_chosen(scores, [("good", "poor"), ("alike", "good")])
+    alone = [compare({a: scores[a], b: scores[b]})[0] for a, b in (("good", "poor"), ("alike", "good"))]
+    assert [(pair.a, pair.b, pair.p) for pair in chosen] == [(pair.a, pair.b, pair.p) for pair in alone]
+    assert [pair.p_holm for pair in chosen] == pytest.approx(holm([pair.p for pair in alone]).tolist())
+
+
+def test_the_nearest_pairs_are_those_of_the_best_and_of_neighbours() -> None:
+    """Of fewer than 1,001 pairs all stay; of more, 45 with the best and 44 of neighbours that are not the best."""
+    means = np.random.default_rng(3).permutation(46) / 46
+    pairs = list(itertools.combinations(range(46), 2))
+    assert nearest_pairs(means, pairs[:1000]) == pairs[:1000]
+    place = {at: int((means > means[at]).sum()) for at in range(46)}
+    kept = nearest_pairs(means, pairs)
+    assert len(kept) == 89
+    assert all(0 in (place[i], place[j]) or abs(place[i] - place[j]) == 1 for i, j in kept)
+
+
+def test_an_outlook_names_the_next_best_that_differs() -> None:
+    """The best and its rival differ by 0.2 standard deviations on 50 queries: 199 are needed, 149 more."""
+    d = np.random.default_rng(4).normal(size=50)
+    d = (d - d.mean()) / d.std(ddof=1) + 0.2
+    ahead = outlook({"rival": np.zeros(50), "best": d, "twin": d.copy()}, "best")
+    assert ahead is not None
+    assert (ahead.rival, ahead.pairs, ahead.more) == ("rival", 1, 149)
+    assert ahead.detectable == pytest.approx(smallest_detectable(1.0, 50))
+    third = outlook({"worse": np.zeros(50) - 9, "best": d, "rival": np.zeros(50) + d / 2}, "best")
+    assert third is not None
+    assert (third.rival, third.pairs) == ("rival", 3)
+    assert outlook({"a": np.array([1.0, 2.0]), "b": np.array([0.0, 3.0])}, "a") is not None
+
+
+def test_differences_that_are_equal_everywhere_are_no_chance() -> None:
+    pair = compare({"a": [0.5, 0.6, 0.7], "b": [0.4, 0.5, 0.6]})[0]
+    assert (pair.effect, pair.t_p) == (None, 0.0)
+    assert (pair.low, pair.high) == pytest.approx((0.1, 0.1))
+    pair = compare({"a": [0.5, 0.9], "b": [0.4, 0.5]})[0]
+    assert pair.t_p == pytest.approx(float(stats.ttest_1samp([0.1, 0.4], 0).pvalue))
+    assert effect_size([0.2, -0.2]) == 0
+    assert effect_size([-0.2, -0.2]) == -math.inf
+    assert wins_ties_losses([1e-12, -1e-12, 2e-12, -2e-12]) == (1, 2, 1)

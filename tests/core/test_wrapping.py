@@ -27,6 +27,7 @@ def test_no_word_is_broken_or_lost_and_no_line_is_too_long(words: list[str], wid
         ("it went from 0.6863 → 0.6613 in one night, alas", "0.6863 → 0.6613"),
         ("the interval [-0.0460, -0.0052] leaves out zero", "[-0.0460, -0.0052]"),
         ("a drop of +0.0412 [+0.0062, +0.0765] was seen here", "+0.0412 [+0.0062, +0.0765]"),
+        ("it would be found in 4 of 5 cases by so many", "4 of 5 cases"),
         ("the smallest p = 0.02 of all these pairs", "p = 0.02"),
     ],
 )

@@ -5,21 +5,26 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import pty
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
-from bakeoff.core.figures import Section
+from bakeoff.core.figures import Percentiles, Section
+from bakeoff.report import tasks as tasks_report
 from bakeoff.report.console import Screen, console
 from bakeoff.report.grid import Grid
 from bakeoff.report.matrix import matrix
 from bakeoff.report.terminal import terminal
 from bakeoff.results.schema import Summary, read_summary
+from bakeoff.results.tasks import TaskTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -28,12 +33,67 @@ from rich.console import Console
 ROOT = Path(__file__).parents[2]
 SCREENS = Path(__file__).parent / "screens"
 WIDTHS = (80, 120, 200)
+SEVERAL = """
+measures = ["ndcg@10"]
+rounds = 1
+tasks = [{ task = "wikipedia", role = "domain" }, { task = "wikipedia-paraphrased", role = "general" }]
+bases = { "without-a-stemmer" = "bm25" }
+[[contender]]
+ranker = "bm25"
+[[contender]]
+ranker = "bm25"
+label = "without-a-stemmer"
+options = { language = "none" }
+"""
 
 
 def screen(summary: Summary, width: int, *, wide: bool = False) -> str:
     printed = io.StringIO()
     Console(file=printed, width=width, markup=False, highlight=False, no_color=True).print(terminal(summary, wide=wide))
     return "".join(line.rstrip() + "\n" for line in printed.getvalue().splitlines())
+
+
+@functools.cache
+def two_tasks() -> TaskTable:
+    """Side by side, one contender made from the other; without a clock, so the same on every machine."""
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.results.result import load
+    from bakeoff.results.save import save
+    from bakeoff.results.tasks import combine
+    from bakeoff.running.runner import run
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "lineup.toml"
+        file.write_text(SEVERAL)
+        return combine([load(save(run(one), Path(folder) / "results")) for one in Lineup.read(file).per_task()])
+
+
+def tasks_screen(width: int) -> str:
+    printed = io.StringIO()
+    target = Console(file=printed, width=width, markup=False, highlight=False, no_color=True)
+    target.print(tasks_report.terminal(two_tasks()))
+    return printed.getvalue()
+
+
+def second_stage_screen(summary: Summary, width: int) -> str:
+    """What a reranker adds to a result: its own column of times, and its table."""
+    added = [["granite+faiss+cohere-rerank-v3.5", "0.647", "0.651", "+0.004", "0.87", "140.12", "+0.00003"]]
+    section = Section(
+        title="What the second stage added (NDCG@10)",
+        head=["Row", "first stage", "reranked", "gain", "p", "stage p50 ms", "gain per ms"],
+        rows=added,
+        notes=["p is that of the paired test of the two rows, not corrected for the other rows of the matrix."],
+    )
+    best = summary.verdict.best
+    rows = [
+        msgspec.structs.replace(
+            row, latency=msgspec.structs.replace(row.latency, rerank=Percentiles(60, 140.12, 161.5, 180.0))
+        )
+        if row.label == best and row.latency
+        else row
+        for row in summary.rows
+    ]
+    return screen(msgspec.structs.replace(summary, rows=rows, sections=[section]), width)
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +104,14 @@ def summary() -> Summary:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_stored_screens(summary: Summary, width: int) -> None:
     assert screen(summary, width) == (SCREENS / f"reference-{width}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_stored_screens_of_several_tasks_and_of_a_second_stage(summary: Summary, width: int) -> None:
+    for name, shown in (("tasks", tasks_screen(width)), ("second-stage", second_stage_screen(summary, width))):
+        assert shown == (SCREENS / f"{name}-{width}.txt").read_text(encoding="utf-8")
+        assert max(map(cell_len, shown.splitlines())) <= width
+        assert not any(line != line.rstrip() for line in shown.splitlines())
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 200])
@@ -71,8 +139,6 @@ def test_essential_columns_are_first_and_wide_keeps_one_table(summary: Summary) 
 
 
 def test_long_tables_of_a_kind_are_left_to_the_page_with_a_line_that_says_so(summary: Summary) -> None:
-    import msgspec
-
     sections = [
         Section(title="Short", head=["a", "b"], rows=[["x", "1"]]),
         Section(title="Long", head=["a", "b"], rows=[[f"row{n}", "1"] for n in range(90)]),
@@ -171,6 +237,12 @@ def test_no_color_and_a_terminal_of_80_columns(tmp_path: Path) -> None:
 
 
 if __name__ == "__main__":
+    stored = read_summary(ROOT / "results" / "reference")
     for size in WIDTHS:
-        text = screen(read_summary(ROOT / "results" / "reference"), size)
-        (SCREENS / f"reference-{size}.txt").write_text(text, encoding="utf-8")
+        screens = {
+            "reference": screen(stored, size),
+            "tasks": tasks_screen(size),
+            "second-stage": second_stage_screen(stored, size),
+        }
+        for name, text in screens.items():
+            (SCREENS / f"{name}-{size}.txt").write_text(text, encoding="utf-8")

@@ -117,6 +117,8 @@ def run(
             folders.append(save(outcome, out, command=command))
         del outcome  # the report is made from the files, and may need the room
         _show_and_render(folders[-1], charts=charts, wide=wide, as_json=as_json)
+        if chosen.tasks and not as_json:
+            typer.echo("")  # the next task, or all of them side by side
     if len(folders) > 1 and not as_json:
         tasks(folders, out=out)
 

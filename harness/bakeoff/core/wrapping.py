@@ -48,24 +48,26 @@ def _lines(paragraph: str, width: int) -> Iterator[str]:
 
 def _chunks(paragraph: str, width: int) -> Iterator[tuple[str, str]]:
     """Words with the blanks before them; those that belong together are one, unless that is wider than the screen."""
-    gap, chunk, last = "", "", ""
+    gap, chunk, before, last = "", "", "", ""
     for blanks, word in _TOKEN.findall(paragraph):
-        if chunk and not (_together(last, word) and cells(chunk) + len(blanks) + cells(word) <= width):
+        if chunk and not (_together(before, last, word) and cells(chunk) + len(blanks) + cells(word) <= width):
             yield gap, chunk
             chunk = ""
         if chunk:
             chunk += blanks + word
         else:
             gap, chunk = blanks, word
-        last = word
+        before, last = last, word
     if chunk:
         yield gap, chunk
 
 
-def _together(word: str, follower: str) -> bool:
-    """A figure and its unit, the two ends of an interval, both sides of a sign."""
+def _together(before: str, word: str, follower: str) -> bool:
+    """A figure and its unit, both figures of "4 of 5", the two ends of an interval, both sides of a sign."""
     if word in _SIGNS or follower in _SIGNS:
         return True
+    if word == "of":
+        return bool(_FIGURE.fullmatch(before) and _FIGURE.match(follower))
     if word[0] in "[(" and word[-1] == ",":
         return bool(_FIGURE.fullmatch(word[:-1]))
     return bool(_FIGURE.fullmatch(word)) and (follower[0].isalpha() or follower[0] in "[%×")

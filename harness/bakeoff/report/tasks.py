@@ -14,6 +14,7 @@ from bakeoff.statistics.nested import NestedDifference
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+TASKS = "tasks"
 Block = tuple[str, list[str], list[list[str]]]  # title, heads, rows
 
 
@@ -40,7 +41,7 @@ def blocks(table: TaskTable) -> list[Block]:
             [f"{one.label} − {one.base}", f"{one.role} ({len(one.tasks)})", *_figures(one.over_tasks, one.p_holm)]
             for one in table.transfer
         ]
-        made.append(("Transfer: gained or lost against the base", ["contender", "tasks", *figures], rows))
+        made.append(("Transfer: gained or lost against the base", ["contender", TASKS, *figures], rows))
     return made
 
 
@@ -81,6 +82,7 @@ def terminal(table: TaskTable) -> RenderableType:
     parts: list[RenderableType] = []
     for title, heads, rows in blocks(table):
         shown = grid(heads[0], *(f">{head}" for head in heads[1:]))
+        shown.keys = 2 if heads[1] == TASKS else 1  # a contender's rows differ in their tasks
         for row in rows:
             shown.add_row(*map(Text, row))
         parts += [Text(title, style="bold"), shown]

@@ -95,6 +95,22 @@ def test_the_line_up_for_a_test_set_is_what_init_writes(tmp_path: Path) -> None:
     assert (tmp_path / "bakeoff.toml").read_text() == shown
 
 
+def test_the_commands_of_the_readme_lead_from_documents_to_a_verdict(tmp_path: Path) -> None:
+    """On the corpus that they name; people's page is only planned, and their grades come from a table."""
+    shutil.copytree(ROOT / "tests" / "docs_corpora" / "centre", tmp_path, dirs_exist_ok=True)
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("From documents to a verdict")[2]
+    steps = re.findall(r"^    bakeoff (.*?)(?: +#.*)?$", text.partition("With queries")[0], flags=re.M)
+    assert [step.split()[0] for step in steps] == ["corpus", "queries", "init", "models", "grade", "run"]
+    for step in steps:
+        if step.startswith("grade"):
+            assert "18 pairs: all of them" in say(tmp_path, *step.split(), "--dry-run")
+            say(tmp_path, "grade", "import", "task", "grades.csv", "--who", "ada")
+        elif step == "run":
+            assert "bm25 has the highest NDCG@10" in say(tmp_path, "run", "--contender", "bm25", "--no-charts")
+        elif not step.startswith("models"):
+            say(tmp_path, *step.split())
+
+
 def test_the_rows_of_ones_own_run(tmp_path: Path) -> None:
     _write_named_files((DOCS / "tasks.md").read_text(encoding="utf-8"), tmp_path)
     text = (DOCS / "rows.md").read_text(encoding="utf-8")

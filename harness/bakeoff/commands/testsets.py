@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 corpus = typer.Typer(help="Documents in, `articles.json` out.", no_args_is_help=True)
 queries = typer.Typer(help="Queries for a corpus.", no_args_is_help=True)
 
+ARTICLES = Path("articles.json")
 SHOWN = 10  # of a list of what was left out
 
 
@@ -41,7 +42,7 @@ def import_(
         Path,
         typer.Argument(help="A folder, a CSV/JSONL/JSON/parquet file, a database, or with --api a list of titles."),
     ],
-    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("articles.json"),
+    out: Annotated[Path, typer.Option(help="The file to write.")] = ARTICLES,
     column: ColumnOption = None,
     table: Annotated[str | None, typer.Option(help="Database: the table to read.")] = None,
     api: Annotated[str | None, typer.Option(help="A MediaWiki API: the source is then a file of page titles.")] = None,
@@ -76,6 +77,8 @@ def import_(
     _list("duplicates, left out", [f"{name} = {first}" for name, first in imported.duplicates])
     _list("no such page", imported.missing)
     _list("skipped", imported.skipped)
+    corpus = "" if out == ARTICLES else f" --articles {out}"
+    typer.echo(f"next: bakeoff queries import FILE{corpus}, or bakeoff queries generate {out}")
 
 
 @queries.command()
@@ -168,7 +171,7 @@ def import_queries_(
     source: Annotated[
         Path, typer.Argument(help="CSV, TSV, JSONL, JSON or parquet; one query in each row, or with --log one search.")
     ],
-    articles: Annotated[Path, typer.Option(help="The corpus of a new task.")] = Path("articles.json"),
+    articles: Annotated[Path, typer.Option(help="The corpus of a new task.")] = ARTICLES,
     out: Annotated[Path, typer.Option(help="The task's folder; made if it is new.")] = Path("task"),
     column: ColumnOption = None,
     log: Annotated[bool, typer.Option("--log", help="A search log: each query once, the most asked first.")] = False,

@@ -18,15 +18,19 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 ROOT = Path(__file__).parent.parent
 BEFORE = "38aa2a5"  # the last revision in which the packages were called harness and providers
 LINEUPS = ("wikipedia-paraphrased", "films", "neighbours", "trips", "scholarships")
 ROW_FIGURES = ("measures", "categories", "ties", "targets", "dimensions", "vector_bytes", "loss", "stable", "not_run")
 VERDICT_FIGURES = ("measure", "best", "tie_group", "pairs", "agreement")  # what can be detected counts Holm's step now
-PAIR_FIGURES = ("a", "b", "difference", "p", "p_holm", "t_p", "wilcoxon_p", "wins", "ties", "losses")
+PAIR_FIGURES = ("a", "b", "difference", "p", "p_holm", "t_p", "wins", "ties", "losses")  # Wilcoxon's ties are exact now
 RENDERED = re.compile(r"matrix\.|evaluation_report|charts/|\.png$|\.md$|metrics_summary|detailed_results")
 STAMP = re.compile(rb"\d{8}-\d{6}")
 
@@ -45,7 +49,7 @@ def main() -> None:
             before = run(work / "tree", lineup, work / "before")
             after = run(ROOT, lineup, work / "after")
             for what in sorted(before.keys() | after.keys()):
-                same = before.get(what) == after.get(what)
+                same = alike(before.get(what), after.get(what))
                 differences += not same
                 note = (
                     "equal" if same else f"{digest(after.get(what))}  DIFFERS {first_difference(before, after, what)}"
@@ -100,10 +104,13 @@ def figures_of(result: Path) -> dict[str, Any]:
         label: {name: value["mean"] for name, value in measures.items()}
         for label, measures in figures["row.measures"].items()
     }
+    _drop_judged(figures)
     figures["verdict.pairs"] = [{name: pair[name] for name in PAIR_FIGURES} for pair in figures["verdict.pairs"]]
     figures["task"], figures["figures"] = summary["task"], summary["figures"]
     figures["queries"], figures["baselines"] = detailed["queries"], detailed["baselines"]
+    figures["task"].pop("drawn_from", None)  # samples of a corpus came later
     figures["answers"] = {contender["label"]: contender["queries"] for contender in detailed["contenders"]}
+    _drop_judged(figures["answers"])
     for path in sorted(result.rglob("*")):
         name = path.relative_to(result).as_posix()
         if path.is_file() and not RENDERED.search(name):
@@ -111,10 +118,35 @@ def figures_of(result: Path) -> dict[str, Any]:
     return figures
 
 
+def _drop_judged(figures: dict[str, Any]) -> None:
+    """`judged@k` is a share of what matched now; it was of all places, those that were filled up included."""
+    for name in [name for name in figures if name.startswith("judged@")]:
+        del figures[name]
+    for inner in figures.values():
+        if isinstance(inner, dict):
+            _drop_judged(inner)
+
+
+def alike(before: Any, after: Any) -> bool:
+    """Equal; vectors to a unit in the sixth digit, because TF-IDF's last bits are no longer scikit-learn's."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return before.keys() == after.keys() and all(alike(before[key], after[key]) for key in before)
+    if isinstance(before, Vector) and isinstance(after, Vector):
+        return before.rows.shape == after.rows.shape and bool(np.allclose(before.rows, after.rows, rtol=0, atol=1e-6))
+    return bool(before == after)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vector:
+    """One cached vector."""
+
+    rows: npt.NDArray[np.float32]
+
+
 def cache_of(folder: Path) -> dict[str, Any]:
     """Each space of cached vectors: its name, what identifies it, and what it holds under which key."""
     identities: dict[str, Any] = {}
-    vectors: dict[str, dict[str, bytes]] = {}
+    vectors: dict[str, dict[str, Vector]] = {}
     for identity in sorted(folder.rglob("identity.json")):
         name = identity.parent.relative_to(folder).as_posix()
         identities[name] = json.loads(identity.read_bytes())
@@ -124,7 +156,8 @@ def cache_of(folder: Path) -> dict[str, Any]:
         for keys, rows in batches:
             width = len(rows) // (len(keys) // 16)
             for row in range(len(keys) // 16):
-                vectors[name][keys[16 * row : 16 * row + 16].hex()] = rows[row * width : (row + 1) * width]
+                vector = np.frombuffer(rows[row * width : (row + 1) * width], dtype="<f4")
+                vectors[name][keys[16 * row : 16 * row + 16].hex()] = Vector(vector)
     return {"cache identities": identities, "cache vectors": vectors}
 
 
@@ -162,7 +195,7 @@ def first_difference(before: Mapping[str, Any], after: Mapping[str, Any], what: 
     """Where two values part, as a path of keys."""
     a, b, place = before.get(what), after.get(what), []
     while isinstance(a, dict) and isinstance(b, dict):
-        key = next(key for key in [*a, *b] if a.get(key) != b.get(key))
+        key = next(key for key in [*a, *b] if not alike(a.get(key), b.get(key)))
         a, b = a.get(key), b.get(key)
         place.append(str(key))
     return f"{' / '.join(place)}: {str(a)[:60]} → {str(b)[:60]}"

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 from bakeoff.core.scratch import LOCK, PREFIX, collect, scratch
+from bakeoff.embedding.cache import VectorCache
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.running.runner import Settings, run
 
 from tests.wire import PROXIES, Fault, WireServer
 
@@ -63,6 +66,38 @@ def test_a_signal_ends_a_run(tmp_path: Path, wire: WireServer, number: signal.Si
     assert "Traceback" not in said
     assert list((tmp_path / "tmp").glob(f"{PREFIX}*")) == []
     assert not (tmp_path / "results").exists()
+
+
+def _kept(folder: Path) -> int:
+    return sum(info.vectors for info in VectorCache(folder / "home" / "vectors").spaces())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_after_it_asks_for_nothing_that_was_written(
+    tmp_path: Path, wire: WireServer, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire.faults += [*[None] * 3, *[Fault(kind="slow", seconds=50)] * 4]
+    process = _start(tmp_path, wire)
+    _wait_for_requests(wire, 7, process)  # three answered batches; the four that are under way are not
+    while _kept(tmp_path) < 12:
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(number)
+    process.communicate(timeout=PATIENCE)
+    assert not (tmp_path / "results").exists()
+    assert _kept(tmp_path) == 12
+    interrupted = wire.embeddings()
+    answered = {text for request in interrupted[:3] for text in request.texts}
+    wire.faults.clear()
+    wire.requests.clear()
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    outcome = run(Lineup.read(tmp_path / "lineup.toml"), Settings(cache=tmp_path / "home" / "vectors"))
+    assert len(outcome.ran) == 1
+    asked = [text for request in wire.embeddings() for text in request.texts]
+    assert not answered & set(asked)
+    assert len(asked) == len(set(asked)) == 45 - 12  # 25 articles and 20 queries
 
 
 def test_what_a_killed_run_leaves_is_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

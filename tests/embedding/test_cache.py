@@ -489,3 +489,57 @@ def test_what_another_process_writes_meanwhile_is_seen_by_looking_again(tmp_path
     mine.put(["d"], ROWS[:1], tokens=1)
     mine.refresh()
     assert len(mine) == 4
+
+
+def _three_records(folder: Path) -> tuple[Path, int, int]:
+    """A shard of a, b and c; its manifest, the length of its head and that of a record."""
+    space = VectorCache(folder).space(IDENTITY)
+    for name in "abc":
+        space.put([name], ROWS[:1] * ord(name), tokens=1)
+    space.close()
+    (manifest,) = space.folder.glob("*.manifest")
+    record = 4 + 4 + 8 * 3 + 8 + 16 + 4
+    return manifest, manifest.stat().st_size - 3 * record, record
+
+
+def test_damage_at_any_byte_of_a_manifest_costs_its_own_record_alone(tmp_path: Path) -> None:
+    manifest, head, record = _three_records(tmp_path)
+    sound = manifest.read_bytes()
+    for place in [*range(16), head - 1, *range(head, head + 2 * record)]:
+        content = bytearray(sound)
+        content[place] ^= 0x5A
+        manifest.write_bytes(content)
+        space = VectorCache(tmp_path).space(IDENTITY)
+        lost = {name for name in "abc" if name not in space}
+        assert lost == (set("abc") if place < head else {"abc"[(place - head) // record]}), place
+        assert space.damaged == 1, place
+        space.close()
+
+
+def test_a_manifest_that_is_still_being_written_is_read_on_when_there_is_more(tmp_path: Path) -> None:
+    manifest, head, record = _three_records(tmp_path)
+    sound = manifest.read_bytes()
+    for cut in (0, 2, 15, 16, head - 1, head, head + 3, head + record - 1, head + record, head + 2 * record + 45):
+        manifest.write_bytes(sound[:cut])
+        space = VectorCache(tmp_path).space(IDENTITY)
+        whole = max(0, (cut - head) // record)
+        assert [name in space for name in "abc"] == [at < whole for at in range(3)], cut
+        torn = cut > 0 and (cut < head or (cut - head) % record > 0)
+        assert space.damaged == torn, cut
+        manifest.write_bytes(sound)
+        space.refresh()
+        assert [name in space for name in "abc"] == [True] * 3, cut
+        assert space.damaged == 0, cut
+        space.close()
+
+
+def test_rows_that_are_missing_are_not_made_up(tmp_path: Path) -> None:
+    _three_records(tmp_path)
+    space = VectorCache(tmp_path).space(IDENTITY)
+    (rows,) = space.folder.glob("*.f32")
+    rows.write_bytes(rows.read_bytes()[:-1])
+    again = VectorCache(tmp_path).space(IDENTITY)
+    assert ("b" in again, "c" in again) == (True, False)
+    rows.unlink()
+    gone = VectorCache(tmp_path).space(IDENTITY)
+    assert (len(gone), gone.damaged) == (0, 3)

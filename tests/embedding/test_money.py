@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from bakeoff.core.progress import Advance
 from bakeoff.embedding.batches import batches, corpus_batches, estimated_tokens, price_of
@@ -18,7 +19,7 @@ from bakeoff.embedding.key_index import keys_of
 from bakeoff.embedding.retry import RateLimit, RetryPolicy, Unanswered, call
 from bakeoff.embedding.unit import NotingUnit, norms_of, unit
 from bakeoff.embedding.usage import Usage
-from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role, Vectors
 from bakeoff_providers.errors import CallFailed, EmbeddingFailed
 
 DEAR = Price(usd_per_million_tokens=2.0, seen="2026-11", source="test")
@@ -275,3 +276,33 @@ def test_what_workers_asked_for_is_not_taken_for_cached(tmp_path: Path) -> None:
     runner.note_asked(["a", "bb"])
     runner.embed_corpus([["a", "bb", "ccc"]], 3, tmp_path / "scratch")
     assert (runner.usage[Role.DOCUMENT].texts, runner.usage[Role.DOCUMENT].cached) == (3, 1)
+
+
+class Filed(Counting):
+    """Vectors in files: the row of an id is its number."""
+
+    local = by_id = True
+
+    def rows_of(self, ids: Sequence[str], role: Role) -> npt.NDArray[np.int64]:
+        return np.array([int(item) for item in ids], dtype=np.int64)
+
+    def rows(self, numbers: npt.NDArray[np.int64], role: Role) -> Vectors:
+        return np.stack((np.cos(numbers), np.sin(numbers)), axis=1).astype(np.float32) * 2
+
+
+def test_vectors_in_files_are_read_from_there_in_the_order_of_the_corpus(tmp_path: Path) -> None:
+    steps = list[int]()
+
+    @contextmanager
+    def shown(label: str, total: int) -> Iterator[Advance]:
+        assert total == 5
+        yield steps.append
+
+    embedder = Embedder(Filed(), progress=shown)
+    rows = embedder.embed_corpus([["4", "0"], ["7"], ["2", "9"]], 5, tmp_path)
+    numbers = np.array([4, 0, 7, 2, 9])
+    assert np.asarray(rows) == pytest.approx(np.stack((np.cos(numbers), np.sin(numbers)), axis=1), abs=1e-6)
+    assert steps == [2, 1, 2]
+    assert embedder.usage[Role.DOCUMENT] == Usage(texts=5)
+    assert embedder.lengths == pytest.approx((2.0, 2.0))
+    assert not list(tmp_path.iterdir())

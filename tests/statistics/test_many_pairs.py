@@ -12,7 +12,7 @@ from bakeoff.statistics.many_pairs import MANY_PAIRS, pair_tests, tail_p
 from bakeoff.statistics.tests import sign_flip_tests
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
 
 def _counted(differences: Values) -> float:
@@ -94,3 +94,49 @@ def test_a_clear_winner_is_told_from_all_of_many(table: Values) -> None:
 def test_few_contenders_keep_every_pair_and_figure(table: Values) -> None:
     scores = {f"c{at}": table[:, at] for at in range(8)}
     assert compare_nearest(scores) == compare(scores)
+
+
+def _by_scipy(differences: Values) -> float:
+    """Lugannani and Rice's formula from the textbook, its equation solved by scipy."""
+    target = abs(differences.sum())
+
+    def slope(t: float) -> float:
+        return float((differences * np.tanh(t * differences)).sum()) - target
+
+    t = optimize.brentq(slope, 1e-9, 1e3, xtol=1e-14)
+    w = np.sqrt(2 * (t * target - np.log(np.cosh(t * differences)).sum()))
+    u = t * np.sqrt((differences**2 / np.cosh(t * differences) ** 2).sum())
+    return float(2 * (stats.norm.sf(w) + stats.norm.pdf(w) * (1 / u - 1 / w)))
+
+
+@pytest.mark.parametrize("shift", [0.1, 0.5, 1.5])
+def test_the_tail_is_the_textbooks(shift: float) -> None:
+    rng = np.random.default_rng(9)
+    rows = rng.normal(shift, 1, size=(4, 40)) * [[1.0], [0.01], [30.0], [1.0]]
+    rows[3, 5:12] = 0.0
+    assert tail_p(rows).tolist() == pytest.approx([_by_scipy(row) for row in rows], rel=1e-6)
+
+
+def test_a_sum_of_nothing_is_no_evidence() -> None:
+    rng = np.random.default_rng(10)
+    level = rng.normal(size=(5, 20))
+    level -= level.mean(axis=1, keepdims=True)
+    p = tail_p(np.concatenate((level, np.zeros((1, 20)))))
+    assert p[-1] == 1
+    assert ((p > 0.9) & (p <= 1)).all()
+    few = np.array([[1.0] * 5 + [-1.0] * 5, [0.5] * 3 + [-0.5] * 6 + [0.0]])
+    assert tail_p(few).tolist() == pytest.approx([1.0, stats.binomtest(3, 9).pvalue])
+
+
+def test_pairs_that_hardly_differ_are_counted_among_many(table: Values) -> None:
+    """Equal columns, and columns that differ on 3, 12 and 13 queries, always by as much: p is 2 / 2ⁿ."""
+    changed = table.copy()
+    for column, queries in ((1, 0), (2, 3), (3, 12), (4, 13)):
+        changed[:, column] = changed[:, 0]
+        changed[50 : 50 + queries, column] += 0.5
+    pairs = list(combinations(range(46), 2))
+    p = dict(zip(pairs, pair_tests(changed, pairs), strict=True))
+    assert p[0, 1] == 1
+    assert [p[0, 2], p[0, 3]] == pytest.approx([2 / 2**3, 2 / 2**12])
+    assert p[0, 4] == pytest.approx(2 / 2**13, abs=5e-5)  # 13 are too many to count: flips are drawn
+    assert p[3, 4] == 1.0  # one query: both signs are as extreme

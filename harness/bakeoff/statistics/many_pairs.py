@@ -59,7 +59,7 @@ def tail_p(differences: Values) -> Values:
     nonzero = np.count_nonzero(sizes, axis=1)
     p = np.ones(len(differences))
     one_sided = sums >= sizes.sum(axis=1) * (1 - 1e-12)
-    p[one_sided] = 2.0 ** (1.0 - nonzero[one_sided])
+    p[one_sided] = np.minimum(1.0, 2.0 ** (1.0 - nonzero[one_sided]))
     largest = sizes.max(axis=1, initial=0.0)
     alike = np.where(sizes > 0, sizes, largest[:, None]).min(axis=1, initial=np.inf) >= largest - NOISE
     for row in np.flatnonzero(alike & ~one_sided):  # only signs differ: a binomial distribution

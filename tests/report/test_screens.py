@@ -20,7 +20,7 @@ import pytest
 from bakeoff.core.figures import Percentiles, Section
 from bakeoff.report import tasks as tasks_report
 from bakeoff.report.console import Screen, console
-from bakeoff.report.grid import Grid
+from bakeoff.report.grid import Figures, Grid
 from bakeoff.report.matrix import matrix
 from bakeoff.report.terminal import terminal
 from bakeoff.results.schema import Summary, read_summary
@@ -159,7 +159,7 @@ WORD = st.text("abcdefghij0.[]★", min_size=1, max_size=18)
 )
 @settings(max_examples=60, deadline=None)
 def test_no_word_is_ever_broken(heads: list[tuple[bool, str]], rows: list[list[list[str]]], width: int) -> None:
-    table = Grid([f">{word}" if figures else word for figures, word in heads])
+    table = Grid([Figures(word) if figures else word for figures, word in heads])
     for row in rows:
         table.add_row(*(" ".join(words) for words in row[: len(heads)]))
     printed = io.StringIO()
@@ -168,6 +168,14 @@ def test_no_word_is_ever_broken(heads: list[tuple[bool, str]], rows: list[list[l
     for row in rows:
         for words in row[: len(heads)]:
             assert set(words) <= set(seen)
+
+
+def test_a_head_may_begin_with_any_sign() -> None:
+    table = Grid([">who", Figures(">9 ms")])
+    table.add_row("ada", "7")
+    printed = io.StringIO()
+    Screen(file=printed, width=40).print(table)
+    assert printed.getvalue().splitlines()[1:] == [">who   >9 ms", "────────────", "ada        7", ""]
 
 
 def test_a_pipe_is_as_wide_as_columns_says_or_100(monkeypatch: pytest.MonkeyPatch) -> None:

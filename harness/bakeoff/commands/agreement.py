@@ -26,7 +26,7 @@ def agreement(
     from bakeoff_providers.registry import nearest
 
     from bakeoff.core.files import write_json
-    from bakeoff.report.console import console, grid
+    from bakeoff.report.console import Figures, console, grid
     from bakeoff.testsets.agreement import agreement as compare
     from bakeoff.testsets.task_folder import TaskFolder
 
@@ -48,7 +48,7 @@ def agreement(
         )
     agreed = compare(given, 1 + max(folder.scale))
     say(f"{len(agreed.annotators)} annotators, {agreed.pairs} pairs, {len(agreed.worst)} graded differently")
-    table = grid("annotators", ">pairs", ">equal", "κ", "κ linear", "κ quadratic")
+    table = grid("annotators", Figures("pairs"), Figures("equal"), "κ", "κ linear", "κ quadratic")
     for two in agreed.two:
         values = (_shown(two.plain), _shown(two.linear), _shown(two.quadratic))
         table.add_row(f"{two.a}, {two.b}", str(two.pairs), f"{two.equal:.1%}" if two.pairs else "—", *values)
@@ -129,9 +129,9 @@ def _shown(estimate: Estimate) -> str:
 
 
 def _confusion(two: TwoWay) -> Grid:
-    from bakeoff.report.console import grid
+    from bakeoff.report.console import Figures, grid
 
-    table = grid(f"{two.a} ↓  {two.b} →", *(f">{grade}" for grade in range(len(two.confusion))))
+    table = grid(f"{two.a} ↓  {two.b} →", *(Figures(grade) for grade in range(len(two.confusion))))
     for grade, row in enumerate(two.confusion):
         table.add_row(str(grade), *(str(count) for count in row))
     return table

@@ -47,7 +47,7 @@ def corpus_size(
 
 def _print(found: CorpusSizes, documents: int | None) -> None:
     from bakeoff.evaluation.measures import Measure
-    from bakeoff.report.console import console, grid
+    from bakeoff.report.console import Figures, console, grid
     from bakeoff.report.notes import task_called
 
     measure, screen = Measure.parse(found.measure).label, console()
@@ -56,8 +56,8 @@ def _print(found: CorpusSizes, documents: int | None) -> None:
         f"{found.name}: {task_called(found.task)}, {measure} [95%] over {found.queries} queries, {weighting}"
         f"nested samples by seed {found.seed}; every document with a grade is in each of them"
     )
-    target = [f">estimate for {documents:,}"] if documents else []
-    table = grid("contender", *(f">{size:,}" for size in found.sizes), *target)
+    target = [Figures(f"estimate for {documents:,}")] if documents else []
+    table = grid("contender", *(Figures(f"{size:,}") for size in found.sizes), *target)
     for row in sorted(found.rows, key=lambda row: -row.points[-1].mean):
         estimate = [_interval(row.estimate) if row.estimate else "–"] if documents else []
         table.add_row(row.label, *map(_interval, row.points), *estimate)

@@ -157,10 +157,19 @@ def _show_and_render(folder: Path, *, charts: bool, wide: bool, as_json: bool) -
 
 
 def _print_plan(lineup: Lineup, settings: Settings) -> None:
-    from bakeoff.report.console import console, grid
+    from bakeoff.report.console import Figures, console, grid
     from bakeoff.running.plan import plan
 
-    table = grid("rows", ">texts", ">in cache", ">tokens (estimate)", ">requests", ">$", ">minutes", "note")
+    table = grid(
+        "rows",
+        Figures("texts"),
+        Figures("in cache"),
+        Figures("tokens (estimate)"),
+        Figures("requests"),
+        Figures("$"),
+        Figures("minutes"),
+        "note",
+    )
     plans = plan(lineup, settings)
     for planned in plans:
         table.add_row(

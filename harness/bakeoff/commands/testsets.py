@@ -246,9 +246,9 @@ def _dry_run_of_queries(maker: Any, pages: Any, request: Any, asker: Asker) -> N
 
 
 def _print_queries(generated: Any, n: int) -> None:
-    from bakeoff.report.console import console, grid
+    from bakeoff.report.console import Figures, console, grid
 
-    table = grid("category", "query", ">words shared with its source")
+    table = grid("category", "query", Figures("words shared with its source"))
     for draft, shared in zip(generated.queries, generated.overlaps, strict=True):
         table.add_row(draft.category, draft.text, f"{shared:.0%}")
     console().print(table)

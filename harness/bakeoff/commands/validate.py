@@ -104,9 +104,9 @@ def _print_task(task: Task) -> None:
 
 
 def _print_health(health: Health) -> None:
-    from bakeoff.report.console import console, grid
+    from bakeoff.report.console import Figures, console, grid
 
-    table = grid("measure", ">oracle", ">bm25", ">random", "target")
+    table = grid("measure", Figures("oracle"), Figures("bm25"), Figures("random"), "target")
     for ceiling in health.ceilings:
         target = (
             ""

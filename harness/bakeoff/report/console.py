@@ -16,8 +16,10 @@ from rich.segment import Segment
 from bakeoff.core.printable import printable
 from bakeoff.core.progress import Advance
 from bakeoff.core.wrapping import screen_width
-from bakeoff.report.grid import Grid
+from bakeoff.report.grid import Figures, Grid
 from bakeoff.report.prose import Prose
+
+__all__ = ["Bars", "Figures", "Screen", "console", "grid"]
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -47,7 +49,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def grid(*heads: str) -> Grid:
-    """The look of every table: a line under the heads, no boxes; a head that starts with > is over figures."""
+    """The look of every table: a line under the heads, no boxes."""
     return Grid(heads)
 
 

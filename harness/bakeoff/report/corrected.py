@@ -15,10 +15,16 @@ def corrected_table(rows: Sequence[tuple[str, Estimate, Estimate, Estimate]], di
     """A row for each contender or pair."""
     from rich.text import Text
 
-    from bakeoff.report.console import grid
+    from bakeoff.report.console import Figures, grid
 
     what = "difference" if differences else "contender"
-    table = grid(what, ">people only [95%]", ">corrected [95%]", ">model's weight", ">model alone, not corrected")
+    table = grid(
+        what,
+        Figures("people only [95%]"),
+        Figures("corrected [95%]"),
+        Figures("model's weight"),
+        Figures("model alone, not corrected"),
+    )
     sign = "+" if differences else ""
     for name, people, corrected, model in rows:
         spans = [f"{e.value:{sign}.4f} [{e.low:{sign}.3f}, {e.high:{sign}.3f}]" for e in (people, corrected)]

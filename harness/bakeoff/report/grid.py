@@ -15,12 +15,15 @@ PROSE = 24  # a column of words that is wider may be wrapped between words to th
 WIDE_GAP, GAP = 3, 2
 
 
+class Figures(str):
+    """A head over figures, which are set to the right and never wrapped."""
+
+    __slots__ = ()
+
+
 @dataclass(slots=True)
 class Grid:
-    """Heads over rows. The first `keys` columns are repeated where the others go on below.
-
-    A head that starts with > is over figures, which are set to the right. `wide` never splits.
-    """
+    """Heads over rows. The first `keys` columns are repeated where the others go on below; `wide` never splits."""
 
     heads: Sequence[str]
     keys: int = 1
@@ -75,18 +78,18 @@ class Grid:
         return list(columns), _widened(mine, wanted, max(0, width - _total(mine, GAP))), GAP
 
     def _texts(self, column: int) -> list[str]:
-        return [self.heads[column].removeprefix(">"), *(row[column].plain for row in self.rows)]
+        return [self.heads[column], *(row[column].plain for row in self.rows)]
 
     def _least(self, column: int, natural: int) -> int:
         """What a column can't do without: figures all of it, prose its longest word."""
-        if self.heads[column].startswith(">") or natural <= PROSE:
+        if isinstance(self.heads[column], Figures) or natural <= PROSE:
             return natural
         longest = max((cell_len(word) for text in self._texts(column) for word in text.split()), default=0)
         return min(natural, max(PROSE, longest))
 
     def _block(self, console: Console, columns: list[int], widths: list[int], gap: int) -> Iterator[Text]:
-        right = [self.heads[column].startswith(">") for column in columns]
-        heads = [Text(self.heads[column].removeprefix(">"), style="bold") for column in columns]
+        right = [isinstance(self.heads[column], Figures) for column in columns]
+        heads = [Text(self.heads[column], style="bold") for column in columns]
         yield from _lines(console, heads, widths, right, gap)
         yield _plain("─" * _total(widths, gap))
         for row in self.rows:

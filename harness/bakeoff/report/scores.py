@@ -22,10 +22,10 @@ def terminal(scored: Scored, *, per_query: bool = False) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from bakeoff.report.console import grid
+    from bakeoff.report.console import Figures, grid
     from bakeoff.report.prose import Prose
 
-    table = grid("run", *(f">{measure.label} [95%]" for measure in scored.measures))
+    table = grid("run", *(Figures(f"{measure.label} [95%]") for measure in scored.measures))
     table.title = f"{len(scored.queries)} queries, sorted in {scored.precision} precision"
     for name in sorted(scored.runs, key=lambda run: -scored.mean(run, scored.measures[0])):
         table.add_row(Text(name), *(Text(_cell(scored, name, measure)) for measure in scored.measures))
@@ -57,9 +57,9 @@ def _cell(scored: Scored, run: str, measure: Any) -> str:
 def _per_query(scored: Scored) -> RenderableType:
     from rich.text import Text
 
-    from bakeoff.report.console import grid
+    from bakeoff.report.console import Figures, grid
 
-    table = grid("query", "run", *(f">{measure}" for measure in scored.measures))
+    table = grid("query", "run", *(Figures(measure) for measure in scored.measures))
     for place, query in enumerate(scored.queries):
         for run, scores in scored.runs.items():
             table.add_row(Text(query), Text(run), *(f"{scores[measure][place]:.4f}" for measure in scored.measures))

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.text import Text
 
 from bakeoff.core.figures import Section
-from bakeoff.report.grid import Grid
+from bakeoff.report.grid import Figures, Grid
 from bakeoff.report.matrix import Matrix, keys, matrix
 from bakeoff.report.notes import advice, headline, notes
 from bakeoff.report.prose import Prose
@@ -71,7 +71,7 @@ def _essential_first(columns: Sequence[Column]) -> list[Column]:
 
 
 def _table(content: Matrix, columns: Sequence[Column], *, wide: bool = False) -> Grid:
-    table = Grid([column.head if column.is_text else f">{column.head}" for column in columns], len(KEYS), wide)
+    table = Grid([column.head if column.is_text else Figures(column.head) for column in columns], len(KEYS), wide)
     for line in content.lines:
         if not line.reason:
             cells = [line.cells[column.key] for column in columns]
@@ -99,7 +99,7 @@ def _section(section: Section) -> RenderableType:
     if not section.head:
         return title
     name, *figures = section.head
-    table = Grid([name, *(f">{head}" for head in figures)])
+    table = Grid([name, *(Figures(head) for head in figures)])
     for cells in section.rows:
         table.add_row(*cells)
     return Group(title, table)

@@ -181,11 +181,13 @@ def terminal(sheet: Sheet) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from bakeoff.report.console import grid
+    from bakeoff.report.console import Figures, grid
 
     parts: list[RenderableType] = [Text(sheet.title, style="bold")]
     for table in sheet.tables:
-        rendered = grid(*(f">{head}" if column in table.figures else head for column, head in enumerate(table.heads)))
+        rendered = grid(
+            *(Figures(head) if column in table.figures else head for column, head in enumerate(table.heads))
+        )
         for row in table.rows:
             rendered.add_row(*row)
         parts.append(rendered)

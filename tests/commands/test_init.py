@@ -109,6 +109,7 @@ def test_a_task_that_was_imported_needs_no_judgments_and_the_line_up_says_how_to
     say(tmp_path, "corpus", "import", "goods.csv")
     said = say(tmp_path, "queries", "import", "asked.csv")
     assert said.endswith("next: bakeoff init task\n      bakeoff grade task --lineup bakeoff.toml\n")
+    assert "remedy: name the one in it: task\n" in say(tmp_path, "init", ".", code=2)
     said = say(tmp_path, "init", "task")
     assert said == (
         "bakeoff.toml: written; its task has 2 documents, 1 query, no judgments yet\n"

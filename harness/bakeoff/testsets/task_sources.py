@@ -88,6 +88,8 @@ def _of_folder(path: Path, base: Path) -> TaskSource | Files:
     tables = _tables_in(path)
     if {"documents", "queries"} <= tables.keys():
         return Files(tables["documents"], tables["queries"], tables.get("judgments"))
+    if inner := sorted(path.glob("*/task.toml")):
+        raise InputError("is no task itself", file=path, remedy=f"name the one in it: {inner[0].parent}")
     raise InputError(
         "holds no task that can be read", file=path,
         remedy=f"texts become one by `bakeoff corpus import {path}`, then `bakeoff queries import`; tables are named "

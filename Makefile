@@ -67,7 +67,7 @@ $(VENV)/redis/.ready: tests/servers/redis_server.py | $(VENV)/.test
 
 # Real Rays on the loopback interface: the bits of a local run, a killed worker, who listens where, clusters that don't fit.
 test-ray: $(VENV)/.test $(OTHER_RAY)/.ready
-	$(BIN)/pip install --quiet -e '.[ray]'
+	$(BIN)/pip install --quiet -e '.[clusters]'
 	BAKEOFF_OTHER_RAY=$(CURDIR)/$(OTHER_RAY)/bin/python $(BIN)/pytest -m ray tests/ray
 
 $(OTHER_RAY)/.ready: Makefile

@@ -9,8 +9,9 @@ import os
 import sys
 from pathlib import Path
 
+from bakeoff.lineup.entries import EngineEntry
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.running.engines import engine_entry
+from bakeoff.running.engines import engine_entry, shared_cache
 from bakeoff.running.engines.ray import RayEngine
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
@@ -22,11 +23,14 @@ from tests.ray.corpora import all_vectors, assert_same
 def main(path: Path, address: str) -> None:
     RayEngine.blocks, RayEngine.queries, exact.FIRST, exact.BLOCK = 2, 5, 64, 64  # a small corpus is many tasks
     lineup = Lineup.read(path)
-    here = run(lineup, Settings(cache=path.parent / "here", engine=engine_entry(lineup.engine, "local", None)))
-    there = run(lineup, Settings(cache=path.parent / "there", engine=engine_entry(lineup.engine, "ray", address)))
+    here = run(lineup, Settings(cache=path.parent / "here", engine=EngineEntry()))
+    entry = engine_entry(lineup.engine, "ray", address)
+    there = run(lineup, Settings(cache=path.parent / "there", engine=entry))
     assert_same(here, there)
-    assert all_vectors(path.parent / "here") == all_vectors(path.parent / "there")
-    writers = {file.stem.partition("-")[0] for file in (path.parent / "there").glob("*/*.manifest")}
+    folder = shared_cache(entry, path.parent / "there")
+    assert folder
+    assert all_vectors(path.parent / "here") == all_vectors(folder)
+    writers = {file.stem.partition("-")[0] for file in folder.glob("*/*.manifest")}
     print(f"same bits, written by {len(writers - {str(os.getpid())})} other processes")
 
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,7 +49,9 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def head(python: str = sys.executable, *, cpus: int = 2, gpus: int = 0, **changes: str) -> Iterator[Head]:
+def head(
+    python: str = sys.executable, *, cpus: int = 2, gpus: int = 0, changes: Mapping[str, str] | None = None
+) -> Iterator[Head]:
     """Started by Ray's own command, and ended by it. No process is started before it is needed."""
     folder = Path(tempfile.mkdtemp(prefix="ray-"))  # a socket's path must be short
     port, client = _free_ports(2)
@@ -61,7 +63,7 @@ def head(python: str = sys.executable, *, cpus: int = 2, gpus: int = 0, **change
             [python, "-m", "ray.scripts.scripts", "start", *options, f"--temp-dir={folder / 'ray'}"],
             stdout=output,
             stderr=output,
-            env=environment(**_HEAD, **changes),
+            env=environment(**_HEAD, **(changes or {})),
         )
     try:
         limit = time.monotonic() + _SECONDS
@@ -94,7 +96,7 @@ def listeners(process: psutil.Process) -> list[tuple[str, str]]:
 def python_without(folder: Path, missing: Sequence[str]) -> str:
     """An environment with all packages of this one but these."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    ((own),) = folder.glob("lib/python*/site-packages")
+    (own,) = folder.glob("lib/python*/site-packages")
     folders = [path for path in map(Path, [*site.getsitepackages(), *sys.path]) if path.name == "site-packages"]
     for package in (entry for path in dict.fromkeys(folders) for entry in path.iterdir()):
         link = own / package.name

@@ -19,13 +19,15 @@ from tests.wire import WireServer
 pytestmark = pytest.mark.ray
 pytest.importorskip("ray", reason="pip install 'bakeoff[ray]'")
 
+S3_USER = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nothing", "AWS_DEFAULT_REGION": "us-east-1"}
 WORDLLAMA = '[[contender]]\nprovider = "wordllama"\nstore = "faiss"\n'
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Head]:
-    """Sixteen processors on whatever there is, and two GPUs that only Ray believes in."""
-    with head(cpus=16, gpus=2) as running:
+    """Sixteen processors on whatever there is, two GPUs that only Ray believes in, and an S3 that nobody serves."""
+    nobody = {**S3_USER, "AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_MAX_ATTEMPTS": "1"}
+    with head(cpus=16, gpus=2, changes=nobody) as running:
         yield running
 
 
@@ -39,7 +41,7 @@ def _child(module: str, *arguments: str, folder: Path, **changes: str) -> subpro
     return subprocess.run(
         [sys.executable, "-m", module, *arguments],
         cwd=folder,
-        env=environment(BAKEOFF_HOME=str(folder / "home"), **changes),
+        env=environment(**{"BAKEOFF_HOME": str(folder / "home"), **changes}),
         capture_output=True,
         text=True,
         timeout=170,
@@ -102,6 +104,51 @@ def test_workers_get_the_gpus_that_are_asked_for(cluster: Head, tmp_path: Path, 
     said = _refused(tmp_path, cluster.address)
     assert "3 workers with 1 GPUs each are asked for, but the cluster has 16 processors and 2 GPUs" in said
     assert wire.embeddings() == []
+
+
+HASHES = """
+import hashlib
+
+def embed(texts):
+    return [[b - 127.5 for b in hashlib.sha256(text.encode()).digest()] for text in texts]
+"""
+
+
+@pytest.fixture
+def bucket() -> Iterator[dict[str, str]]:
+    """S3 as moto serves it, and what tells clients of it."""
+    moto = pytest.importorskip("moto.server", reason="pip install 'bakeoff[clusters]'")
+    s3fs = pytest.importorskip("s3fs", reason="pip install 'bakeoff[clusters]'")
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    settings = {**S3_USER, "AWS_ENDPOINT_URL": f"http://{host}:{port}"}
+    try:
+        s3fs.S3FileSystem(key="nobody", secret="nothing", endpoint_url=settings["AWS_ENDPOINT_URL"]).mkdir("bucket")
+        yield settings
+    finally:
+        server.stop()
+
+
+def test_nodes_that_share_no_disk_share_shards_by_a_url(cluster: Head, tmp_path: Path, bucket: dict[str, str]) -> None:
+    (tmp_path / "mine.py").write_text(HASHES)
+    stores = 'store = ["faiss", { name = "faiss_shards", label = "parts", options = { shards = 2, index = "SQ4" } }]'
+    contender = f'[[contender]]\nprovider = "file:mine.py:embed"\n{stores}\n'
+    contender += 'options = { batch_items = 20, revision = "1" }\n'
+    write_lineup(tmp_path, f'{contender}[engine]\nworkers = 2\nshards = "s3://bucket/run"\n')
+    with head(changes={**bucket, "BAKEOFF_HOME": str(tmp_path / "elsewhere")}) as far:
+        done = _child("tests.ray.both", "lineup.toml", far.address, folder=tmp_path, **bucket)
+        assert done.stdout.startswith("same bits, written by 2 other"), done.stderr
+        here, there = ({f.name for f in (tmp_path / n).glob("shards/*/*/*.f32")} for n in ("home", "elsewhere"))
+        assert len(there) >= 17  # 330 texts in batches of 20
+        assert there <= here  # this machine fetched what that one wrote
+    dry = ("run", "lineup.toml", "--engine", "ray", "--dry-run")
+    again = _child("bakeoff", *dry, folder=tmp_path, BAKEOFF_HOME=str(tmp_path / "third"), **bucket)
+    assert " 342 " in again.stdout, again.stdout + again.stderr
+    assert " 330 " in again.stdout  # of 342 texts: a third machine finds the documents
+    write_lineup(tmp_path, f'{contender}[engine]\nworkers = 2\nshards = "s3://bucket/other"\n')
+    said = _refused(tmp_path, cluster.address, **bucket)
+    assert "s3://bucket/other: Ray's node 127.0.0.1 does not see this folder (" in said
 
 
 def test_a_node_without_a_library_is_named_before_anything_is_asked(tmp_path: Path, wire: WireServer) -> None:

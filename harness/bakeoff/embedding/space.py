@@ -23,7 +23,7 @@ from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.embedding.locks import Claims, all_locked
 from bakeoff.embedding.old_segments import SUFFIX, old_batches
 from bakeoff.embedding.shard_rows import ROW_BITS, ShardRows
-from bakeoff.embedding.shards import MANIFEST, Batch, Description, Shard, ShardWriter, Tokens
+from bakeoff.embedding.shards import MANIFEST, ROWS, Batch, Description, Shard, ShardWriter, Tokens
 
 IDENTITY = "identity.json"
 _RECORD = 1024  # vectors in a record that rewriting makes
@@ -187,11 +187,14 @@ class Space:
         for shard in self._shards:
             shard.close()
 
-    def end_shard(self) -> None:
-        """Ends the file that is being written: the next batch begins another one."""
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = self._own = None
+    def end_shard(self) -> list[Path]:
+        """Ends the files that are being written, and says which: the next batch begins others."""
+        if self._writer is None:
+            return []
+        self._writer.close()
+        stem = self._writer.stem
+        self._writer = self._own = None
+        return [stem.with_name(stem.name + ROWS), stem.with_name(stem.name + MANIFEST), self.folder / IDENTITY]
 
     def _find_shards(self, folder: Path) -> None:
         known = {shard.stem for shard in self._shards}

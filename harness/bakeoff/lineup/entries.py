@@ -136,6 +136,7 @@ class EngineEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workers: Annotated[int, "processes that embed; 0 takes one per processor or GPU"] = 0
     gpus_per_worker: Annotated[float, "GPUs that each of them gets"] = 0.0
     address: Annotated[str, "a cluster: auto or ray://head:10001; left out, Ray is started on this machine"] = ""
+    shards: Annotated[str, "where all nodes see the vectors: a path or a URL; left out, in the vector cache"] = ""
 
 
 class TaskEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
+from bakeoff.running.engines import shared_cache
 from bakeoff.running.failures import reason_of
 from bakeoff.running.preparers.reranked import reranker_of
 from bakeoff.running.runner import task_of
@@ -49,6 +50,7 @@ def plan(lineup: Lineup, settings: Settings) -> list[Plan]:
 
 def _plans(lineup: Lineup, settings: Settings) -> list[Plan]:
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
+    settings = replace(settings, cache=shared_cache(settings.engine or lineup.engine, settings.cache))
     embeddings = Embeddings(task_of(kind, lineup, settings), 1, settings, lineup.folder)
     rows: dict[tuple[str, ...], list[Contender]] = {}
     for contender in (*kind.models, *lineup.contenders):

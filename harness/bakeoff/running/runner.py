@@ -23,7 +23,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
-from bakeoff.running.engines import engine_of
+from bakeoff.running.engines import engine_of, shared_cache
 from bakeoff.running.environment import this_machine
 from bakeoff.running.failures import attempt, reason_of
 from bakeoff.running.gains import with_gains
@@ -89,8 +89,8 @@ class Outcome:
 def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
     """Runs a line-up. A contender that can't run keeps its row and its reason; a bad task raises at once."""
     settings = settings or Settings()
-    if settings.cache:
-        settings = replace(settings, cache=settings.cache.resolve())  # processes elsewhere have another working folder
+    cache = shared_cache(settings.engine or lineup.engine, settings.cache)
+    settings = replace(settings, cache=cache and cache.resolve())  # processes elsewhere have another working folder
     if settings.tune_weights:
         check_tunable(lineup)
     with showing(settings.progress):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.registry import Registry, missing_modules
 
+from bakeoff.core.remote import SharedFolder
 from bakeoff.lineup.entries import EngineEntry
 
 if TYPE_CHECKING:
@@ -27,7 +29,16 @@ def engine_entry(entry: EngineEntry, name: str | None, address: str | None) -> E
     ENGINES.get(changed.name)
     if changed.address and changed.name == "local":
         raise InputError("the local engine has no address", place="--address", remedy="add --engine ray")
+    if changed.shards and changed.name == "local":
+        raise InputError(
+            "the local engine has no shards", place="engine shards", remedy="add --engine ray, or leave shards out"
+        )
     return changed
+
+
+def shared_cache(entry: EngineEntry, cache: Path | None) -> Path | None:
+    """Where vectors are kept here: in the cache, or in the copy of a folder that all nodes see."""
+    return SharedFolder(entry.shards).fetch() if entry.shards else cache
 
 
 def engine_of(entry: EngineEntry) -> Engine:

@@ -14,9 +14,11 @@ from bakeoff_providers.base import Fitted, Role, Vectors
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 
 from bakeoff.core.ranking import Ranking
+from bakeoff.core.remote import SharedFolder
 from bakeoff.core.task import Judgments
 from bakeoff.embedding.batches import WORKERS, corpus_batches
 from bakeoff.embedding.budget import BudgetReached
+from bakeoff.embedding.shard_rows import ShardRows
 from bakeoff.embedding.space import Space
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.evaluation.measures import Measure
@@ -56,13 +58,15 @@ class RayEngine(Local):
         super().__init__(entry)
         self._end: Callable[[], None] = lambda: None
         self.workers = entry.workers
+        self._shared = SharedFolder(entry.shards) if entry.shards else None
+        self._url = entry.shards if self._shared and self._shared.remote else ""
 
     def start(self, contenders: Sequence[Contender], shared: Path | None) -> None:
         """Reaches the cluster and looks at every node; nothing is paid for before that."""
         import ray
 
         self._end = connect(self.entry.address, self.entry.workers)
-        check_nodes(_needs(contenders), shared)
+        check_nodes(_needs(contenders), self._shared or (SharedFolder(str(shared)) if shared else None))
         there, gpus = ray.cluster_resources(), self.entry.gpus_per_worker
         room = int(there.get("CPU", 0))
         if gpus:
@@ -84,7 +88,21 @@ class RayEngine(Local):
         space = embedder.corpus_space(job.scratch)
         if not stays and space is not None and not (embedder.offline and not provider.local):
             self._fill(job, space)
-        return super().embed(job)
+        rows = super().embed(job)
+        if space is not None and self._shares(space.folder):
+            assert self._shared is not None
+            self._shared.send_files(space.end_shard())  # what was embedded here
+        return rows
+
+    def _shares(self, folder: Path) -> bool:
+        return self._shared is not None and self._shared.remote and folder.is_relative_to(self._shared.path.resolve())
+
+    def _portable(self, vectors: VectorRows) -> VectorRows | None:
+        """Rows that every node can read: those of a URL only if they were sent there."""
+        rows = vectors.portable()
+        if rows is None or not self._url or not isinstance(rows.space, ShardRows):
+            return rows
+        return rows if all(self._shares(shard.stem) for shard in rows.space.shards) else None
 
     def _fill(self, job: CorpusJob, space: Space) -> None:
         embedder = job.embedder
@@ -99,6 +117,7 @@ class RayEngine(Local):
             job.contender,
             job.folder.resolve(),
             space.folder.resolve(),
+            self._url,
             space.identity,
             embedder.policy,
             limits.name,
@@ -117,25 +136,27 @@ class RayEngine(Local):
                 budget.settle(0.0, limits.spent())
             workers.close()
             limits.close()
+        if self._shared:
+            self._shared.fetch(space.folder.name)
         space.refresh()
 
     def nearest(self, queries: Vectors, vectors: Vectors | VectorRows, k: int) -> tuple[exact.Rows, exact.Similarities]:
         """Consecutive blocks to each task, the very blocks of a search in one process."""
         import ray
 
-        rows = vectors.portable() if isinstance(vectors, VectorRows) else None
+        rows = self._portable(vectors) if isinstance(vectors, VectorRows) else None
         bounds = exact.block_bounds(len(vectors), k)
         if rows is None or len(bounds) - 1 <= self.blocks or not len(queries):
             return super().nearest(queries, vectors, k)
         task, asked, sent = ray.remote(num_cpus=1)(search_part), ray.put(queries), ray.put(rows)
         starts = range(0, len(bounds) - 1, self.blocks)
-        parts = [task.remote(asked, sent, k, bounds[start : start + self.blocks + 1]) for start in starts]
+        parts = [task.remote(asked, sent, k, bounds[start : start + self.blocks + 1], self._url) for start in starts]
         return exact.merged(ray.get(parts), min(k, len(vectors)))
 
     def place(self, store: Store) -> None:
         """Each index of a store of several becomes an actor."""
         if isinstance(store, FaissShards):
-            store.shards = [ActorShard(store) for _ in store.shards]
+            store.shards = [ActorShard(store, self._portable, self._url) for _ in store.shards]
 
     def score(
         self,
@@ -167,18 +188,19 @@ class RayEngine(Local):
 class ActorShard(IndexShard):
     """An index in a process of its own, built there from the vector shards; Ray builds it again if it is killed."""
 
-    def __init__(self, store: FaissShards) -> None:
-        self._store = store
+    def __init__(self, store: FaissShards, portable: Callable[[VectorRows], VectorRows | None], shards: str) -> None:
+        self._store, self._portable, self._shards = store, portable, shards
         self._actor: Any = None
 
     def fill(self, ids: Sequence[str], vectors: VectorRows, fields: Fields) -> Waiting:
         """The actor reads the vectors itself; those that are in no shard are sent."""
         import ray
 
-        if (rows := vectors.portable()) is None:
+        if (rows := self._portable(vectors)) is None:
             raise InputError("vectors that are in no shard can't be indexed by Ray", remedy='store = "faiss"')
         holder = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD")(IndexHolder)
-        self._actor = holder.remote(self._store.dimensions, self._store.build_options(), list(ids), rows, fields)
+        options = self._store.build_options()
+        self._actor = holder.remote(self._store.dimensions, options, list(ids), rows, fields, self._shards)
         built = self._actor.ready.remote()
         return lambda: ray.get(built)
 

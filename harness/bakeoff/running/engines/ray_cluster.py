@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import secrets
 import shutil
 import signal
 import socket
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff_providers.errors import InputError, Unavailable
+
+from bakeoff.core.remote import SharedFolder
 
 LOOPBACK = "127.0.0.1"
 _CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # "0" keeps Ray to the loopback interface
@@ -96,19 +97,46 @@ def _unreachable(address: str, error: Exception) -> str:
     )
 
 
-def check_nodes(needs: Mapping[str, tuple[tuple[str, ...], str]], shared: Path | None) -> None:
+def check_nodes(needs: Mapping[str, tuple[tuple[str, ...], str]], shared: SharedFolder | None) -> None:
     """Asks every node for its versions, the libraries of these contenders, and whether it sees the shared folder."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     expected = versions()
-    mark = None
-    if shared is not None:
-        shared.mkdir(parents=True, exist_ok=True)
-        mark = shared / f".seen-{secrets.token_hex(4)}"
-        mark.touch()
+    with contextlib.nullcontext("") if shared is None else shared.marked() as mark:
+        asked = {}
+        for node in ray.nodes():
+            if node["Alive"]:
+                where = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
+                task = ray.remote(num_cpus=0, max_retries=0)(_examiner(needs, mark))
+                asked[node["NodeManagerAddress"]] = task.options(scheduling_strategy=where).remote()
+        for address, answer in asked.items():
+            try:
+                has, lacking, unseen = ray.get(answer, timeout=_SECONDS)
+            except Exception as error:
+                raise Unavailable(f"Ray's node {address} can't do the work: {_first_line(error)}") from error
+            for what, wanted in expected.items():
+                if has[what] != wanted:
+                    raise Unavailable(
+                        f"Ray's node {address} has {what} {has[what]}, this machine {wanted}: "
+                        "install the same, with bakeoff[ray], on every node"
+                    )
+            if lacking:
+                label, remedy = next(iter(lacking.items()))
+                raise Unavailable(f"Ray's node {address} can't run {label}: {remedy} there")
+            if unseen and shared is not None:
+                remedy = "install what fsspec needs for it there, with the settings that it has here"
+                raise InputError(
+                    f"Ray's node {address} does not see this folder ({unseen})",
+                    file=shared.address,
+                    remedy=remedy if shared.remote else "set BAKEOFF_HOME to a folder that all nodes see",
+                )
 
-    def examine() -> tuple[dict[str, str], dict[str, str], bool]:
+
+def _examiner(needs: Mapping[str, tuple[tuple[str, ...], str]], mark: str) -> Callable[[], tuple[Any, Any, str]]:
+    """What a node is asked: its versions, the contenders that it lacks a library for, and why it can't see the mark."""
+
+    def examine() -> tuple[dict[str, str], dict[str, str], str]:
         """Sent by value: a node without bakeoff can run it, too."""
         import importlib.metadata
         import importlib.util
@@ -123,38 +151,19 @@ def check_nodes(needs: Mapping[str, tuple[tuple[str, ...], str]], shared: Path |
             for label, (modules, remedy) in needs.items()
             if not all(importlib.util.find_spec(module) for module in modules)
         }
-        return has, lacking, mark is None or pathlib.Path(str(mark)).exists()
+        try:
+            if "://" in mark:
+                import fsspec
 
-    try:
-        asked = {}
-        for node in ray.nodes():
-            if node["Alive"]:
-                where = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
-                task = ray.remote(num_cpus=0, max_retries=0)(examine)
-                asked[node["NodeManagerAddress"]] = task.options(scheduling_strategy=where).remote()
-        for address, answer in asked.items():
-            try:
-                has, lacking, seen = ray.get(answer, timeout=_SECONDS)
-            except Exception as error:
-                raise Unavailable(f"Ray's node {address} can't do the work: {_first_line(error)}") from error
-            for what, wanted in expected.items():
-                if has[what] != wanted:
-                    raise Unavailable(
-                        f"Ray's node {address} has {what} {has[what]}, this machine {wanted}: "
-                        "install the same, with bakeoff[ray], on every node"
-                    )
-            if lacking:
-                label, remedy = next(iter(lacking.items()))
-                raise Unavailable(f"Ray's node {address} can't run {label}: {remedy} there")
-            if not seen:
-                raise InputError(
-                    f"Ray's node {address} does not see this folder",
-                    file=shared,
-                    remedy="set BAKEOFF_HOME to a folder that all nodes see",
-                )
-    finally:
-        if mark is not None:
-            mark.unlink(missing_ok=True)
+                system, path = fsspec.core.url_to_fs(mark)
+                seen = system.exists(path)
+            else:
+                seen = not mark or pathlib.Path(mark).exists()
+        except Exception as error:
+            return has, lacking, f"{type(error).__name__}: {error}"
+        return has, lacking, "" if seen else "it is another one there"
+
+    return examine
 
 
 def versions() -> dict[str, str]:

@@ -18,11 +18,14 @@ from bakeoff_providers.base import Role, Vectors
 from bakeoff_providers.errors import BakeoffError
 
 from bakeoff.core.ranking import Ranking
+from bakeoff.core.remote import SharedFolder
 from bakeoff.core.task import Judgments
 from bakeoff.embedding.budget import Budget, BudgetReached
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.retry import RateLimit, RetryPolicy
+from bakeoff.embedding.shard_rows import ShardRows
+from bakeoff.embedding.shards import ROWS, Shard
 from bakeoff.embedding.space import Space
 from bakeoff.embedding.usage import Usage
 from bakeoff.embedding.vector_rows import VectorRows
@@ -122,6 +125,7 @@ class WorkerJob:
     contender: Contender
     folder: Path  # where files that the line-up names are looked for
     vectors: Path  # the space's folder, which all workers see
+    shards: str  # or the URL of the folder that it is a copy of
     identity: Mapping[str, Any]
     policy: RetryPolicy
     limits: str  # the name of the actor that has them
@@ -161,7 +165,9 @@ class EmbedWorker:
             workers=1,
             rate_limit=SharedRateLimit(limits),
         )
-        self._space = Space(job.vectors, job.identity)
+        self._shared = SharedFolder(job.shards) if job.shards else None
+        folder = self._shared.fetch(job.vectors.name) if self._shared else job.vectors
+        self._space = Space(folder, job.identity)
 
     def embed(self, texts: list[str]) -> Done:
         """A batch as the driver cut it; what a worker has written before it was killed is not asked for again."""
@@ -169,6 +175,8 @@ class EmbedWorker:
         failed, over_budget = "", False
         try:
             self._embedder.embed_batches([texts], Role.DOCUMENT, self._space, lambda _count: None)
+            if self._shared:
+                self._shared.send_files(self._space.end_shard())
         except BakeoffError as error:
             failed, over_budget = str(error), isinstance(error, BudgetReached)
         return Done(self._id, self._restarted, len(texts), usage, failed, over_budget)
@@ -184,10 +192,11 @@ class IndexHolder:
         ids: Sequence[str],
         vectors: VectorRows,
         fields: Sequence[Mapping[str, Any]] | None,
+        shards: str,
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="bakeoff-")
         self._store = Faiss(dimensions=dimensions, folder=Path(self._folder.name), **options)
-        self._store.fill(ids, vectors, fields)
+        self._store.fill(ids, located(vectors, shards), fields)
 
     def ready(self) -> None:
         """Returns when the index is built."""
@@ -197,9 +206,23 @@ class IndexHolder:
         return getattr(self._store, method)(*arguments, **options)
 
 
-def search_part(queries: Vectors, vectors: VectorRows, k: int, bounds: Sequence[int]) -> tuple[Rows, Similarities]:
+def search_part(
+    queries: Vectors, vectors: VectorRows, k: int, bounds: Sequence[int], shards: str
+) -> tuple[Rows, Similarities]:
     """Exact search over some blocks of the corpus."""
-    return nearest_within(queries, vectors, k, bounds)
+    return nearest_within(queries, located(vectors, shards), k, bounds)
+
+
+def located(vectors: VectorRows, shards: str) -> VectorRows:
+    """The same rows in this machine's copy of the shards, fetched where it lacks some; as they are without a URL."""
+    if not shards or not isinstance(vectors.space, ShardRows):
+        return vectors
+    shared, rows = SharedFolder(shards), vectors.space
+    stems = [shared.path / shard.stem.parent.name / shard.stem.name for shard in rows.shards]
+    for name in {stem.parent.name for stem in stems if not stem.with_name(stem.name + ROWS).exists()}:
+        shared.fetch(name)
+    here = [Shard(stem, shard.description) for stem, shard in zip(stems, rows.shards, strict=True)]
+    return dataclasses.replace(vectors, space=ShardRows(here, rows.dimensions))
 
 
 def score_block(

@@ -125,7 +125,7 @@ def test_help_of_grade_has_its_options_and_names_next(folder: Path) -> None:
     assert code == 0
     assert "--judge" in out
     assert "grade next" in out
-    assert "categories of your own" in bakeoff(folder, "queries", "generate", "--help")[1]
+    assert "whose [categories] are yours" in bakeoff(folder, "queries", "generate", "--help")[1]
 
 
 def test_the_scholarships_run_without_pyarrow(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,7 @@ def test_few_contenders_keep_every_pair_and_figure(table: Values) -> None:
 
 def _by_scipy(differences: Values) -> float:
     """Lugannani and Rice's formula from the textbook, its equation solved by scipy."""
-    target = abs(differences.sum())
+    target = abs(float(differences.sum()))
 
     def slope(t: float) -> float:
         return float((differences * np.tanh(t * differences)).sum()) - target

@@ -94,10 +94,12 @@ def _one(target: Target, work: Path, rng: random.Random, number: int, misses: Mi
     try:
         with _alarm():
             target.attempt(work, rng)
-    except Exception as error:
-        kind = _kind(error)
     except Hang:
         kind = f"{target.name}: no end after {PATIENCE} s of CPU time"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a panic of a library in Rust is no Exception
+        kind = _kind(error)
     else:
         return
     if kind not in misses.kinds:

@@ -7,7 +7,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from bakeoff_providers.errors import BakeoffError, InputError
+from bakeoff_providers.errors import BakeoffError, InputError, is_panic
 from bakeoff_providers.secrets import scrubbed, without_secrets
 
 from bakeoff.commands import signals
@@ -81,7 +81,9 @@ def main() -> None:
         raise
     except KeyboardInterrupt:
         _fail(_interrupted(), signals.exit_code())
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
         report_ = f"unexpected error: {type(error).__name__}: {scrubbed(str(error))}"
         verbose = "--verbose" in sys.argv
         _fail(report_ + ("" if verbose else "\n  run again with --verbose for the traceback"), UNEXPECTED, error)

@@ -62,3 +62,8 @@ class CallFailed(BakeoffError):
     ) -> None:
         self.status, self.retryable, self.retry_after = status, retryable, retry_after
         super().__init__(message)
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether a library in Rust gave up: what it raises then is no Exception."""
+    return type(error).__name__ == "PanicException"

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
+from bakeoff_providers.errors import BakeoffError, InputError, Unavailable, is_panic
 
 if TYPE_CHECKING:
     from bakeoff_providers.options import Option
@@ -91,8 +91,10 @@ class Registry(Generic[T]):
             return adapter(**options)
         except BakeoffError:
             raise
-        except ImportError as error:
-            raise Unavailable(f"{name}: {error}") from error
+        except BaseException as error:
+            if isinstance(error, ImportError) or is_panic(error):
+                raise Unavailable(f"{name}: {error}") from error
+            raise
 
     def options(self, name: str) -> list[Option]:
         """What a user may set, as the adapter declares it; the model's default is an attribute of the class."""

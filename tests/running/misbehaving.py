@@ -19,6 +19,10 @@ class LibraryError(Exception):
     """What a client library raises of its own."""
 
 
+class PanicException(BaseException):
+    """What libraries in Rust raise when they give up: no Exception."""
+
+
 ANSWERS = {
     "unknown": Hits(["nobody"], [0.5]),
     "duplicate": Hits(["1", "1"], [0.5, 0.4]),
@@ -31,6 +35,8 @@ def answer(how: str) -> Hits:
     """The wrong answer of this name, or an exception."""
     if how == "raises":
         raise LibraryError("the connection was lost")
+    if how == "panics":
+        raise PanicException("called `Option::unwrap()` on a `None` value")
     if how == "input":
         raise InputError("this is not the user's fault")
     return ANSWERS[how]

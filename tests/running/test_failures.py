@@ -49,6 +49,7 @@ def _reason(outcome: Outcome) -> str:
         ("nan", "NaN as the score of '1'"),
         ("lengths", "ValueError"),
         ("raises", "LibraryError: the connection was lost"),
+        ("panics", "PanicException: called `Option::unwrap()`"),
         ("input", "this is not the user's fault"),
         ("add", "LibraryError: no room is left"),
         ("late", "unknown id 'nobody'"),
@@ -67,6 +68,7 @@ def test_a_store_that_misbehaves_costs_its_row(tmp_path: Path, how: str, said: s
         ("duplicate", "'1' twice"),
         ("nan", "NaN as the score of '1'"),
         ("raises", "LibraryError: the connection was lost"),
+        ("panics", "PanicException: called `Option::unwrap()`"),
         ("input", "this is not the user's fault"),
     ],
 )
@@ -160,3 +162,19 @@ def test_a_task_whose_grades_are_all_too_low_is_refused(tmp_path: Path) -> None:
     file = write_lineup(tmp_path, native_files(), task="rel = 5", contenders=GOOD)
     with pytest.raises(InputError, match="no document has a grade of 5 or more"):
         run(Lineup.read(file))
+
+
+def test_columns_that_a_store_refuses_are_left_out_with_a_note_in_its_row(tmp_path: Path) -> None:
+    (tmp_path / "documents.csv").write_text("Unnamed: 0,$price,id,text\n0,5,1,copper\n1,6,2,lake\n")
+    (tmp_path / "queries.csv").write_text("id,text\nq1,copper\n")
+    (tmp_path / "judgments.csv").write_text("query,document,grade\nq1,1,1\n")
+    path = tmp_path / "lineup.toml"
+    path.write_text(
+        'rounds = 1\ntask = { format = "tables", documents = "documents.csv", queries = "queries.csv", '
+        'judgments = "judgments.csv" }\n[[contender]]\nprovider = "fake"\nstore = ["faiss", "chroma"]\n'
+    )
+    outcome = run(Lineup.read(path))
+    assert outcome.not_run == []
+    notes = {row.contender.store: row.search.build.notes for row in outcome.ran if row.search}
+    assert notes["faiss"] == ()
+    assert notes["chroma"] == ("chroma refuses some metadata, which was left out: '$price'",)

@@ -87,7 +87,16 @@ def unmatched(filters: Mapping[str, Where], documents: Iterable[Mapping[str, Any
 
 def filterable(metadata: Mapping[str, Any]) -> dict[str, Scalar]:
     """The fields that a filter can name; lists, fractions and missing values can't be compared in every store."""
-    return {field: value for field, value in metadata.items() if isinstance(value, (str, int))}
+    return {field: value for field, value in metadata.items() if field and isinstance(value, (str, int))}
+
+
+def is_text(text: str) -> bool:
+    """Whether it can be written as UTF-8: half of a surrogate pair, which JSON can spell, can't."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def token(field: str, value: Scalar) -> str:

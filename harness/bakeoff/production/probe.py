@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 from bakeoff_providers.base import Vectors
-from bakeoff_providers.errors import BakeoffError, InputError, StoreError
+from bakeoff_providers.errors import BakeoffError, InputError, StoreError, is_panic
 from numpy.typing import NDArray
 
 from bakeoff.core.clock import percentiles, timed
@@ -43,7 +43,9 @@ def asking(index: str) -> Iterator[None]:
         yield
     except BakeoffError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
         raise StoreError(f"{index} did not answer: {reason_of(error)}") from error
 
 

@@ -20,13 +20,13 @@ def mteb_files(result: Result, task: str = "") -> dict[str, dict[str, Any]]:
 
     `task` is MTEB's name, needed where the line-up does not have it.
     """
-    described = result.summary.lineup["task"]
+    described = result.summary.lineup.get("task")
     described = described if isinstance(described, dict) else {}
     name = task or str(described.get("task") if described.get("format") == "mteb" else "")
     if name not in MTEB_TASKS:
         raise InputError("the result is not of a task that MTEB names", file=result.name, remedy="give --task SciFact")
-    known, depth = MTEB_TASKS[name], int(result.summary.lineup["depth"])
-    if depth < 10:
+    known, depth = MTEB_TASKS[name], result.summary.lineup.get("depth")
+    if not isinstance(depth, int) or depth < 10:
         raise InputError(f"the rankings end at {depth}, and MTEB's figure needs 10", file=result.name)
     rows = {row.label: row for row in result.summary.ran}
     files = {}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from bakeoff_providers.errors import BakeoffError, InputError
+from bakeoff_providers.errors import BakeoffError, InputError, is_panic
 from bakeoff_providers.secrets import scrubbed, without_secrets
 
 from bakeoff.lineup.contender import Contender
@@ -31,7 +31,9 @@ def adapter_work() -> Iterator[None]:
         raise AdapterFailed(reason_of(error)) from error
     except BakeoffError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
         raise AdapterFailed(reason_of(error)) from error
 
 
@@ -39,12 +41,14 @@ def attempt(contender: Contender, step: Callable[[], T]) -> T | NotRun:
     """The step's value, or why this contender has none."""
     try:
         return step()
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
         log.warning("%s: not run", contender.label, exc_info=error)
         return NotRun(contender, reason_of(error))
 
 
-def reason_of(error: Exception) -> str:
+def reason_of(error: BaseException) -> str:
     """One line for the matrix: our own errors speak for themselves, a library's is named by its type."""
     if isinstance(error, InputError) and error.remedy:
         return f"{error} ({error.remedy})"

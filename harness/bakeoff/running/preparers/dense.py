@@ -90,7 +90,7 @@ class Dense(Preparer):
             index_bytes=index_bytes,
             dimensions=dimensions,
             vector_bytes=Variant(dimensions, held.precision).bytes_each(dimensions),
-            notes=(held.note,) if held.note else (),
+            notes=tuple(note for note in (held.note, store.left_out_note()) if note),
         )
         return Prepared(contender, searcher, build, embedder)
 

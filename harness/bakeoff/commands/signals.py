@@ -59,8 +59,7 @@ def _watch(reader: socket.socket, writer: socket.socket) -> None:
 def _leave(number: int) -> None:
     """The process is still here: ends it, with its children and its folders."""
     import psutil
-
-    from bakeoff.core.scratch import discard_all
+    from bakeoff_providers.scratch import discard_all
 
     with contextlib.suppress(Exception):
         for child in psutil.Process().children(recursive=True):

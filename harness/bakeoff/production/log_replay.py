@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.files import write_atomic
 from bakeoff.core.ranking import Ranking
-from bakeoff.core.scratch import scratch
 from bakeoff.core.task import Query
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.production.check import Check, Gauge

@@ -39,9 +39,9 @@ class BakeoffFixture:
         """
         __tracebackhide__ = True
         from bakeoff_providers.errors import InputError
+        from bakeoff_providers.scratch import scratch
 
         from bakeoff.core.paths import vectors_folder
-        from bakeoff.core.scratch import scratch
         from bakeoff.lineup.lineup import Lineup
         from bakeoff.results.gate import gate
         from bakeoff.results.result import load

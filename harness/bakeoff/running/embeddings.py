@@ -10,8 +10,8 @@ from typing import Any
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.scratch import scratch
 
-from bakeoff.core.scratch import scratch
 from bakeoff.core.task import Task
 from bakeoff.embedding.budget import Budget
 from bakeoff.embedding.cache import VectorCache

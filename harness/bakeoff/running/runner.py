@@ -12,11 +12,11 @@ from functools import partial
 
 from bakeoff_providers import stopping
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.machine import Machine, after_work, machine
 from bakeoff.core.paths import vectors_folder
 from bakeoff.core.progress import showing, steps
-from bakeoff.core.scratch import scratch
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import msgspec
 from bakeoff_providers.errors import BakeoffError, Unavailable
+from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
-from bakeoff.core.scratch import scratch
 from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.storelab.churn import Writes, churn_saved, planned

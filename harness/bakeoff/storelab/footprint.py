@@ -19,11 +19,11 @@ from typing import Any
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import BakeoffError, Unavailable
+from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.clock import timed
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
-from bakeoff.core.scratch import scratch
 from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store

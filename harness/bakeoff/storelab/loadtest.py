@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
-from bakeoff.core.scratch import scratch
 from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store

@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import BakeoffError
+from bakeoff_providers.scratch import scratch
 
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles, timed
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
-from bakeoff.core.scratch import scratch
 from bakeoff.running.environment import this_machine
 from bakeoff.search import exact
 from bakeoff.search.stores import STORES

@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import shutil
 import signal
 import socket
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.remote import SharedFolder
 
@@ -49,11 +48,12 @@ def connect(address: str, workers: int) -> Callable[[], None]:
                 raise Unavailable(_unreachable(address, error)) from error
         return lambda: ray.shutdown()
     ray_constants.ENABLE_RAY_CLUSTER = False  # where somebody has imported it before
-    folder = Path(tempfile.mkdtemp(prefix="bakeoff-ray-"))
+    resources = contextlib.ExitStack()
+    folder = resources.enter_context(scratch("ray"))
 
     def end() -> None:
         ray.shutdown()
-        shutil.rmtree(folder, ignore_errors=True)
+        resources.close()
 
     with _own_signals():
         try:
@@ -67,7 +67,7 @@ def connect(address: str, workers: int) -> Callable[[], None]:
                 **common,
             )
         except Exception as error:
-            shutil.rmtree(folder, ignore_errors=True)
+            resources.close()
             raise Unavailable(f"Ray did not start here: {_first_line(error)}") from error
     if others := [node["NodeManagerAddress"] for node in ray.nodes() if node["NodeManagerAddress"] != LOOPBACK]:
         end()

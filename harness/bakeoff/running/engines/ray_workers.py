@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role, Vectors
 from bakeoff_providers.errors import BakeoffError
+from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder
@@ -194,8 +195,9 @@ class IndexHolder:
         fields: Sequence[Mapping[str, Any]] | None,
         shards: str,
     ) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="bakeoff-")
-        self._store = Faiss(dimensions=dimensions, folder=Path(self._folder.name), **options)
+        self._resources = ExitStack()  # of a process that is killed: the next run collects its folder
+        folder = self._resources.enter_context(scratch("index"))
+        self._store = Faiss(dimensions=dimensions, folder=folder, **options)
         self._store.fill(ids, located(vectors, shards), fields)
 
     def ready(self) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -12,6 +12,7 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.bert_onnx import Precision
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.scratch import scratch
 from bakeoff_providers.shared_options import Model
 
 from bakeoff.embedding.cache import VectorCache
@@ -44,6 +45,7 @@ class MaxSim(Reranker):
         self._tokens = check_tokens(self._provider)
         self._numbers: dict[str, int] = {}
         self._rows: TokenRows | None = None
+        self._resources = ExitStack()
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
@@ -58,7 +60,7 @@ class MaxSim(Reranker):
     def prepare(self, documents: Sequence[str], cache: VectorCache | None) -> str:
         """Embeds the tokens of every document; says what they take."""
         texts = list(dict.fromkeys(documents))
-        self._rows = embed_tokens(self._provider, texts, cache, Path(self._scratch.name)).rows
+        self._rows = embed_tokens(self._provider, texts, cache, self._folder).rows
         self._numbers = {text: number for number, text in enumerate(texts)}
         return storage_bill(self._rows)
 
@@ -76,9 +78,8 @@ class MaxSim(Reranker):
         self._provider.close()
         if self._rows is not None:
             self._rows.space.close()
-        if scratch := self.__dict__.pop("_scratch", None):
-            scratch.cleanup()
+        self._resources.close()
 
     @cached_property
-    def _scratch(self) -> tempfile.TemporaryDirectory[str]:
-        return tempfile.TemporaryDirectory(prefix="bakeoff-", ignore_cleanup_errors=True)
+    def _folder(self) -> Path:
+        return self._resources.enter_context(scratch("tokens"))

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-
-from bakeoff.core.scratch import scratch
+from bakeoff_providers.scratch import scratch
 
 # ClickHouse allows disks anywhere below this folder; queries grow with the vector and with the ids that they name.
 CONFIG = """<clickhouse>

@@ -9,12 +9,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from bakeoff.core import scratch as module
-from bakeoff.core.scratch import LOCK, PREFIX, collect, scratch
+from bakeoff_providers import scratch as module
+from bakeoff_providers.scratch import LOCK, PREFIX, collect, scratch
 
 MANY = """
 import sys, tempfile
-from bakeoff.core.scratch import scratch
+from bakeoff_providers.scratch import scratch
 tempfile.tempdir = sys.argv[1]
 for number in range(150):
     with scratch() as folder:
@@ -35,7 +35,9 @@ def test_a_collector_between_a_folder_and_its_lock_takes_nothing_that_lives(
 
     def with_a_collector_before(handle: int) -> bool | None:
         if not met:  # another process looks just now, when the lock file exists and nobody holds it
-            code = f"import tempfile; tempfile.tempdir = {str(tmp_path)!r}; from bakeoff.core.scratch import collect"
+            code = (
+                f"import tempfile; tempfile.tempdir = {str(tmp_path)!r}; from bakeoff_providers.scratch import collect"
+            )
             command = [sys.executable, "-c", f"{code}; print(len(collect()))"]
             met.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
         return lock(handle)

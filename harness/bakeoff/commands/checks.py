@@ -31,10 +31,11 @@ def deliver(command: str, check: Callable[[], Check], *, as_json: bool, metrics_
     try:
         outcome = check()
     except (Unavailable, CallFailed, EmbeddingFailed, StoreError) as error:
-        cause: BaseException | None = error
-        while cause := cause.__cause__:
-            if isinstance(cause, InputError):  # a disk that is full, an option: nothing was asked
-                raise cause from None
+        cause = error.__cause__
+        while cause is not None and not isinstance(cause, InputError):
+            cause = cause.__cause__
+        if cause is not None:  # a disk that is full, an option: nothing was asked
+            raise cause from None
         if metrics_file is not None:
             write_atomic(metrics_file, unreachable(command))
         typer.echo(f"error: {error}", err=True)

@@ -10,7 +10,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from bakeoff_providers.errors import InputError, Unavailable

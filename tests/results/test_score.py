@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,27 @@ def test_means_are_over_every_judged_query() -> None:
     assert "poor lacks 2 of 3 queries (q2, q3), which score 0" in notes
     assert "poor has 1 queries without judgments (q9)" in notes
     assert "no document is relevant for 1 queries (q3)" in notes
+
+
+class Meeting(dict[str, dict[str, float]]):
+    """A run that waits, when it is first joined, until another one is joined too."""
+
+    def __init__(self, run: dict[str, dict[str, float]], barrier: threading.Barrier) -> None:
+        super().__init__(run)
+        self._waits = [barrier.wait]
+
+    def get(self, query: str, default: Any = None) -> Any:
+        while self._waits:
+            self._waits.pop()(timeout=20)
+        return super().get(query, default)
+
+
+def test_runs_are_scored_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, the first would wait for the second until the barrier breaks."""
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    barrier = threading.Barrier(2)
+    scored = score(QRELS, {"good": Meeting(GOOD, barrier), "poor": Meeting(POOR, barrier)}, [NDCG])
+    assert scored.mean("good", NDCG) == pytest.approx(2 / 3)
 
 
 def test_answered_averages_as_trec_eval_does_by_default() -> None:

@@ -17,7 +17,7 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("polars")
+polars = pytest.importorskip("polars")
 MEASURES = [Measure.parse(text) for text in ("ndcg@3", "map", "mrr", "p@5", "recall@2", "judged@3")]
 IDS = st.sampled_from([*(f"d{n}" for n in range(8)), "ä", "a-rather-long-id-of-a-document", '"quoted"', "NA", "null"])
 QUERIES = st.sampled_from(["q1", "q2", "q3", "10"])
@@ -64,11 +64,23 @@ def test_it_joins_as_the_ordinary_reader_does(
         "q Q0 d 1 x t\n", "q  Q0 d 1 0.5 t\n", "q Q0 d 1 0.5 t more\n", "q Q0 d 1 0.5 t\nq Q0  2 0.5 t\n",
         "q Q0 d 1 0.5 t\nq Q0 e\n", "q Q0 a\tb 1 0.5 t\n", "q Q0 d 1 0.5 t\r\n", "q Q0 d 1 0.5 t\n\nq Q0 e 2 0.4 t\n",
         "q Q0 d 1 0.5 t\nq Q0 e 2 0.4 \n", "q\tQ0\ta b\t1\t0.5\tt\n", "# made elsewhere\nq Q0 d 1 0.5 t\n",
+        "q Q0 d 1 0.5 t\nq Q0 e 2 0.4\nq Q0 f 3 0.3 t x\n", "q Q0 d 1 0.5 t\nq Q0 e 2 -inf t\n",
     ],
 )  # fmt: skip
 def test_what_is_not_plain_is_left_to_the_ordinary_reader(tmp_path: Path, content: str) -> None:
     (tmp_path / "run").write_text(content)
     assert read_run_table(tmp_path / "run") is None
+
+
+def test_two_documents_whose_hashes_begin_alike_are_no_duplicate(tmp_path: Path) -> None:
+    ids = polars.Series([f"d{n}" for n in range(300_000)])
+    marks = polars.DataFrame({"id": ids, "mark": ids.hash() // 2**32})
+    alike = marks.filter(marks["mark"].is_duplicated()).sort("mark")["id"].to_list()
+    assert len(alike) >= 2
+    (tmp_path / "run").write_text("".join(f"q Q0 {document} 1 0.5 t\n" for document in alike))
+    table = read_run_table(tmp_path / "run")
+    assert table is not None
+    assert table.ids(np.arange(len(alike))) == alike
 
 
 def test_the_last_line_needs_no_end(tmp_path: Path) -> None:

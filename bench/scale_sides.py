@@ -26,38 +26,55 @@ options = {{ {options} }}
 IDENTITY: dict[str, str | int | float | bool | None] = {"provider": "scale", "dimensions": DIMENSIONS}
 
 
-def generate(folder: Path, documents: str, queries: str, length: str) -> dict[str, float]:
+def generate(folder: Path, documents: str, queries: str) -> dict[str, float]:
     """A BEIR folder, vectors for it and line-ups: each query is near one document, which is the relevant one."""
+    import numpy as np
+
+    task, count, asked = folder / "task", int(documents), int(queries)
+    generate_texts(folder, documents, queries, "12")
+    random = np.random.default_rng(1)
+    matrix = np.lib.format.open_memmap(task / "documents.npy", "w+", np.float32, (count, DIMENSIONS))
+    for start in range(0, count, 10_000):
+        block = matrix[start : start + 10_000]
+        block[:] = random.standard_normal(block.shape, dtype=np.float32)
+    noise = random.standard_normal((asked, DIMENSIONS), dtype=np.float32)
+    np.save(task / "queries.npy", matrix[_relevant(count, asked)] + 2 * noise)
+    (task / "documents.ids.txt").write_text("\n".join(f"d{number}" for number in range(count)))
+    (task / "queries.ids.txt").write_text("\n".join(f"q{number}" for number in range(asked)))
+    files = f'documents = "{task}/documents.npy", queries = "{task}/queries.npy"'
+    (folder / "lineup.toml").write_text(LINEUP.format(folder=task, provider="precomputed", options=files))
+    return {}
+
+
+def generate_texts(folder: Path, documents: str, queries: str, length: str) -> dict[str, float]:
+    """The same without vectors: documents of so many words, and line-ups that need none."""
     import numpy as np
 
     task, count, asked = folder / "task", int(documents), int(queries)
     random = np.random.default_rng(0)
     words = np.array([f"w{number:05d}" for number in range(30_000)])
     (task / "qrels").mkdir(parents=True)
-    matrix = np.lib.format.open_memmap(task / "documents.npy", "w+", np.float32, (count, DIMENSIONS))
-    relevant = np.linspace(0, count - 1, asked).astype(int)
     with (task / "corpus.jsonl").open("w") as corpus:
         for start in range(0, count, 10_000):
-            size = min(10_000, count - start)
-            matrix[start : start + size] = random.standard_normal((size, DIMENSIONS), dtype=np.float32)
-            for row, drawn in enumerate(words[random.integers(0, len(words), (size, int(length)))]):
-                corpus.write(f'{{"_id": "d{start + row}", "title": "", "text": "{" ".join(drawn)}"}}\n')
-    noise = random.standard_normal((asked, DIMENSIONS), dtype=np.float32)
-    np.save(task / "queries.npy", matrix[relevant] + 2 * noise)
-    (task / "documents.ids.txt").write_text("\n".join(f"d{number}" for number in range(count)))
-    (task / "queries.ids.txt").write_text("\n".join(f"q{number}" for number in range(asked)))
+            drawn = words[random.integers(0, len(words), (min(10_000, count - start), int(length)))]
+            for row, text in enumerate(drawn):
+                corpus.write(f'{{"_id": "d{start + row}", "title": "", "text": "{" ".join(text)}"}}\n')
     texts = [f'{{"_id": "q{number}", "text": "query {number}"}}\n' for number in range(asked)]
     (task / "queries.jsonl").write_text("".join(texts))
-    grades = [f"q{number}\td{row}\t1\n" for number, row in enumerate(relevant)]
+    grades = [f"q{number}\td{row}\t1\n" for number, row in enumerate(_relevant(count, asked))]
     (task / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(grades))
-    files = f'documents = "{task}/documents.npy", queries = "{task}/queries.npy"'
-    (folder / "lineup.toml").write_text(LINEUP.format(folder=task, provider="precomputed", options=files))
     fake = LINEUP.format(folder=task, provider="fake", options=f"dimensions = {DIMENSIONS}")
     (folder / "fake.toml").write_text(fake)
-    heads, _, _ = fake.partition("[[contender]]")
-    (folder / "bm25.toml").write_text(heads + '[[contender]]\nranker = "bm25"\n')
-    (folder / "hosted.toml").write_text(heads + '[[contender]]\nprovider = "openai"\nstore = "faiss"\n')
+    head, _, _ = fake.partition("[[contender]]")
+    (folder / "bm25.toml").write_text(head + '[[contender]]\nranker = "bm25"\n')
+    (folder / "hosted.toml").write_text(head + '[[contender]]\nprovider = "openai"\nstore = "faiss"\n')
     return {}
+
+
+def _relevant(documents: int, queries: int) -> Any:
+    import numpy as np
+
+    return np.linspace(0, documents - 1, queries).astype(int)
 
 
 def by_dry_run(folder: Path) -> dict[str, float]:

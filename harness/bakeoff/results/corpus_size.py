@@ -40,7 +40,10 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 class CorpusSizes(msgspec.Struct, frozen=True, kw_only=True):
-    """What `bakeoff corpus-size` found; `changes` say who overtakes whom, `weighting` what counts as a query."""
+    """What `bakeoff corpus-size` found; `changes` say who overtakes whom, `weighting` what counts as a query.
+
+    `target` is the size that estimates are for.
+    """
 
     name: str
     task: str
@@ -52,6 +55,7 @@ class CorpusSizes(msgspec.Struct, frozen=True, kw_only=True):
     changes: list[str]
     not_run: dict[str, str] = {}
     weighting: str = ""
+    target: int | None = None
 
 
 def corpus_sizes(
@@ -84,6 +88,7 @@ def corpus_sizes(
         changes=order_changes(tables, chosen, averaging),
         not_run={row.contender.label: row.reason for row in whole.not_run},
         weighting="" if averaging.weights is None else WEIGHTED,
+        target=documents,
     )
 
 

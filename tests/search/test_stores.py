@@ -39,6 +39,11 @@ class TestStores(StoreConformance):
     def loss(cls, setup: Setup) -> float:
         return setup.loss
 
+    @pytest.fixture(scope="class")
+    @classmethod
+    def loses_under_writes(cls, setup: Setup) -> bool:
+        return setup.loses_under_writes
+
 
 def test_every_built_in_store_has_a_setup() -> None:
     assert set(STORES.builtin) == {setup.store for setup in SETUPS} | set(ELSEWHERE)

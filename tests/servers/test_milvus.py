@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
 from bakeoff.search.stores.conformance import OpenStore, StoreConformance
+from bakeoff.search.stores.conformance_data import DIMENSIONS, IDS, VECTORS
 from bakeoff.search.stores.milvus import Milvus
 from bakeoff_providers.errors import InputError, Unavailable
 
@@ -36,3 +39,17 @@ def test_an_index_that_only_servers_have_is_refused(tmp_path: Path) -> None:
 def test_a_server_that_is_not_there_costs_its_row(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="milvus"):
         Milvus(dimensions=4, folder=tmp_path, url="http://127.0.0.1:9")
+
+
+def test_the_engine_leaves_no_logs_behind(tmp_path: Path) -> None:
+    """It would write one set of files to the system's folder at each start."""
+    places = (Path(tempfile.gettempdir()), Path("/tmp"))
+    before = {file for place in places for file in place.glob("milvus.*.log.*")}
+    store = Milvus(dimensions=DIMENSIONS, folder=tmp_path)
+    (engine,) = store.processes()
+    store.add(IDS[:10], VECTORS[:10])
+    assert list(store.search(VECTORS[0], 1).ids) == ["d0"]
+    store.discard()
+    after = {file for place in places for file in place.glob("milvus.*.log.*")}
+    assert not [file for file in after - before if file.name.endswith(f".{engine}")]
+    assert "GLOG_log_dir" not in os.environ

@@ -34,9 +34,11 @@ from bakeoff.search.stores.conformance_data import (
     VECTORS,
     clustered,
     recall,
+    recall_of,
     similarities,
 )
 
+CHANGED = 30  # documents in one write
 OpenStore = Callable[[Path, int], Store]  # a folder, which may hold a store already, and the dimensions
 
 
@@ -54,6 +56,12 @@ class StoreConformance:
     def loss(cls) -> float:
         """Allowed error of a similarity."""
         return 1e-5
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def loses_under_writes(cls) -> bool:
+        """Whether the index is known to lose documents while others change, until it is built again."""
+        return False
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -236,6 +244,30 @@ class StoreConformance:
         assert sorted(fresh.search(VECTORS[0], 400).ids) == sorted(IDS[280:300])
         fresh.add(["d0"], VECTORS[:1], METADATA[:1])
         assert fresh.search(VECTORS[0], 1).ids[0] == "d0"
+
+    def test_what_changes_is_found_and_hides_nothing_else(
+        self, open_store: OpenStore, tmp_path: Path, loses_under_writes: bool
+    ) -> None:
+        """Small writes that delete two of five, replace as many and add as many; then the index is built again."""
+        store, present = open_store(tmp_path, DIMENSIONS), ROWS // 2
+        held = dict(zip(IDS[:present], VECTORS[:present], strict=True))
+        store.add(list(held), VECTORS[:present])
+        store.build()
+        for start in range(0, 2 * present // 5, CHANGED):
+            gone, replaced, new = (IDS[place + start :][:CHANGED] for place in (0, present // 2, present))
+            others, news = (VECTORS[place + start :][:CHANGED] for place in (present + present // 2, present))
+            store.delete(gone)
+            store.add(replaced, others)
+            store.add(new, news)
+            held |= dict(zip(replaced + new, [*others, *news], strict=True))
+            held = {item: vector for item, vector in held.items() if item not in gone}
+        changed = recall_of(store, held, 10)
+        store.build()
+        again = recall_of(store, held, 10)
+        least = 1 if store.capabilities.exact else 0.9
+        store.discard()
+        assert again >= least
+        assert (changed < least) == loses_under_writes, f"recall after the writes: {changed}"
 
     def test_what_was_persisted_is_there_again(self, fresh: Store, open_store: OpenStore, tmp_path: Path) -> None:
         fresh.delete(["d1"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -66,3 +67,15 @@ def recall(store: Store, k: int, keep: list[bool] | None = None, where: Any = No
         assert kept[places].all()
         hit += int((truth[places] >= np.sort(truth)[::-1][len(places) - 1] - 1e-6).sum())
     return hit / (len(QUERIES) * min(k, int(kept.sum())))
+
+
+def recall_of(store: Store, held: Mapping[str, Vectors], k: int) -> float:
+    """As `recall`, over documents that changed; every answer must be of those that the store should hold."""
+    ids, vectors, hit = list(held), np.array(list(held.values())), 0
+    places = {item: place for place, item in enumerate(ids)}
+    for query in QUERIES:
+        truth = similarities(query, vectors)
+        answers = [places[item] for item in store.search(query, k).ids]
+        assert len(answers) == len(set(answers)) == k
+        hit += int((truth[answers] >= np.sort(truth)[::-1][k - 1] - 1e-6).sum())
+    return hit / (len(QUERIES) * k)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -24,6 +25,7 @@ from bakeoff.search.variants import Precision
 URL = "MILVUS_URL"
 STEP = 500
 MOST = 16_384  # Milvus answers no larger k
+MOST_CANDIDATES = 32_768  # of a search of its graph
 LOCAL = ("FLAT",)  # milvus-lite takes IVF_FLAT too, and compares with everything all the same
 SERVED = ("FLAT", "IVF_FLAT", "IVF_SQ8", "HNSW")
 TEXT, FIELDS = 65_535, 256  # the longest text, and the most conditions, of a document
@@ -67,16 +69,17 @@ class Milvus(HybridStore):
             raise InputError(f"{where} has no index {index!r}", remedy=nearest(index, list(known)))
         self.index, self.m, self.ef_construction, self.lists = index, m, ef_construction, lists
         self.ef, self.nprobe, self._texts = ef, nprobe, search == "hybrid"
-        self._filled = False
+        self._filled = self._closed = False
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs what it raises
         import pymilvus
 
         self._milvus: Any = pymilvus
         self._name = collection_name(folder)
         try:
-            self._client: Any = pymilvus.MilvusClient(
-                self._url or str(folder / "milvus.db"), token=os.environ.get("MILVUS_TOKEN", "")
-            )
+            with _logs_in(folder):
+                self._client: Any = pymilvus.MilvusClient(
+                    self._url or str(folder / "milvus.db"), token=os.environ.get("MILVUS_TOKEN", "")
+                )
             if not self._client.has_collection(self._name):
                 self._client.create_collection(self._name, schema=self._schema(), consistency_level="Strong")
                 self._make_index()
@@ -171,11 +174,18 @@ class Milvus(HybridStore):
         return {"metric_type": "COSINE", "params": {"ef": max(self.ef, k), "nprobe": self.nprobe}}
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
-        """Its field `distance` is a cosine. Under a filter every list is read, so that none is short."""
+        """Its field `distance` is a cosine. Under a filter every list is read; a graph's short list is asked again."""
         k = min(k, MOST)
         parameters = self._parameters(k)
         if filters:
             parameters["params"]["nprobe"] = self.lists
+        hits = self._found(vector, k, filters, parameters)
+        if filters and self.index == "HNSW" and len(hits.ids) < k:
+            parameters["params"]["ef"] = MOST_CANDIDATES
+            hits = self._found(vector, k, filters, parameters)
+        return hits
+
+    def _found(self, vector: Vectors, k: int, filters: Sequence[Condition], parameters: dict[str, Any]) -> Hits:
         (hits,) = self._client.search(
             self._name,
             [vector.tolist()],
@@ -222,8 +232,9 @@ class Milvus(HybridStore):
         return [child.pid for child in psutil.Process().children(recursive=True) if file in child.cmdline()]
 
     def close(self) -> None:
-        """Ends the connection; the engine in this process ends with it."""
+        """Ends the connection, and the engine where it is ours."""
         self._client.close()
+        self._closed = True
         if not self._url:
             from milvus_lite.server_manager import server_manager_instance
 
@@ -231,9 +242,25 @@ class Milvus(HybridStore):
 
     def discard(self) -> None:
         """A server forgets the collection."""
-        if self._url:
+        if self._url and not self._closed:
             self._client.drop_collection(self._name)
         self.close()
+
+
+@contextmanager
+def _logs_in(folder: Path) -> Iterator[None]:
+    """milvus-lite's engine writes its log to /tmp and never removes it: here, and no more than why it failed."""
+    wanted = {"GLOG_log_dir": str(folder), "GLOG_minloglevel": "3"}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _hits(hits: Sequence[Any]) -> Hits:

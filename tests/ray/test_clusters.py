@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import psutil
@@ -151,10 +153,20 @@ def test_nodes_that_share_no_disk_share_shards_by_a_url(cluster: Head, tmp_path:
     assert "s3://bucket/other: Ray's node 127.0.0.1 does not see this folder (" in said
 
 
-def test_a_node_without_a_library_is_named_before_anything_is_asked(tmp_path: Path, wire: WireServer) -> None:
-    python = python_without(tmp_path / "python", ["wordllama"])
+def test_a_node_without_a_library_or_with_another_bakeoff_is_named_before_anything_is_asked(
+    tmp_path: Path, wire: WireServer
+) -> None:
+    python = python_without(tmp_path / "python", ["wordllama", "bakeoff-"])
     write_lineup(tmp_path, hosted(wire) + WORDLLAMA)
     with head(python) as lacking:
+        assert re.search(
+            r"Ray's node 127\.0\.0\.1 has bakeoff none, this machine \d", _refused(tmp_path, lacking.address)
+        )
+        (site_packages,) = (tmp_path / "python").glob("lib/python*/site-packages")
+        (site_packages / "bakeoff-0.dist-info").mkdir()
+        (site_packages / "bakeoff-0.dist-info" / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: bakeoff\nVersion: {version('bakeoff')}\n"
+        )
         said = _refused(tmp_path, lacking.address)
     assert "Ray's node 127.0.0.1 can't run wordllama+faiss: install bakeoff[wordllama] there" in said
     assert wire.embeddings() == []

@@ -87,6 +87,16 @@ def test_shards_rankings_and_scores_are_those_of_a_local_run(tmp_path: Path) -> 
     assert (embedding.usage[Role.DOCUMENT].requests, embedding.usage[Role.DOCUMENT].cached) == (0, 330)
 
 
+def test_a_folder_for_shards_is_given_by_its_url(tmp_path: Path) -> None:
+    lineup = write_lineup(tmp_path, '[[contender]]\nprovider = "fake"\nstore = "faiss"\n', documents=60)
+    here = run(lineup, Settings(cache=tmp_path / "here"))
+    engine = EngineEntry(name="ray", workers=2, shards=f"file://{tmp_path}/all%20see")
+    there = run(lineup, Settings(cache=tmp_path / "there", engine=engine))
+    assert_same(here, there)
+    assert all_vectors(tmp_path / "all see") == all_vectors(tmp_path / "here")
+    assert not (tmp_path / "there").exists()
+
+
 KILLED = """
 import hashlib, os, signal, time
 from pathlib import Path
@@ -212,31 +222,9 @@ def test_what_can_not_work_is_said_before_anything_is_asked(
     gpus = EngineEntry(name="ray", workers=2, gpus_per_worker=1)
     refused("2 workers with 1 GPUs each are asked for, but the cluster has 2 processors and 0 GPUs", InputError, gpus)
     with monkeypatch.context() as patch:
-        patch.setattr(ray_cluster, "versions", lambda: {"python": sys.version.split()[0], "bakeoff": "9.9"})
-        refused(r"node 127\.0\.0\.1 has bakeoff [\d.]+, this machine 9\.9")
-    with monkeypatch.context() as patch:
         patch.setattr(Path, "touch", lambda path: None)
         refused("does not see this folder", InputError)
-    with pytest.raises(Unavailable, match=r"node 127\.0\.0\.1 can't run x: install bakeoff\[minilm\] there"):
-        ray_cluster.check_nodes({"x": (("no_such_module_of_anybody",), "install bakeoff[minilm]")}, None)
     assert wire.embeddings() == []
-
-
-def _in_a_process(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-
-
-def test_no_cluster_at_an_address_and_another_version_are_named() -> None:
-    import ray
-
-    connect = "from bakeoff.running.engines.ray_cluster import connect\ntry:\n    connect({!r}, 0)\n"
-    show = "except Exception as error:\n    print(type(error).__name__, error)\n"
-    nobody = _in_a_process(connect.format("127.0.0.1:1") + show)
-    assert nobody.stdout.startswith("Unavailable no Ray cluster at 127.0.0.1:1 ("), nobody.stderr
-    address = ray.get_runtime_context().gcs_address
-    other = _in_a_process("import ray\nray.__version__ = '0.0.1'\n" + connect.format(address) + show)
-    assert other.stdout.startswith(f"Unavailable the Ray cluster at {address} has another version"), other.stderr
-    assert "0.0.1" in other.stdout
 
 
 def test_every_listener_is_on_the_loopback_interface() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,46 @@ def test_every_task_has_a_result_and_one_table_has_all(results: Path) -> None:
             line for line in written.partition("## NDCG@10 by task")[2].split("##")[0].splitlines() if row.label in line
         ]
         assert all(f"{mean:.3f}" in line for mean in (*row.by_task.values(), row.macro))
+
+
+def test_json_is_one_document_with_every_task_and_what_holds_over_them(results: Path) -> None:
+    out = results.parent / "again"
+    lineup = str(results.parent / "both.toml")
+    ran = CliRunner().invoke(app, ["run", lineup, "--out", str(out), "--json", "--no-charts"])
+    assert ran.exit_code == 0, ran.output
+    document = json.loads(ran.stdout)
+    assert [task["task"]["name"] for task in document["tasks"]] == ["one", "second"]
+    for task in document["tasks"]:
+        stored = json.loads((Path(task["folder"]) / "metrics_summary.json").read_bytes())
+        assert {key: task[key] for key in stored} == stored
+    assert document["over_tasks"] == json.loads((Path(document["folder"]) / "tasks_summary.json").read_bytes())
+    macro = {row["label"]: row["macro"] for row in document["over_tasks"]["rows"]}
+    means = [{row["label"]: row["measures"]["ndcg@10"]["mean"] for row in task["rows"]} for task in document["tasks"]]
+    assert macro == pytest.approx({label: (means[0][label] + means[1][label]) / 2 for label in macro})
+    assert {"wins", "by_task"} <= set(document["over_tasks"]["rows"][0])
+    assert "p_holm" in document["over_tasks"]["pairs"][0]
+    folders = [task["folder"] for task in document["tasks"]]
+    alone = CliRunner().invoke(app, ["tasks", *folders, "--json"])
+    assert json.loads(alone.stdout) == document["over_tasks"]
+
+
+def test_one_of_several_tasks_has_no_table_over_tasks(tmp_path: Path) -> None:
+    _beir(tmp_path / "one", 12, 8)
+    (tmp_path / "alone.toml").write_text('[[tasks]]\ntask = {format = "beir", folder = "one"}\n' + CONTENDERS)
+    ran = CliRunner().invoke(
+        app, ["run", str(tmp_path / "alone.toml"), "--out", str(tmp_path / "out"), "--json", "--no-charts"]
+    )
+    document = json.loads(ran.stdout)
+    assert (len(document["tasks"]), document["over_tasks"], document["folder"]) == (1, None, None)
+
+
+def test_a_dry_run_plans_every_task_and_adds_up(results: Path) -> None:
+    ran = CliRunner().invoke(app, ["run", str(results.parent / "both.toml"), "--dry-run"])
+    assert ran.exit_code == 0, ran.output
+    rows = [line.split() for line in ran.stdout.splitlines() if "tfidf+faiss" in line]
+    # 24 documents for both, and 12 queries for the one, 6 for the other
+    assert [(row[0], row[1], row[2]) for row in rows] == [("one", "tfidf+faiss", "36"), ("second", "tfidf+faiss", "30")]
+    assert "in total for 2 tasks about $0.000000; nothing was asked" in ran.stdout
 
 
 def test_results_of_one_task_are_refused(results: Path) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -73,7 +74,6 @@ def run(
     import sys
     from dataclasses import replace
 
-    from bakeoff.commands.tasks import tasks
     from bakeoff.core.progress import showing
     from bakeoff.core.remote import SharedFolder
     from bakeoff.lineup.lineup import Lineup
@@ -108,7 +108,7 @@ def run(
     if dry_run:
         _print_plan(chosen, settings)
         return
-    command, folders = shlex.join(["bakeoff", *sys.argv[1:]]), []
+    command, folders, whole = shlex.join(["bakeoff", *sys.argv[1:]]), [], True
     for one in chosen.per_task():
         outcome = run_lineup(one, settings)
         if not outcome.ran:
@@ -116,11 +116,17 @@ def run(
         with showing(settings.progress):
             folders.append(save(outcome, out, command=command))
         del outcome  # the report is made from the files, and may need the room
-        _show_and_render(folders[-1], charts=charts, wide=wide, as_json=as_json)
+        whole &= _show_and_render(folders[-1], charts=charts, wide=wide, quiet=as_json)
         if chosen.tasks and not as_json:
             typer.echo("")  # the next task, or all of them side by side
-    if len(folders) > 1 and not as_json:
+    if as_json:
+        _print_stored(folders, out, several=bool(chosen.tasks))
+    elif len(folders) > 1:
+        from bakeoff.commands.tasks import tasks
+
         tasks(folders, out=out)
+    if not whole:
+        raise typer.Exit(1)
 
 
 def _fail_without_rows(outcome: Outcome) -> NoReturn:
@@ -131,36 +137,37 @@ def _fail_without_rows(outcome: Outcome) -> NoReturn:
     raise typer.Exit(1)
 
 
-def _show_and_render(folder: Path, *, charts: bool, wide: bool, as_json: bool) -> None:
-    """The figures are safe by now: whatever goes wrong with a report is said, and it can be made again."""
+def _show_and_render(folder: Path, *, charts: bool, wide: bool, quiet: bool) -> bool:
+    """Whether all was rendered. The figures are safe by now: what goes wrong is said, and can be made again."""
     from bakeoff.report import render
     from bakeoff.report.charts import MISSING
 
     problems: list[str] = []
     try:
-        if not as_json:
+        if not quiet:
             show(folder, wide=wide)
         problems = render(folder, pictures=charts, charts=charts)
-        if as_json:
-            _print_json(folder)
     except Exception as error:
         logging.getLogger("bakeoff.report").warning("no report", exc_info=error)
         problems = [f"{type(error).__name__}: {error}"]
-    if not as_json:
+    if not quiet:
         typer.echo(f"\nWritten to {folder}/")
         _name_page(folder)
     for problem in problems:
         typer.echo(problem, err=True)
     if set(problems) - {MISSING}:
         typer.echo(f"error: the figures are complete, the report is not\n  remedy: bakeoff report {folder}", err=True)
-        raise typer.Exit(1)
+        return False
+    return True
 
 
 def _print_plan(lineup: Lineup, settings: Settings) -> None:
     from bakeoff.report.console import Figures, console, grid
     from bakeoff.running.plan import plan
 
+    names = lineup.task_names()
     table = grid(
+        *(["task"] if names else []),
         "rows",
         Figures("texts"),
         Figures("in cache"),
@@ -170,9 +177,14 @@ def _print_plan(lineup: Lineup, settings: Settings) -> None:
         Figures("minutes"),
         "note",
     )
-    plans = plan(lineup, settings)
-    for planned in plans:
+    plans = [
+        ([name], planned)
+        for name, one in zip(names or [""], lineup.per_task(), strict=True)
+        for planned in plan(one, settings)
+    ]
+    for name, planned in plans:
         table.add_row(
+            *(name if names else []),
             ", ".join(planned.rows),
             str(planned.texts),
             str(planned.cached),
@@ -183,7 +195,8 @@ def _print_plan(lineup: Lineup, settings: Settings) -> None:
             planned.note,
         )
     console().print(table)
-    typer.echo(f"in total about ${sum(planned.usd or 0 for planned in plans):.6f}; nothing was asked")
+    where = f" for {len(names)} tasks" if names else ""
+    typer.echo(f"in total{where} about ${sum(planned.usd or 0 for _, planned in plans):.6f}; nothing was asked")
 
 
 def _name_page(folder: Path) -> None:
@@ -200,17 +213,33 @@ def _name_page(folder: Path) -> None:
         typer.echo(f"Make the page: bakeoff report {shlex.quote(str(folder))}")
 
 
-def _print_json(folder: Path) -> None:
-    """The stored figures as they are, with the folder that holds them: for scripts."""
-    import json
+def _print_stored(folders: list[Path], out: Path, *, several: bool) -> None:
+    """One document, however many tasks: each task's result, and what holds over all of them where there are more."""
+    if not several:
+        _print_json(_stored(folders[0]))
+        return
+    from bakeoff.commands.tasks import SUMMARY, save_side_by_side
 
+    folder = save_side_by_side(folders, out)[1] if len(folders) > 1 else None
+    over_tasks = json.loads((folder / SUMMARY).read_bytes()) if folder else None
+    found = {"folder": str(folder) if folder else None, "tasks": [_stored(one) for one in folders]}
+    _print_json(found | {"over_tasks": over_tasks})
+
+
+def _stored(folder: Path) -> dict[str, Any]:
+    """The stored figures as they are, with the folder that holds them: for scripts."""
     from bakeoff.report import PAGE
     from bakeoff.results.schema import SUMMARY, read_summary
 
     read_summary(folder)  # a damaged result is said, not printed
     page = folder / PAGE
     content = {"folder": str(folder), "page": str(page) if page.is_file() else None}
-    typer.echo(json.dumps(content | json.loads((folder / SUMMARY).read_bytes()), ensure_ascii=False, indent=2))
+    figures: dict[str, Any] = json.loads((folder / SUMMARY).read_bytes())
+    return content | figures
+
+
+def _print_json(content: dict[str, Any]) -> None:
+    typer.echo(json.dumps(content, ensure_ascii=False, indent=2))
 
 
 def show(
@@ -226,7 +255,7 @@ def show(
     """Print the verdict and the matrix of a result, and the choice within limits where some are given."""
     folder = result
     if as_json:
-        _print_json(folder)
+        _print_json(_stored(folder))
         return
     from bakeoff.report.console import console
     from bakeoff.report.terminal import terminal

@@ -93,6 +93,10 @@ class Lineup:
             for entry in self.tasks
         ]
 
+    def task_names(self) -> list[str]:
+        """What several tasks are called, in the order of `per_task`; empty where there is one."""
+        return [_task_name(entry) for entry in self.tasks]
+
     def to_dict(self) -> dict[str, Any]:
         """What goes into every result as JSON; `lineup_text` makes the file of it again."""
         return {

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bakeoff.core.scratch import LOCK
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.running.engines.ray_workers import IndexHolder
+from bakeoff_providers.scratch import LOCK
 
 
 class Rows:

@@ -16,7 +16,7 @@ from chaos.row import Figure, Plan
 Row = Callable[[Path, Plan, int], list[Figure]]
 ROWS = {  # the row: where it is, and how many attempts it makes
     "signals": ("chaos.signals:signals", 36),
-    "kills": ("chaos.kills:kills", 40),
+    "kills": ("chaos.kills:kills", 100),
     "pairs": ("chaos.pairs:pairs", 10),
     "leftovers": ("chaos.leftovers:leftovers", 2),
     "corruptions": ("chaos.corruptions:corruptions", 3000),
@@ -30,10 +30,10 @@ ROWS = {  # the row: where it is, and how many attempts it makes
 
 
 def main() -> None:
-    """Prints one line for each figure: what was seen, and the most that it may be."""
+    """One line for each figure as it comes: what was seen, and the most that it may be; then all in Markdown."""
     parser = argparse.ArgumentParser(prog="python -m chaos", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--minutes", type=float, default=10.0, help="what is not tried by then counts as missed")
+    parser.add_argument("--minutes", type=float, default=45.0, help="what is not tried by then counts as missed")
     parser.add_argument("--jobs", type=int, default=2, help="attempts at the same time")
     parser.add_argument("--only", action="append", choices=list(ROWS), help="only this row; may be repeated")
     for name, (_, count) in ROWS.items():
@@ -43,6 +43,7 @@ def main() -> None:
     begin = time.monotonic()
     plan = Plan(given.seed, begin + 60 * given.minutes, given.jobs)
     figures: list[Figure] = []
+    table = ["| figure | must be at most | seen | row, s |", "|---|---|---|---|"]
     print(f"{'figure':72}  {'seen':>6}  {'at most':>7}")
     with tempfile.TemporaryDirectory(prefix="chaos-", ignore_cleanup_errors=True) as place:
         Path(place).chmod(0o755)  # PostgreSQL runs as another user
@@ -57,9 +58,15 @@ def main() -> None:
                 print(f"{line.what:72}  {line.seen:6g}  {line.at_most:7g}{'  MISSED' if line.missed else ''}")
                 if line.missed and line.detail:
                     print(line.detail)
-            print(f"  ({name}: {time.monotonic() - started:.0f} s)", flush=True)
+            seconds = time.monotonic() - started
+            print(f"  ({name}: {seconds:.0f} s)", flush=True)
+            table += [
+                f"| {line.what.strip()} | {line.at_most:g} | {line.seen:g} | `{name}`, {seconds:.0f} |"
+                for line in lines
+            ]
             figures += lines
     missed = sum(line.missed for line in figures)
+    print(*table, sep="\n")
     print(f"seed {given.seed}, {time.monotonic() - begin:.0f} s: {missed or 'nothing'} missed")
     sys.exit(bool(missed))
 

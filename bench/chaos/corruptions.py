@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -35,10 +37,27 @@ class Damage:
 
 
 def corruptions(folder: Path, plan: Plan, count: int) -> list[Figure]:
-    """Two thirds of them hit vectors, the rest the answers of chat models."""
+    """Two thirds of them hit vectors, the rest the answers of chat models; in a few processes."""
+    shares = [range(first, count, plan.jobs) for first in range(plan.jobs)]
+    folders = [folder / str(number) for number in range(plan.jobs)]
+    with ProcessPoolExecutor(plan.jobs, mp_context=get_context("spawn")) as pool:
+        parts = list(pool.map(_share, folders, [plan] * plan.jobs, shares))
+    counted = [name for name, kind in Damage.__annotations__.items() if kind == "int"]
+    damage = Damage(**{name: sum(getattr(part, name) for part in parts) for name in counted})
+    damage.first = next((part.first for part in parts if part.first), "")
+    return [
+        Figure(f"wrong vectors, {damage.attempts:,} corrupted caches ({damage.served:,} served)", damage.wrong_vectors),
+        Figure("  wrong answers of chat models", damage.wrong_answers),
+        Figure("  spaces that another one's damage reached", damage.other_spaces),
+        Figure("  errors", damage.errors, detail=damage.first),
+        not_made("corruptions", count - damage.attempts),
+    ]
+
+
+def _share(folder: Path, plan: Plan, numbers: range) -> Damage:
     damage = Damage()
     vectors, answers = _vector_cache(folder / "vectors"), _answer_cache(folder / "answers")
-    for number in range(count):
+    for number in numbers:
         if plan.over:
             break
         rng = plan.rng("corruptions", number)
@@ -51,13 +70,7 @@ def corruptions(folder: Path, plan: Plan, count: int) -> list[Figure]:
         except Exception as error:
             damage.errors += 1
             damage.first = damage.first or f"#{number}: {type(error).__name__}: {error}"
-    return [
-        Figure(f"wrong vectors, {damage.attempts:,} corrupted caches ({damage.served:,} served)", damage.wrong_vectors),
-        Figure("  wrong answers of chat models", damage.wrong_answers),
-        Figure("  spaces that another one's damage reached", damage.other_spaces),
-        Figure("  errors", damage.errors, detail=damage.first),
-        not_made("corruptions", count - damage.attempts),
-    ]
+    return damage
 
 
 def _vector(text: str) -> np.ndarray[tuple[int], np.dtype[np.float32]]:

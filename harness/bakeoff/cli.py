@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from bakeoff_providers.errors import BakeoffError, InputError, is_panic
@@ -77,10 +78,10 @@ def main() -> None:
         _fail(f"error: {where[:300]}{error.strerror or error}", 1, error)
     except SystemExit:
         if signals.received:  # typer ends quietly at Ctrl-C
-            _fail(_interrupted(), signals.exit_code())
+            _leave_interrupted()
         raise
     except KeyboardInterrupt:
-        _fail(_interrupted(), signals.exit_code())
+        _leave_interrupted()
     except BaseException as error:
         if not isinstance(error, Exception) and not is_panic(error):
             raise
@@ -94,9 +95,12 @@ def _echo(message: Any = None, *arguments: Any, **options: Any) -> None:
     _typer_echo(printable(message) if isinstance(message, str) else message, *arguments, **options)
 
 
-def _interrupted() -> str:
-    """What is kept, and the command that goes on from there."""
-    return f"{signals.MESSAGE}\n  {shlex.join(['bakeoff', *sys.argv[1:]])}"
+def _leave_interrupted() -> NoReturn:
+    """Says what is kept, and the command that goes on from there."""
+    with contextlib.suppress(OSError, ValueError):  # who reads the output may be gone
+        sys.stdout.flush()
+    message = f"{signals.MESSAGE}\n  {shlex.join(['bakeoff', *sys.argv[1:]])}"
+    signals.leave(signals.exit_code(), printable(without_secrets(message)))
 
 
 def _fail(text: str, code: int, error: BaseException | None = None) -> None:

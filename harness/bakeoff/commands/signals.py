@@ -8,14 +8,17 @@ import signal
 import socket
 import threading
 from types import FrameType
+from typing import NoReturn
 
 from bakeoff_providers import stopping
 
-GRACE = 1.5  # seconds for the ordinary way out: files closed, servers stopped, folders removed
+GRACE = 1.0  # seconds for the ordinary way out: files closed, servers stopped, folders removed
+LAST = 0.5  # seconds that removing folders may take after it
 MESSAGE = "interrupted: vectors, answers and grades that arrived are kept; the same command goes on from there"
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 received: list[int] = []
+_leaving = threading.Lock()
 
 
 def install() -> None:
@@ -52,19 +55,26 @@ def _watch(reader: socket.socket, writer: socket.socket) -> None:
         if number[0] in SIGNALS:
             break
     stopping.stop()
+    import psutil  # noqa: F401 - now, while the ordinary way out is taken: it would be late after the grace
+
     threading.Event().wait(GRACE)
-    _leave(number[0])
+    leave(128 + number[0], MESSAGE)
 
 
-def _leave(number: int) -> None:
-    """The process is still here: ends it, with its children and its folders."""
-    import psutil
-    from bakeoff_providers.scratch import discard_all
+def leave(code: int, message: str) -> NoReturn:
+    """Ends the process, its children and its folders, without Python's own end, which waits for threads.
 
+    On the ordinary way out everything was closed before; otherwise the grace is over.
+    """
+    if not _leaving.acquire(timeout=LAST):  # the other thread is at it, and takes too long
+        os._exit(code)
     with contextlib.suppress(Exception):
+        import psutil
+        from bakeoff_providers.scratch import discard_all
+
+        os.write(2, f"{message}\n".encode())  # not print: the main thread may hold its lock
         for child in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.Error):
                 child.terminate()
         discard_all()
-        os.write(2, f"{MESSAGE}\n".encode())
-    os._exit(128 + number)
+    os._exit(code)

@@ -543,3 +543,25 @@ def test_rows_that_are_missing_are_not_made_up(tmp_path: Path) -> None:
     rows.unlink()
     gone = VectorCache(tmp_path).space(IDENTITY)
     assert (len(gone), gone.damaged) == (0, 3)
+
+
+def test_rows_are_checked_a_window_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of 4,800 bytes through windows of 8,192: each begins elsewhere within its window."""
+    monkeypatch.setattr("bakeoff.embedding.shards._MAPPED_AT_ONCE", 8192)
+    vectors = np.random.default_rng(1).random((3000, 4)).astype(np.float32)
+    texts = [str(number) for number in range(3000)]
+    space = VectorCache(tmp_path).space(IDENTITY)
+    for start in range(0, 3000, 300):
+        space.put(texts[start : start + 300], vectors[start : start + 300], tokens=None)
+    space.close()
+    again = VectorCache(tmp_path).space(IDENTITY)
+    assert again.damaged == 0
+    np.testing.assert_array_equal(again.get(texts)[0], vectors)
+    again.close()
+    (rows,) = space.folder.glob("*.f32")
+    content = bytearray(rows.read_bytes())
+    content[7 * 4800 + 2000] ^= 1
+    rows.write_bytes(content)
+    damaged = VectorCache(tmp_path).space(IDENTITY)
+    assert damaged.damaged == 1
+    assert [number for number in range(3000) if texts[number] not in damaged] == list(range(2100, 2400))

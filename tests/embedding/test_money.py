@@ -131,6 +131,7 @@ def test_a_call_that_fails_costs_nothing() -> None:
 
 
 def test_usage_is_added_up_and_priced() -> None:
+    assert not Usage().estimated
     usage = Usage(texts=5, cached=2, requests=1, retries=1, truncated=1, tokens=10.0)
     usage.add(Usage(texts=9, cached=9, requests=2, retries=3, truncated=4, tokens=500_000.0, estimated=True))
     assert usage == Usage(texts=5, cached=2, requests=3, retries=4, truncated=5, tokens=500_010.0, estimated=True)
@@ -237,9 +238,12 @@ def test_a_timed_query_is_paid_for_once(tmp_path: Path) -> None:
     assert nanoseconds is not None
     assert nanoseconds > 0
     assert without.usage[Role.QUERY] == Usage(texts=1, requests=1, truncated=1, tokens=7.0)
-    local = Embedder(CountingHere(), VectorCache(tmp_path), workers=1)
+    local = Embedder(CountingHere(), VectorCache(tmp_path / "local"), workers=1)
     local.embed_timed("qq", Role.QUERY)
     assert local.usage[Role.QUERY] == Usage()
+    local.embed(["qq"], Role.QUERY)
+    assert not list((tmp_path / "local").glob("*/asking.lock"))  # what runs here costs nothing: no claims are made
+    assert list(tmp_path.glob("*/asking.lock"))
 
 
 @pytest.mark.parametrize("cached", [True, False])

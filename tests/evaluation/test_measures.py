@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import itertools
+import math
+
+import numpy as np
 import pytest
 from bakeoff.evaluation.measures import Measure, deepest, families
 from bakeoff.evaluation.measures.base import options_of
+from bakeoff.evaluation.metrics import random_expectation
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -144,3 +149,25 @@ def test_the_deepest_cut_decides_how_deep_to_join() -> None:
     assert deepest([Measure.parse("p@5"), Measure.parse("mrr")]) is None
     assert deepest([Measure.parse("p(unjudged=removed)@5")]) is None
     assert deepest([]) is None
+
+
+def test_a_figure_is_the_mean_of_its_values_unless_a_measure_says_otherwise() -> None:
+    values = np.array([0.25, 1.0, 0.25])
+    assert Measure.parse("ndcg@10").figure(0.3) == 0.3
+    assert Measure.parse("ndcg@10").aggregate(values) == pytest.approx(0.5)
+    assert Measure.parse("gm_map").aggregate(np.log(values)) == pytest.approx(0.0625 ** (1 / 3))
+
+
+@pytest.mark.parametrize(("documents", "relevant", "k"), [(3, 2, None), (4, 3, None), (5, 2, 3)])
+def test_the_geometric_mean_of_random_orders_is_that_of_all_orders(
+    documents: int, relevant: int, k: int | None
+) -> None:
+    logs = []
+    for ranks in itertools.combinations(range(1, documents + 1), relevant):
+        hits = [(at + 1) / rank for at, rank in enumerate(ranks) if rank <= (k or documents)]
+        logs.append(math.log(max(sum(hits) / relevant, 0.00001)))
+    measure = Measure.parse("gm_map" + (f"@{k}" if k else ""))
+    judgments = {"q": {f"d{at}": 1 for at in range(relevant)}}
+    expected = random_expectation(judgments, ["q"], documents, [measure])[measure][0]
+    error = float(np.std(logs)) / math.sqrt(2000)
+    assert expected == pytest.approx(np.mean(logs), abs=4 * error)

@@ -91,3 +91,15 @@ def test_what_turns_is_true_and_for_weights_by_rank_nothing_is_overlooked(
     possible = max(lead({**judged, **dict(zip(open_, grades, strict=True))}) for grades in gradings)
     if measure.name in ("p", "dcg", "rbp") and lead(judged) <= 0:
         assert bool(needed) == (possible > 1e-12)
+
+
+def test_what_turns_is_weighed_by_traffic() -> None:
+    """p@1: the best leads on q1; q2 and q3 are open, and one that is asked often enough turns the winner."""
+    best = {"q1": ranking("a"), "q2": ranking("a"), "q3": ranking("a")}
+    other = {"q1": ranking("b"), "q2": ranking("x"), "q3": ranking("y")}
+    judgments = {"q1": {"a": 1, "b": 0}, "q2": {"a": 0}, "q3": {"a": 0}}
+    p1, queries = Measure.parse("p@1"), ["q1", "q2", "q3"]
+    assert turn(best, other, judgments, queries, p1, weights=np.array([0.3, 0.6, 0.1])) == [("q2", "x")]
+    assert turn(best, other, judgments, queries, p1, weights=np.array([0.3, 0.1, 0.6])) == [("q3", "y")]
+    assert turn(best, other, judgments, queries, p1, weights=np.array([0.6, 0.3, 0.1])) == []
+    assert sorted(turn(best, other, judgments, queries, p1)) == [("q2", "x"), ("q3", "y")]

@@ -52,6 +52,11 @@ def test_what_may_pass_is_retryable(error: Exception) -> None:
     assert translated(error).retryable
 
 
+def test_what_took_too_long_is_told_from_what_broke() -> None:
+    assert ": no answer in time: slow" in str(translated(httpx.ReadTimeout("slow")))
+    assert ": connection failed: gone" in str(translated(ConnectionResetError("gone")))
+
+
 @pytest.mark.parametrize(
     "error",
     [

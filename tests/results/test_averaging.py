@@ -76,6 +76,7 @@ def test_of_very_many_pairs_only_the_best_and_neighbours_are_worked_out() -> Non
     asked = PerQueryAsked(strata)
     assert len(asked.pairs(scores)) == 89
     assert len(asked.pairs(scores, every=True)) == 1035
+    assert len(PerQuery().pairs(scores)) == 89
 
 
 def test_what_is_not_known_is_none() -> None:

@@ -119,6 +119,8 @@ def test_equal_means_keep_the_order_of_the_line_up() -> None:
 def test_nothing_ran_nothing_is_recommended() -> None:
     verdict = Verdict(measure="ndcg@10", best=None, tie_group=[], pairs=[], smallest_detectable=None, sentences=[])
     assert recommend(ROWS[-2:], verdict) == []
+    assert recommend(ROWS, verdict) == []
+    assert recommend([], VERDICT) == []
 
 
 @pytest.mark.parametrize(("figure", "below"), [(240, 200), (100, 50), (9.1, 5), (1, 0.5), (0.03, 0.02), (50, 20)])
@@ -197,7 +199,8 @@ def test_one_and_a_half_times_as_fast_is_noise_up_to_that_very_figure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("figure", "written"), [(0, "$0"), (65, "$65.00"), (0.01, "$0.01"), (0.0099, "$0.0099"), (0.00123, "$0.0012")]
+    ("figure", "written"),
+    [(0, "$0"), (1, "$1.00"), (65, "$65.00"), (0.01, "$0.01"), (0.0099, "$0.0099"), (0.00123, "$0.0012")],
 )
 def test_dollars_have_as_few_digits_as_tell_them(figure: float, written: str) -> None:
     assert dollars(figure) == written

@@ -66,6 +66,7 @@ def test_it_agrees_with_faiss() -> None:
         ([], 0.7, 3, 0.0),
         ([], 0.0, 0, 1.0),  # nothing to find
         ([0.6999999], 0.7, 1, 1.0),  # the seventh digit is noise
+        ([0.699995], 0.7, 1, 0.0),  # the sixth is not
     ],
 )
 def test_recall_counts_ties_by_score(scores: list[float], last: float, wanted: int, expected: float) -> None:

@@ -310,7 +310,9 @@ def test_each_query_is_scored_with_weights_that_were_chosen_without_it() -> None
     assert len(tuned.fold_weights) == 5
     assert tuned.fold_weights == ((0.9, 0.1),) * 5
     assert tuned.out_of_fold.tolist() == first.tolist()
-    assert len(tune({(0.9, 0.1): np.ones(12)}, seed=3).fold_weights) == 5
+    twelve = tune({(0.9, 0.1): np.arange(12.0)}, seed=3)
+    assert len(twelve.fold_weights) == 5
+    assert twelve.out_of_fold.tolist() == list(range(12))
     assert len(tune({(0.9, 0.1): np.ones(3)}, seed=3).fold_weights) == 3
     two = tune({(0.9, 0.1): np.array([1.0, 0.0]), (0.1, 0.9): np.array([0.0, 1.0])}, seed=3)
     assert two.out_of_fold.tolist() == [0.0, 0.0]  # what is best for the one is worst for the other
@@ -342,3 +344,9 @@ def test_the_customary_constant_and_the_limits_of_settings() -> None:
     assert weighted_rrf([_ranked("a")], [1.0]).scores == pytest.approx([1 / 61])
     assert fuse([_ranked("a"), _ranked("b")], Fusion(("a", "b"), (1.0, 0.0), c=0.0)).scores == (1.0, 0.0)
     assert Fusion(("a", "b"), (0.0, 1.0), top_n=1).top_n == 1
+
+
+def test_twelve_digits_of_a_sum_decide_and_no_more() -> None:
+    for step, first in ((4e-12, "y"), (1e-14, "x")):
+        rankings = [Ranking(("y", "x", "z"), (1.0, 1.0 - step, 0.0)), Ranking((), ())]
+        assert fuse(rankings, Fusion(("a", "b"), (1.0, 1.0), method="min_max")).ids[0] == first

@@ -72,6 +72,8 @@ def test_p_of_many_pairs_is_that_of_few(table: Values) -> None:
     mine = many[::97]
     error = np.sqrt(few * (1 - few) / 100_000)
     assert np.all(np.abs(mine - few) <= 5 * error + 0.1 * few + 1e-5)
+    counted = many[many > 0.01] * 100_001  # every one of the 100,000 flips, and the observed one
+    assert counted == pytest.approx(np.round(counted), abs=1e-6)
 
 
 def test_a_clear_winner_is_told_from_all_of_many(table: Values) -> None:

@@ -20,7 +20,7 @@ from bakeoff.statistics.compare import (
 from bakeoff.statistics.effects import effect_size, kendall_tau, wins_ties_losses
 from bakeoff.statistics.intervals import bca_interval, bca_intervals
 from bakeoff.statistics.power import smallest_detectable
-from bakeoff.statistics.tests import holm, paired_t, sign_flip_test, sign_flip_tests, wilcoxon
+from bakeoff.statistics.tests import first_equal, holm, paired_t, sign_flip_test, sign_flip_tests, wilcoxon
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -431,3 +431,8 @@ def test_differences_that_are_equal_everywhere_are_no_chance() -> None:
     assert effect_size([0.2, -0.2]) == 0
     assert effect_size([-0.2, -0.2]) == -math.inf
     assert wins_ties_losses([1e-12, -1e-12, 2e-12, -2e-12]) == (1, 2, 1)
+
+
+def test_columns_that_only_rounding_separates_are_one() -> None:
+    table = np.array([[0.3, 0.3 + 2e-13, 0.3 + 2e-12], [0.5, 0.5, 0.5]])
+    assert first_equal(table) == [0, 0, 2]

@@ -83,7 +83,7 @@ def test_every_option_takes_its_default_and_neither_other_types_nor_numbers_out_
             _refused(sort, name, option, number)
 
 
-@settings(max_examples=150, deadline=None, database=None)
+@settings(max_examples=60, deadline=None, database=None)
 @given(st.data())
 def test_whatever_is_drawn_for_an_option(data: st.DataObject) -> None:
     sort, name, option = data.draw(st.sampled_from(OPTIONS))

@@ -189,6 +189,19 @@ def test_a_new_result_appears_without_a_restart(site: Site, results: Path) -> No
         shutil.rmtree(results / "20260401-101500-wikipedia")
 
 
+@pytest.mark.parametrize("content", ["{", "[]", '{"name": 5}', "\x00"])
+def test_a_broken_result_does_not_empty_the_front_page(site: Site, results: Path, content: str) -> None:
+    broken = results / "20260402-101500-wikipedia"
+    broken.mkdir()
+    (broken / SUMMARY).write_text(content)
+    try:
+        status, _, front = ask(site, "/")
+        assert status == 200
+        assert 'href="20260305-101500-wikipedia/evaluation_report.html"' in front
+    finally:
+        shutil.rmtree(broken)
+
+
 def test_a_length_that_is_no_number_is_a_bad_request(site: Site) -> None:
     with socket.create_connection((HOST, site.server_address[1]), timeout=30) as connection:
         connection.sendall("GET / HTTP/1.0\r\nHost: localhost\r\nContent-Length: ²\r\n\r\n".encode("latin-1"))

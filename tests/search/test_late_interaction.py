@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from bakeoff.core.filters import Where
 from bakeoff.core.progress import silent
+from bakeoff.core.task import Query
 from bakeoff.embedding import token_rows
 from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.chunking import Chunk
 from bakeoff.embedding.token_rows import TokenRows, embed_tokens, storage_bill
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.lineup.toml import lineup_text
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Settings, run
+from bakeoff.search.hits import Hits
+from bakeoff.search.index import Index
 from bakeoff.search.maxsim import maxsim, maxsim_all
 from bakeoff.search.rerankers import RERANKERS
+from bakeoff.search.token_searcher import TokenSearcher
 from bakeoff.search.token_stores import TOKEN_STORES
+from bakeoff.search.token_stores.exact import Exact
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, TokenBatch, Vectors
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.granite import Granite
@@ -48,7 +56,7 @@ class Letters(Provider):
     def embed(self, texts: object, role: Role) -> EmbeddingBatch:
         raise NotImplementedError
 
-    def embed_tokens(self, texts: list[str], role: Role) -> TokenBatch:
+    def embed_tokens(self, texts: Sequence[str], role: Role) -> TokenBatch:
         self.asked += texts
         vectors = [np.stack([letter(mark) for mark in text]) for text in texts]
         return TokenBatch(vectors, tokens=sum(map(len, texts)))
@@ -152,6 +160,41 @@ def test_stores_answer_maxsim_and_obey_filters(name: str, tmp_path: Path) -> Non
     assert sorted(store.search(query, 9, {"short": True}).ids) == ["g", "hi", "n"]
     assert store.size_bytes() >= 4 * 4 * rows.count
     store.close()
+    rows.space.close()
+
+
+class Forgetful(Exact):
+    """A store whose index has lost one document."""
+
+    exact = False
+
+    def search(self, query: Vectors, k: int, where: Where | None = None) -> Hits:
+        hits = super().search(query, k + 1, where)
+        kept = [(item, score) for item, score in zip(hits.ids, hits.scores, strict=True) if item != "gone"][:k]
+        return Hits([item for item, _ in kept], [score for _, score in kept])
+
+
+@pytest.mark.parametrize(("where", "recall"), [({}, 5 / 6), ({"short": False}, 2 / 3), ({"short": True}, 1)])
+def test_what_an_index_of_tokens_lost_is_measured_by_exact_maxsim(
+    where: dict[str, bool], recall: float, tmp_path: Path
+) -> None:
+    texts = ["abcdef", "g", "hi", "jklm", "n", "gone"]
+    rows = _rows(texts, tmp_path / "cache")
+    metadata = {text: {"short": len(text) < 3} for text in texts}
+    index = Index([Chunk(text, text, "") for text in texts], 10, metadata=metadata)
+    store = Forgetful(folder=tmp_path)
+    store.fill(texts, rows, list(metadata.values()))
+    searcher, query = TokenSearcher(Letters(), index, store, rows), Query("q", "gone", where=where)
+    retrieved = searcher.ask(query).ranking
+    exact = searcher.exact_search()
+    assert exact is not None
+    asked = np.stack([letter(mark) for mark in "gone"])
+    passing = [text for text in texts if not where or metadata[text] == where]
+    by_score = sorted(passing, key=lambda text: -by_hand(asked, np.stack([letter(mark) for mark in text])))
+    assert exact.rankings([query])["q"].ids == tuple(by_score)
+    assert exact.recall(query, retrieved) == pytest.approx(recall)
+    store.exact = True
+    assert searcher.exact_search() is None
     rows.space.close()
 
 

@@ -35,7 +35,7 @@ def _exact(where: dict[str, object] | None = None) -> tuple[ExactSearch, Task]:
     query = Query("q", "q", where=where or {})
     task = Task(name="t", documents=documents, queries=[query], judgments={"q": {"a": 3, "d": 1}})
     index = Index([Chunk(item, item, "") for item in ANGLES], 100, metadata=task.metadata)
-    return ExactSearch(index, np.stack([_at(angle) for angle in ANGLES.values()]), {"q": _at(0)}), task
+    return ExactSearch(index, {"q": _at(0)}, np.stack([_at(angle) for angle in ANGLES.values()])), task
 
 
 def test_an_index_that_misses_the_best_document() -> None:
@@ -66,7 +66,7 @@ def test_an_item_is_not_its_own_neighbour() -> None:
 
 def test_a_piece_of_a_document_counts_for_it() -> None:
     index = Index([Chunk("x#0", "x", ""), Chunk("x#1", "x", ""), Chunk("y", "y", "")], 10)
-    exact = ExactSearch(index, np.stack([_at(80), _at(5), _at(10)]), {"q": _at(0)})
+    exact = ExactSearch(index, {"q": _at(0)}, np.stack([_at(80), _at(5), _at(10)]))
     query = Query("q", "q")
     assert exact.rankings([query])["q"].ids == ("x", "y")
     assert exact.recall(query, Ranking(("y", "x"), (0.9, 0.8))) == 1
@@ -83,7 +83,7 @@ def test_counting_by_score_never_gives_less_than_counting_by_id(dimensions: int,
     ids = [f"d{row}" for row in range(100)]
     queries = [Query(f"q{row}", "") for row in range(300)]
     asked = {query.id: vectors[100 + row] for row, query in enumerate(queries)}
-    exact = ExactSearch(Index([Chunk(item, item, "") for item in ids], 12), vectors[:100], asked)
+    exact = ExactSearch(Index([Chunk(item, item, "") for item in ids], 12), asked, vectors[:100])
     for query, ranking in exact.rankings(queries).items():
         gone = set(rng.choice(ranking.ids, size=lost, replace=False))
         kept = tuple(item for item in ranking.ids if item not in gone)[:10]

@@ -119,6 +119,7 @@ def sorts() -> list[Sort]:
     from bakeoff.search.rerankers import RERANKERS
     from bakeoff.search.retrievers import RETRIEVERS
     from bakeoff.search.stores import STORES
+    from bakeoff.search.token_stores import TOKEN_STORES
     from bakeoff.tasks.formats import FORMATS
     from bakeoff.tasks.kinds import TASK_KINDS, TaskKeys
     from bakeoff.testsets.generate import MAKERS
@@ -126,6 +127,11 @@ def sorts() -> list[Sort]:
     return [
         Sort(PROVIDERS, "providers", 'provider = "NAME", options = { … } in a [[contender]]'),
         Sort(STORES, "stores", 'store = { name = "NAME", options = { … } } in a [[contender]]'),
+        Sort(
+            TOKEN_STORES,
+            "token-stores",
+            'vectors = "tokens", store = { name = "NAME", options = { … } } in a [[contender]]',
+        ),
         Sort(EXISTING, "existing", 'store = { name = "NAME", existing = "…" } in a [[contender]]'),
         Sort(RANKERS, "rankers", 'ranker = "NAME", options = { … } in a [[contender]]'),
         Sort(RETRIEVERS, "retrievers", "retriever = { … } in a [[contender]]"),

@@ -116,7 +116,7 @@ def ways(
 
     def searched(queries: Vectors, documents: Vectors) -> Mapping[str, Ranking]:
         by_id = {query.id: vector for query, vector in zip(task.queries, queries, strict=True)}
-        return ExactSearch(index, documents, by_id).rankings(task.queries)
+        return ExactSearch(index, by_id, documents).rankings(task.queries)
 
     before, after = searched(old.queries, old.documents), searched(new.queries, new.documents)
     whole = _cost(new, texts, scale)
@@ -161,7 +161,7 @@ def _parts(task: Task, index: Index, old: Side, new: Side, again: Sequence[int])
     for side, rows in ((old, kept), (new, list(again))):
         part = Index([index.chunks[at] for at in rows], index.depth, index.texts, index.metadata)
         by_id = {query.id: vector for query, vector in zip(task.queries, side.queries, strict=True)}
-        lists.append(ExactSearch(part, side.documents[rows], by_id).rankings(task.queries))
+        lists.append(ExactSearch(part, by_id, side.documents[rows]).rankings(task.queries))
     return {query.id: weighted_rrf([one[query.id] for one in lists], (1, 1)) for query in task.queries}
 
 

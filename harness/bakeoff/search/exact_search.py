@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,14 +22,12 @@ K = 10  # recall is over so many nearest documents
 
 
 @dataclass(slots=True)
-class ExactSearch:
-    """One set of vectors: searched once, compared with every store that holds them."""
+class Reference(ABC):
+    """Exact search over what a store holds: done once for each query, compared with every store that holds the same."""
 
     index: Index
-    vectors: Vectors | VectorRows
     queries: Mapping[str, Vectors]
-    nearest: exact.Nearest = exact.nearest
-    _rankings: dict[str, Ranking] = field(default_factory=dict)
+    _rankings: dict[str, Ranking] = field(default_factory=dict, init=False)
 
     def rankings(self, queries: Sequence[Query]) -> Mapping[str, Ranking]:
         """The exact ranking of every query; those with the same filter in one go, and each only once."""
@@ -50,6 +49,22 @@ class ExactSearch:
         scores = np.array([self._score(document, self.queries[query.id]) for document in returned])
         listed = np.isin(returned, nearest.ids[:wanted])
         return exact.recall(scores, nearest.scores[wanted - 1], wanted, listed)
+
+    @abstractmethod
+    def _search(self, group: Sequence[Query]) -> None:
+        """Fills the rankings of queries that have the same filter."""
+
+    @abstractmethod
+    def _score(self, document: str, query: Vectors) -> float:
+        """How near a document is, by its best piece."""
+
+
+@dataclass(slots=True)
+class ExactSearch(Reference):
+    """One vector for each piece, by inner product."""
+
+    vectors: Vectors | VectorRows
+    nearest: exact.Nearest = exact.nearest
 
     def _search(self, group: Sequence[Query]) -> None:
         filters = conditions(group[0].where)

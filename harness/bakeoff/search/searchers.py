@@ -15,7 +15,7 @@ from bakeoff.core.task import Query
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.search import exact
-from bakeoff.search.exact_search import ExactSearch
+from bakeoff.search.exact_search import ExactSearch, Reference
 from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
 from bakeoff.search.rankers.base import Ranker
@@ -48,7 +48,7 @@ class Searcher(ABC):
     def prefetch(self, queries: Sequence[Query]) -> None:  # noqa: B027 - most have nothing to fetch
         """Called once before the rounds: takes in one go what is not worth a timed request for each query."""
 
-    def exact_search(self) -> ExactSearch | None:
+    def exact_search(self) -> Reference | None:
         """The same vectors searched exactly; None where nothing can have been missed, or there are no vectors."""
         return None
 
@@ -114,11 +114,11 @@ class DenseSearcher(EmbeddingSearcher):
         ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.excluded)
         return Answer(ranking, search_ns, embed_ns)
 
-    def exact_search(self) -> ExactSearch | None:
+    def exact_search(self) -> Reference | None:
         """Over what the store holds, with the vectors that it was asked with."""
         if self.store.capabilities.exact:
             return None
-        return ExactSearch(self.index, self.vectors, dict(self._query_vectors), self.nearest)
+        return ExactSearch(self.index, dict(self._query_vectors), self.vectors, self.nearest)
 
     def close(self) -> None:
         """The store goes; vectors and provider are shared with other rows."""
@@ -143,7 +143,7 @@ class HybridSearcher(DenseSearcher):
         hits, search_ns = timed(lambda: search(size))
         return Answer(self.index.ranking(hits, search, query.excluded), search_ns, embed_ns)
 
-    def exact_search(self) -> ExactSearch | None:
+    def exact_search(self) -> Reference | None:
         """None: what a fusion should find is not defined by vectors alone."""
         return None
 

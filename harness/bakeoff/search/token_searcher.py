@@ -4,14 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 
 from bakeoff_providers.base import Role, TokenProvider, Vectors
 
 from bakeoff.core.clock import timed
 from bakeoff.core.task import Query
+from bakeoff.embedding.token_rows import TokenRows
+from bakeoff.search.exact_search import Reference
 from bakeoff.search.index import Index
+from bakeoff.search.maxsim import maxsim
 from bakeoff.search.searchers import TIMED_LOCAL, Answer, Searcher
 from bakeoff.search.token_stores.base import TokenStore
+from bakeoff.search.token_stores.exact import Exact
+
+
+@dataclass(slots=True)
+class ExactMaxsim(Reference):
+    """A vector for each token, by MaxSim."""
+
+    rows: TokenRows
+
+    def _search(self, group: Sequence[Query]) -> None:
+        store = Exact(folder=Path())  # which writes nothing
+        store.fill(self.index.ids, self.rows, [self.index.fields(row) for row in range(len(self.index.ids))])
+        for query in group:
+            search = partial(store.search, self.queries[query.id], where=query.where)
+            first = search(self.index.fetch_size(excluding=query.excluded))
+            self._rankings[query.id] = self.index.ranking(first, search, query.excluded)
+
+    def _score(self, document: str, query: Vectors) -> float:
+        return float(maxsim(query, *self.rows.of(self.index.rows_of(document))).max())
 
 
 @dataclass(slots=True)
@@ -21,6 +45,8 @@ class TokenSearcher(Searcher):
     provider: TokenProvider
     index: Index
     store: TokenStore
+    rows: TokenRows
+    _asked: dict[str, Vectors] = field(default_factory=dict, init=False)
     _vectors: dict[str, Vectors] = field(default_factory=dict, init=False)
 
     def prefetch(self, queries: Sequence[Query]) -> None:
@@ -37,10 +63,15 @@ class TokenSearcher(Searcher):
         else:
             batch, embed_ns = timed(lambda: self.provider.embed_tokens([text], Role.QUERY))
             vectors = batch.vectors[0]
+        self._asked[query.id] = vectors
         size = self.index.fetch_size(excluding=query.excluded)
         hits, search_ns = timed(lambda: self.store.search(vectors, size, query.where))
         ranking = self.index.ranking(hits, lambda k: self.store.search(vectors, k, query.where), query.excluded)
         return Answer(ranking, search_ns, embed_ns)
+
+    def exact_search(self) -> Reference | None:
+        """MaxSim over every document, with the vectors that the store was asked with."""
+        return None if self.store.exact else ExactMaxsim(self.index, dict(self._asked), self.rows)
 
     def close(self) -> None:
         """The store goes; the provider is the run's."""

@@ -39,7 +39,7 @@ class Tokens(Preparer):
             cache = VectorCache(settings.cache) if settings.cache else None
             embedded = embed_tokens(embedder.provider, texts, cache, _folder(workshop, "vectors"), settings.progress)
             store = TOKEN_STORES.create(contender.store, folder=_folder(workshop, "store"), **contender.store_options)
-            searcher = TokenSearcher(check_tokens(embedder.provider), index, store)
+            searcher = TokenSearcher(check_tokens(embedder.provider), index, store, embedded.rows)
             metadata = [index.fields(row) for row in range(len(index.ids))]
             _, nanoseconds = timed(lambda: store.fill(index.ids, embedded.rows, metadata))
             build = Build(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.needs import Needs
@@ -25,7 +26,6 @@ from bakeoff.search.variants import Precision
 URL = "MILVUS_URL"
 STEP = 500
 MOST = 16_384  # Milvus answers no larger k
-MOST_CANDIDATES = 32_768  # of a search of its graph
 LOCAL = ("FLAT",)  # milvus-lite takes IVF_FLAT too, and compares with everything all the same
 SERVED = ("FLAT", "IVF_FLAT", "IVF_SQ8", "HNSW")
 TEXT, FIELDS = 65_535, 256  # the longest text, and the most conditions, of a document
@@ -174,28 +174,32 @@ class Milvus(HybridStore):
         return {"metric_type": "COSINE", "params": {"ef": max(self.ef, k), "nprobe": self.nprobe}}
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
-        """Its field `distance` is a cosine. Under a filter every list is read; a graph's short list is asked again."""
-        k = min(k, MOST)
+        """Its field `distance` is a cosine. Under a filter every list is read.
+
+        A server searches what is not indexed yet by an index of its own making, which answers short lists: these are
+        made again by comparing with all that pass.
+        """
+        k, passing = min(k, MOST), _passing(filters)
         parameters = self._parameters(k)
         if filters:
             parameters["params"]["nprobe"] = self.lists
-        hits = self._found(vector, k, filters, parameters)
-        if filters and self.index == "HNSW" and len(hits.ids) < k:
-            parameters["params"]["ef"] = MOST_CANDIDATES
-            hits = self._found(vector, k, filters, parameters)
-        return hits
-
-    def _found(self, vector: Vectors, k: int, filters: Sequence[Condition], parameters: dict[str, Any]) -> Hits:
         (hits,) = self._client.search(
             self._name,
             [vector.tolist()],
             anns_field="vector",
             limit=k,
-            filter=_passing(filters),
+            filter=passing,
             search_params=parameters,
             output_fields=["id"],
         )
-        return _hits(hits)
+        if len(hits) == k or self.index == "FLAT":
+            return _hits(hits)
+        rows = self._client.query(
+            self._name, filter=passing or 'point != ""', output_fields=["id", "vector"], limit=MOST
+        )
+        scores = np.array([row["vector"] for row in rows], dtype=np.float32).reshape(-1, self.dimensions) @ vector
+        nearest_first = np.argsort(-scores)[:k]
+        return Hits([rows[place]["id"] for place in nearest_first], scores[nearest_first].tolist())
 
     def _search_hybrid(self, text: str, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         """BM25 over no documents divides by zero in its engine."""

@@ -16,4 +16,5 @@ TOKEN_STORES: Registry[TokenStore] = Registry(
         "exact": "bakeoff.search.token_stores.exact:Exact",
         "lancedb": "bakeoff.search.token_stores.lancedb:LanceTokens",
     },
+    given=("folder",),
 )

@@ -31,6 +31,11 @@ class TokenStore(ABC):
         """Which install would make this store work; None when it does."""
         return missing_modules(cls.modules, cls.extra)
 
+    @property
+    @abstractmethod
+    def exact(self) -> bool:
+        """Nothing nearer can have been missed."""
+
     @abstractmethod
     def fill(self, ids: Sequence[str], rows: TokenRows, metadata: Sequence[Mapping[str, Any]]) -> None:
         """Takes all documents at once, and builds its index."""

@@ -20,6 +20,7 @@ class Exact(TokenStore):
     """Holds nothing of its own: the vectors are read where they were written."""
 
     name: ClassVar[str] = "exact"
+    exact = True
 
     def __init__(self, *, folder: Path) -> None:
         super().__init__(folder=folder)

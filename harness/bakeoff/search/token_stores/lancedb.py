@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
@@ -13,6 +13,7 @@ from bakeoff.core.filters import Where, conditions, filterable, tokens
 from bakeoff.embedding.token_rows import TokenRows
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.lancedb import quoted
+from bakeoff.search.stores.shared_options import Probes
 from bakeoff.search.token_stores.base import TokenStore
 
 
@@ -24,12 +25,24 @@ class LanceTokens(TokenStore):
     modules: ClassVar[tuple[str, ...]] = ("lancedb", "pyarrow")
     distributions: ClassVar[tuple[str, ...]] = ("lancedb",)
 
-    def __init__(self, *, folder: Path, index: str = "none", nprobes: int = 20, refine_factor: int = 5) -> None:
+    def __init__(
+        self,
+        *,
+        folder: Path,
+        index: Annotated[str, "none compares with everything; IVF_PQ with what its lists hold"] = "none",
+        nprobes: Probes = 20,
+        refine_factor: Annotated[int, "how many times k are compared again with the vectors themselves"] = 5,
+    ) -> None:
         super().__init__(folder=folder)
         if index not in ("none", "IVF_PQ"):
             raise InputError(f"unknown index {index!r}", place="index", remedy='"none" or "IVF_PQ"')
         self._index, self._nprobes, self._refine_factor = index, nprobes, refine_factor
         self._table: Any = None
+
+    @property
+    def exact(self) -> bool:
+        """Without an index."""
+        return self._index == "none"
 
     def fill(self, ids: Sequence[str], rows: TokenRows, metadata: Sequence[Mapping[str, Any]]) -> None:
         """A block of documents at a time."""

@@ -54,9 +54,10 @@ def head(
 ) -> Iterator[Head]:
     """Started by Ray's own command, and ended by it. No process is started before it is needed."""
     folder = Path(tempfile.mkdtemp(prefix="ray-"))  # a socket's path must be short
-    port, client = _free_ports(2)
+    port, client, agent = _free_ports(3)  # Ray's own choice for the last may be one of the others
     options = ["--head", "--block", "--disable-usage-stats", "--include-dashboard=false"]
     options += ["--node-ip-address=127.0.0.1", f"--port={port}", f"--ray-client-server-port={client}"]
+    options += [f"--dashboard-agent-listen-port={agent}"]
     options += [f"--num-cpus={cpus}", f"--num-gpus={gpus}", f"--object-store-memory={128 << 20}"]
     with (folder / "head.txt").open("wb") as output:
         process = subprocess.Popen(

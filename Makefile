@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INFINITY := .venv-infinity
+MILVUS := .venv-milvus
 OTHER_RAY := .venv-other-ray
 
-.PHONY: run run-stores format test test-wheel test-browser test-torch test-servers test-ray calibrate chaos mutants clean
+.PHONY: run run-stores format test test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -65,6 +66,18 @@ $(VENV)/redis/.ready: tests/servers/redis_server.py | $(VENV)/.test
 	$(BIN)/python -m tests.servers.redis_server $(VENV)/redis
 	touch $@
 
+# A real Milvus server, which listens on every interface: in a network with the loopback interface alone. Takes minutes.
+test-milvus: $(VENV)/.test $(MILVUS)/.ready
+	$(BIN)/pip install --quiet -e '.[milvus]'
+	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && unshare -n sh -c "ip link set lo up && \
+	  $(MILVUS)/bin/python tests/servers/milvus_server.py $$folder $(BIN)/pytest -m servers tests/servers/test_milvus_server.py"
+
+# milvus 2.3.5 brings the server and wants an old client, which we do not: an environment of its own.
+$(MILVUS)/.ready: Makefile
+	$(PYTHON) -m venv $(MILVUS)
+	$(MILVUS)/bin/pip install --quiet 'milvus==2.3.5' 'pymilvus==2.3.7' 'marshmallow<4' 'setuptools<81'
+	touch $@
+
 # Real Rays on the loopback interface: the bits of a local run, a killed worker, who listens where, clusters that don't fit.
 test-ray: $(VENV)/.test $(OTHER_RAY)/.ready
 	$(BIN)/pip install --quiet -e '.[clusters]'
@@ -99,4 +112,4 @@ $(VENV)/.test: $(VENV)/.run
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(INFINITY) $(OTHER_RAY) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(INFINITY) $(MILVUS) $(OTHER_RAY) .mypy_cache .ruff_cache .pytest_cache .hypothesis

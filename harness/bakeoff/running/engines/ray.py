@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
@@ -218,10 +219,13 @@ class ActorShard(IndexShard):
         import ray
 
         if self._actor is not None:
+            with contextlib.suppress(Exception):  # one that is gone leaves its folder to the next run
+                ray.get(self._actor.close.remote(), timeout=_CLOSING)
             ray.kill(self._actor)
             self._actor = None
 
 
+_CLOSING = 2.0  # seconds that an index has to remove its folder
 _EMPTY: dict[str, Any] = {"nearest": ([], []), "size_bytes": 0}  # a shard that got no document
 
 

@@ -207,6 +207,10 @@ class IndexHolder:
         """A method of the index."""
         return getattr(self._store, method)(*arguments, **options)
 
+    def close(self) -> None:
+        """Ray ends the process by force: what has to be removed is removed before."""
+        self._resources.close()
+
 
 def search_part(
     queries: Vectors, vectors: VectorRows, k: int, bounds: Sequence[int], shards: str

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from bakeoff.core.figures import Percentiles
+from bakeoff.search.stores import STORES
 from bakeoff.storelab import pareto
 from bakeoff.storelab.points import Point, mark_fronts, sentences
 from bakeoff.storelab.sweep import Walk, sweep
 from bakeoff.storelab.tables import markdown, sweep_sheet
 from bakeoff.storelab.vector_sample import VectorSample, synthetic
 from bakeoff_providers.errors import InputError
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +62,25 @@ def test_an_index_that_searches_everything_misses_nothing(index: str, tuning: di
     """Vectors long enough for a row's product and a block's to differ in the last bits."""
     result = sweep(synthetic(3000, 384, 323), [Walk("faiss", {"index": index}, tuning)], rounds=1)
     assert result.points[0].recall == 1
+
+
+@given(dimensions=st.sampled_from([96, 384, 768]), probes=st.integers(1, 16), seed=st.integers(0, 20))
+@settings(max_examples=5, deadline=None)
+def test_counting_by_score_never_gives_less_than_counting_by_id(dimensions: int, probes: int, seed: int) -> None:
+    """An index that misses some: what it answers is compared with a full sort, id by id."""
+    vectors = np.random.default_rng(seed).standard_normal((900, dimensions)) + 0.65
+    unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    sample = VectorSample("own", unit[:800], unit[800:])
+    walk = Walk("faiss", {"index": "IVF16,Flat"}, {"nprobe": [probes]})
+    (point,) = sweep(sample, [walk], rounds=1).points
+    store = STORES.create("faiss", dimensions=dimensions, folder=Path(), index="IVF16,Flat", nprobe=probes)
+    store.add(sample.ids, sample.documents)
+    store.build()
+    exact = np.argsort(-(sample.queries @ sample.documents.T), axis=1, kind="stable")[:, :10].astype(str).tolist()
+    kept = [
+        len(set(store.search(query, 10).ids) & set(rows)) for query, rows in zip(sample.queries, exact, strict=True)
+    ]
+    assert point.recall >= sum(kept) / (10 * len(kept)) - 1e-12
 
 
 def test_more_probes_find_more_and_what_is_dominated_is_not_tried(sample: VectorSample) -> None:

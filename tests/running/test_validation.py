@@ -25,8 +25,6 @@ WRONG = [
     ('provider = "fake"\nstore = { name = "faiss", options = { index = "HNSWW" } }', "does not know the index 'HNSWW'"),
     ('provider = "fake"\nstore = { name = "faiss", options = { index = "IVF4096,Flat" } }', "3 documents do not train"),
     ('provider = "fake"\nstore = "faiss"\ndimensions = 9999', "9999 dimensions asked for, but hash has 256"),
-    ('ranker = "bm25"\noptions = { k1 = -1 }', "k1 is -1"),
-    ('ranker = "bm25"\noptions = { b = 1.5 }', "b is 1.5"),
     ('ranker = "bm25"\noptions = { language = "klingon" }', "no stemmer for 'klingon'"),
     ('answers = "none.trec"', "no such file"),
     ('provider = "precomputed"\nstore = "faiss"\noptions = { path = "none.npy" }', "no such file"),
@@ -49,6 +47,14 @@ def test_what_a_row_has_wrong_is_found_without_running(tmp_path: Path, contender
     good, bad = _checked(tmp_path, f'[[contender]]\nranker = "bm25"\nlabel = "words"\n[[contender]]\n{contender}\n')
     assert good == Checked("words")
     assert said in bad.wrong
+
+
+@pytest.mark.parametrize(
+    ("option", "said"), [("k1 = -1", "k1: -1 is not from 0"), ("b = 1.5", "b: 1.5 is not from 0 to 1")]
+)
+def test_a_number_out_of_its_range_stops_the_line_up(tmp_path: Path, option: str, said: str) -> None:
+    with pytest.raises(InputError, match=f"contender 1, {said}"):
+        _checked(tmp_path, f'[[contender]]\nranker = "bm25"\noptions = {{ {option} }}\n')
 
 
 def test_functions_are_imported_and_not_called(tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def test_what_is_to_be_dropped_is_dropped(tmp_path: Path) -> None:
         ),
         ({}, {"columns": {"queries": {"category": "kind"}}}, r"no row has a column 'kind'"),
         ({}, {"rel": "2"}, r"rel: '2' is not an integer"),
-        ({}, {"rel": 0}, r"rel = 0 would count grade 0"),
+        ({}, {"rel": 0}, r"rel: 0 is not from 1 to"),
         ({}, {"documents": "documents.xlsx"}, r"can't end in '\.xlsx'"),
         ({}, {"documents": "documents"}, r"no ending"),
         ({}, {"documents": "none.parquet"}, r"none\.parquet: no such file"),

@@ -91,6 +91,7 @@ def test_passing_failures_are_retried_and_counted() -> None:
     embedder.embed(["a"], Role.DOCUMENT)
     assert len(provider.asked) == 3
     assert embedder.usage[Role.DOCUMENT].retries == 2
+    assert embedder.usage[Role.DOCUMENT].requests == 3
     assert len(slept) == 2
 
 

@@ -66,6 +66,12 @@ class ArrowFile(VectorFile):
 
     def contents(self) -> Contents:
         """Ids, and the hash or the text of each row where there is one."""
+        try:
+            return self._contents()
+        except UnicodeDecodeError as error:
+            raise self.wrong(f"is damaged ({error})") from None
+
+    def _contents(self) -> Contents:
         shape = self._schema()
         names = set(shape.names)
         for needed in (ID, VECTOR):

@@ -30,7 +30,7 @@ class FaissFile(VectorFile):
         try:
             self._whole = faiss.read_index(str(self.path))  # its parts live as long as it does
             index = faiss.downcast_index(self._whole)
-        except RuntimeError as error:
+        except (RuntimeError, MemoryError) as error:  # a damaged length asks for more than there is
             raise self.wrong(f"is not readable as a FAISS index ({str(error).splitlines()[0]})") from None
         if isinstance(index, faiss.IndexIDMap):
             index = faiss.downcast_index(index.index)

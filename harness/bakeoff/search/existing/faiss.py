@@ -29,7 +29,7 @@ class ExistingFaiss(ExistingIndex):
         path = path_of(existing)
         try:
             self._index = faiss.read_index(str(path), faiss.IO_FLAG_READ_ONLY)
-        except RuntimeError as error:
+        except (RuntimeError, MemoryError) as error:
             raise InputError(f"is no FAISS index ({str(error).splitlines()[0]})", file=path) from None
         self._ids = _ids(self._id_file(path))
         self.dimensions, self.entries = int(self._index.d), int(self._index.ntotal)

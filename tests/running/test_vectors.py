@@ -231,3 +231,10 @@ def test_damaged_files_are_named(tmp_path: Path, lineup: Lineup) -> None:
         with pytest.raises(InputError, match=said) as caught:
             _import(lineup, tmp_path / name, tmp_path / "cache", trust_ids=True)
         assert str(tmp_path / name) in str(caught.value)
+
+
+def test_a_text_that_is_no_utf_8_is_damage(tmp_path: Path, lineup: Lineup) -> None:
+    file = _own(tmp_path, ["d1", "d2-é", "d3", "d4"], _random(4))
+    file.write_bytes(file.read_bytes().replace("é".encode(), b"\xb1\xb1"))
+    with pytest.raises(InputError, match="is damaged"):
+        _import(lineup, file, tmp_path / "cache", trust_ids=True)

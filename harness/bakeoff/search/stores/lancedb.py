@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
+from msgspec import Meta
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
@@ -62,7 +63,9 @@ class LanceDB(HybridStore):
         ] = None,
         nprobes: Probes = 20,
         ef: Ef = 100,
-        refine_factor: Annotated[int, "candidates per wanted document that are compared exactly; 0: none"] = 5,
+        refine_factor: Annotated[
+            int, "candidates per wanted document that are compared exactly; 0: none", Meta(ge=0, le=10_000)
+        ] = 5,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         import lancedb

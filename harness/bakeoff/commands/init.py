@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.options import OWN_LINEUP, Force, LabelOption, check_file, key_values, parse_labels
+from bakeoff.commands.options import OWN_LINEUP, Force, LabelOption, check_file, parse_columns, parse_labels, say
 
 FLAGS = "bakeoff init TASK, or bakeoff init --documents FILE --queries FILE [--judgments FILE]"
 
@@ -44,7 +44,7 @@ def init(
     check_file(out, force=force)
     if task is not None and (documents or queries or judgments):
         raise InputError("a task and files are two ways to say the same", remedy=FLAGS)
-    columns = dict(key_values(column, "--column", "documents.text=body"))
+    columns = parse_columns(column, "documents.text=body")
     files = Files(documents, queries, judgments, columns, parse_labels(grade))
     if task is None and documents is None:
         task = _ask("A task's folder, or the file of the documents")
@@ -64,6 +64,8 @@ def init(
     sizes = f"{counted(len(loaded.documents), 'document')}, {counted(len(loaded.queries), 'query')}"
     judged = sum(map(len, loaded.judgments.values()))
     typer.echo(f"{out}: written; its task has {sizes}, {counted(judged, 'judgment') if judged else 'no judgments yet'}")
+    for table, columns_taken in source.taken.items():
+        say(f"taken from the {table}: {columns_taken}")
     where = "" if out == OWN_LINEUP else f" {out}"
     typer.echo(f"next: {f'bakeoff validate{where}' if judged else grading}\n      bakeoff run{where}")
 

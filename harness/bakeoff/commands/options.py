@@ -92,6 +92,16 @@ def key_values(texts: Sequence[str] | None, option: str = "--set", example: str 
     return pairs
 
 
+def _each_once(texts: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
+    """Where a second value of a key would silently replace the first, it is refused."""
+    values: dict[str, str] = {}
+    for key, value in key_values(texts, option, example):
+        if key in values:
+            raise InputError(f"{key} is set twice", place=option, remedy="give it once")
+        values[key] = value
+    return values
+
+
 def parse_value(text: str) -> Any:
     """Numbers, true, false, null, and lists, tables and quoted text as JSON; anything else is text as it is."""
     if _NUMBER.fullmatch(text):
@@ -108,12 +118,7 @@ def parse_value(text: str) -> Any:
 
 def parse_settings(texts: Sequence[str] | None, example: str) -> dict[str, Any]:
     """What `--set` says, each key once."""
-    settings: dict[str, Any] = {}
-    for key, value in key_values(texts, example=example):
-        if key in settings:
-            raise InputError(f"{key} is set twice", place="--set", remedy="give it once")
-        settings[key] = parse_value(value)
-    return settings
+    return {key: parse_value(value) for key, value in _each_once(texts, "--set", example).items()}
 
 
 def parse_repeated(texts: Sequence[str] | None) -> dict[str, list[Any]]:
@@ -124,18 +129,18 @@ def parse_repeated(texts: Sequence[str] | None) -> dict[str, list[Any]]:
     return values
 
 
-def parse_columns(texts: Sequence[str] | None) -> dict[str, str]:
+def parse_columns(texts: Sequence[str] | None, example: str = "title=heading") -> dict[str, str]:
     """What a table calls its columns, by what we call them."""
-    columns = dict(key_values(texts, "--column", "title=heading"))
+    columns = _each_once(texts, "--column", example)
     if unnamed := [key for key, column in columns.items() if not column]:
-        raise InputError(f"{unnamed[0]}= names no column", place="--column", remedy="write it as title=heading")
+        raise InputError(f"{unnamed[0]}= names no column", place="--column", remedy=f"write it as {example}")
     return columns
 
 
 def parse_labels(texts: Sequence[str] | None) -> dict[str, int]:
     """What the labels of a column of grades are worth."""
     grades = {}
-    for label, text in key_values(texts, "--grade", "Exact=3"):
+    for label, text in _each_once(texts, "--grade", "Exact=3").items():
         if not text.isdecimal():
             raise InputError(f"{label}={text} is no whole number from 0 on", place="--grade", remedy="as Exact=3")
         grades[label] = int(text)

@@ -15,14 +15,15 @@ from bakeoff_providers.errors import InputError
 from bakeoff.tasks.formats import tables
 from bakeoff.tasks.formats.cells import Row
 
-# What a column is commonly called, by table; the first that a file has is taken unless --column names another.
+# What a column is commonly called, by table; the first that a file has is taken unless --column names another. A text
+# comes before a title: a summary is the title of a description, and the text where there is nothing longer.
 USUAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "documents": {
         "id": ("page_id", "id", "pageid", "_id", "doc_id", "docid", "document_id", "sku", "key", "url"),
-        "title": ("title", "name", "heading", "headline", "subject"),
         "text": (
-            "text", "summary", "body", "content", "contents", "abstract", "description", "long_summary", "document"
+            "text", "body", "content", "contents", "abstract", "description", "summary", "long_summary", "document"
         ),
+        "title": ("title", "name", "heading", "headline", "subject", "summary"),
         "city": ("city", "best_city"),
         "county": ("county", "best_county"),
         "state": ("state", "best_state", "region"),
@@ -97,26 +98,38 @@ def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path, table
     names = list(dict.fromkeys(str(name) for row in rows for name in row))
     if not names:
         raise InputError("has no rows", file=file, remedy="put at least one row into it")
-    there = {name.lower(): name for name in names}
-    columns: dict[str, str] = {}
     for field in given:
         if field not in USUAL[table]:
             raise InputError(
                 f"unknown field {field!r}", place="--column", remedy=f"known: {', '.join(USUAL[table])}, as text=body"
             )
-    for field, usual in USUAL[table].items():
-        wanted = (given[field],) if field in given else usual
-        known = next((there[name.lower()] for name in wanted if name.lower() in there), None)
-        if known is not None and (field in given or known not in columns.values()):
-            columns[field] = known
-        elif field in given:
-            raise InputError(f"there is no column {given[field]!r}", file=file, remedy=f"there are: {', '.join(names)}")
+    columns = matched_columns(names, given, USUAL[table], file)
     if "text" not in columns:
         raise InputError(
             "no column looks like the text",
             file=file,
             remedy=f"name it, as --column text=…; there are: {', '.join(names)}",
         )
+    return columns
+
+
+def matched_columns(
+    names: Sequence[str], given: Mapping[str, str], usual: Mapping[str, Sequence[str]], file: Path
+) -> dict[str, str]:
+    """The column of each field: the one that the user names, otherwise the first usual one that no other field has."""
+    there = {name.lower(): name for name in names}
+    for name in given.values():
+        if name.lower() not in there:
+            raise InputError(
+                f"there is no column {name!r}", file=file, place="--column", remedy=f"there are: {', '.join(names)}"
+            )
+    named = {field: there[name.lower()] for field, name in given.items()}
+    columns: dict[str, str] = {}
+    for field, words in usual.items():
+        used = {*named.values(), *columns.values()}
+        free = [there[word] for word in words if word in there and there[word] not in used]
+        if column := named.get(field) or next(iter(free), ""):
+            columns[field] = column
     return columns
 
 

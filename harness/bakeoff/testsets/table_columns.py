@@ -9,7 +9,7 @@ from pathlib import Path
 from bakeoff_providers.errors import InputError
 
 from bakeoff.tasks.formats.tables import read_table
-from bakeoff.testsets.source_tables import USUAL
+from bakeoff.testsets.source_tables import USUAL, matched_columns
 
 COLUMNS = {
     "documents": ("id", "title", "text"),
@@ -17,6 +17,7 @@ COLUMNS = {
     "judgments": tuple(USUAL["judgments"]),
 }
 OPTIONAL = {"title", "category", "where"}
+NUMBERED_BY = {"documents": "bakeoff corpus import", "queries": "bakeoff queries import"}  # these need no ids
 
 
 def columns_of(path: Path) -> list[str]:
@@ -29,23 +30,17 @@ def columns_of(path: Path) -> list[str]:
 def found_columns(table: str, path: Path, given: Mapping[str, str], prefix: str = "") -> dict[str, str]:
     """What the file calls each column; one that is needed and not found is the user's to name."""
     names = columns_of(path)
-    chosen: dict[str, str] = {}
+    usual = {column: words for column, words in USUAL[table].items() if column in COLUMNS[table]}
+    chosen = matched_columns(names, given, usual, path)
     for column in COLUMNS[table]:
-        usual = USUAL[table][column]
-        by_name = {name.lower(): name for name in names}
-        name = given.get(column) or next((by_name[word] for word in usual if word in by_name), "")
-        if name and name not in names:
-            raise InputError(
-                f"has no column {name!r}", file=path, place="--column", remedy=f"it has {', '.join(names)}"
-            )
-        if not name and column not in OPTIONAL:
+        if column not in chosen and column not in OPTIONAL:
+            free = next((name for name in names if name not in chosen.values()), "…")
+            counted = f", or let `{NUMBERED_BY[table]}` number the rows" if column == "id" else ""
             raise InputError(
                 f"none of the columns ({', '.join(names)}) is usual for the {column}", file=path,
-                remedy=f"name it: --column {prefix}{column}={names[0]}",
+                remedy=f"name it: --column {prefix}{column}={free}{counted}",
             )  # fmt: skip
-        if name:
-            chosen[column] = name
-    return chosen
+    return {column: chosen[column] for column in COLUMNS[table] if column in chosen}
 
 
 def check_labels(path: Path, column: str, grades: Mapping[str, int]) -> None:

@@ -17,7 +17,8 @@ from bakeoff.core.paths import task_names
 from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.formats.tables import JSON_LINES, READERS
 from bakeoff.tasks.ground_truth import FILE
-from bakeoff.testsets.table_columns import COLUMNS, check_labels, found_columns
+from bakeoff.testsets.source_tables import taken
+from bakeoff.testsets.table_columns import COLUMNS, check_labels, columns_of, found_columns
 
 BY_NAME = {"hub": "dataset", "mteb": "task", "ir_datasets": "dataset"}  # formats of data sets, and where the name goes
 QRELS = (".qrels", ".trec", ".txt")
@@ -36,6 +37,7 @@ class TaskSource:
     name: str
     own: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    taken: Mapping[str, str] = field(default_factory=dict)  # by table, which column became which field
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,13 @@ def source_of_files(files: Files, base: Path) -> TaskSource:
         check_labels(paths["judgments"], columns["judgments"]["grade"], files.grades)
     places = {table: _relative(path, base) for table, path in paths.items()}
     grades = {"grades": dict(files.grades)} if files.grades else {}
-    return TaskSource(name, options={"format": "tables", **places, **grades, "columns": columns})
+    metadata = [column for column in columns_of(files.documents) if column not in columns["documents"].values()]
+    others = {"documents": metadata}  # of queries and judgments, other columns are not kept
+    return TaskSource(
+        name,
+        options={"format": "tables", **places, **grades, "columns": columns},
+        taken={table: taken(named, others.get(table, ())) for table, named in columns.items()},
+    )
 
 
 def _given(columns: Mapping[str, str], table: str) -> dict[str, str]:

@@ -67,7 +67,8 @@ def test_the_wheel_holds_two_packages_and_the_data(wheel: Path) -> None:
     assert {"bakeoff/py.typed", "bakeoff_providers/py.typed", "bakeoff/data/bakeoff.toml"} <= set(names)
     shipped = [*(ROOT / "lineups").rglob("*.toml"), *(ROOT / "queries").rglob("*.*"), *(ROOT / "corpora").rglob("*.*")]
     assert {f"bakeoff/data/{path.relative_to(ROOT).as_posix()}" for path in shipped if path.is_file()} <= set(names)
-    static = [path for path in (ROOT / "harness").rglob("*") if path.suffix in (".html", ".css", ".js", ".svg")]
+    kinds = (".html", ".css", ".js", ".json", ".svg")
+    static = [path for path in (ROOT / "harness").rglob("*") if path.suffix in kinds]
     assert {path.relative_to(ROOT / "harness").as_posix() for path in static} <= set(names)
 
 
@@ -90,6 +91,8 @@ def test_it_runs_beside_folders_of_the_same_names(wheel: Path, tmp_path: Path) -
     runs = sorted(path.name for path in (result / "runs").iterdir())
     assert runs == ["bm25.trec", "fake+chroma.trec", "fake+faiss.trec"]
     assert (result / "evaluation_report.html").is_file()
+    _run([str(binaries / "bakeoff"), "run", "trips", "--out", "named"], project)
+    assert "install bakeoff[wordllama]" in _run([str(binaries / "bakeoff"), "list"], project)
     assert _run([str(binaries / "bakeoff"), "--version"], project).strip().endswith(bakeoff.__version__)
 
     printed = _run([str(binaries / "python"), "-c", FROM_PYTHON], project)

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import zipfile
 from importlib.metadata import version
 from pathlib import Path
 
@@ -181,25 +180,6 @@ def test_select_draws_the_shipped_sample(tmp_path: Path) -> None:
     done = bakeoff("select", str(corpus / "articles.json"), "--date", date, "--out", "drawn.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "drawn.json").read_bytes() == (corpus / "evaluate_articles.json").read_bytes()
-
-
-def test_a_wheel_carries_everything_it_needs(tmp_path: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path / "dist"), str(ROOT)],
-        check=True,
-        capture_output=True,
-    )
-    (wheel,) = (tmp_path / "dist").glob("bakeoff-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site")
-    assert (tmp_path / "site" / "bakeoff" / "testsets" / "templates" / "annotate.html").is_file()
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    named = bakeoff("run", "trips", "--out", "named", cwd=elsewhere, path=str(tmp_path / "site"))
-    assert named.returncode == 0, named.stderr
-    done = bakeoff("run", "--contender", "bm25", cwd=elsewhere, path=str(tmp_path / "site"))
-    assert done.returncode == 0, done.stderr
-    assert "wikipedia: task wikipedia (25 documents, 20 queries" in done.stdout
 
 
 def test_a_result_by_its_newest_name_as_json_and_without_charts(tmp_path: Path) -> None:

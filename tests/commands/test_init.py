@@ -126,6 +126,7 @@ def _beir(folder: Path, grades: list[int]) -> None:
 def test_what_counts_as_relevant_goes_by_the_scale(tmp_path: Path, grades: list[int], rel: int) -> None:
     _beir(tmp_path / "data", grades)
     assert "1 query, 2 judgments" in say(tmp_path, "init", "data")
+    assert "rounds = 20 " in (tmp_path / "bakeoff.toml").read_text()  # one query needs 60 for a p95: not that many
     lineup = Lineup.read(tmp_path / "bakeoff.toml")
     task = load_task(lineup.task, tmp_path)
     assert (task.name, task.rel) == ("data", rel)

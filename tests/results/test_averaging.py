@@ -55,7 +55,7 @@ def test_holm_is_over_all_pairs_and_ties_follow_it() -> None:
     assert [pairs[at].p_holm for at in order] == pytest.approx(adjusted.tolist(), abs=1e-6)
     assert asked.tied(scores) == {"good": True, "bad": False, "alike": True}
     assert PerQuery().tied(scores) == {"good": True, "bad": False, "alike": True}
-    assert asked.pairs(scores, every=True) == pairs
+    assert asked.pairs(scores, among=scores) == pairs
 
 
 def test_one_contender_ties_with_itself_and_none_with_nobody() -> None:
@@ -75,8 +75,21 @@ def test_of_very_many_pairs_only_the_best_and_neighbours_are_worked_out() -> Non
     scores, strata = _many()
     asked = PerQueryAsked(strata)
     assert len(asked.pairs(scores)) == 89
-    assert len(asked.pairs(scores, every=True)) == 1035
+    assert len(asked.pairs(scores, among=scores)) == 1035
     assert len(PerQuery().pairs(scores)) == 89
+
+
+def test_the_pairs_of_some_are_corrected_for_all() -> None:
+    """a wins 6 queries of b and 5 of c: of three pairs p = 2 / 2^6 is the smallest, so Holm takes it 3 times."""
+    a, b, c = np.ones(12), np.ones(12), np.ones(12)
+    b[:6], c[:5] = 0, 0
+    (pair,) = PerQuery().pairs({"a": a, "b": b, "c": c}, among=["a", "b"])
+    assert (pair.a, pair.b) == ("a", "b")
+    assert (pair.p, pair.p_holm) == pytest.approx((2 / 2**6, 3 * 2 / 2**6))
+    everyone = {"a": A, "b": B, "c": A * B}
+    asked = PerQueryAsked(STRATA)
+    assert asked.pairs(everyone, among=["b", "c"]) == asked.pairs(everyone)[2:]
+    assert asked.pairs(everyone, among=["b"]) == PerQuery().pairs(everyone, among=["b"]) == []
 
 
 def test_what_is_not_known_is_none() -> None:

@@ -92,6 +92,30 @@ def test_contenders_of_one_result_are_compared_with_each_other(make: Make) -> No
     assert "plain" in caught.value.remedy
 
 
+def test_choosing_contenders_does_not_weaken_the_correction(
+    make: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = '[[contender]]\nranker = "bm25"\nlabel = "plain"\noptions = { language = "none" }\n'
+    more += '[[contender]]\nprovider = "fake"\nstore = "faiss"\n'
+    folder = make("one", "english", more=more)
+    (result,) = _read(folder)
+    every = compare_results([result], NDCG, equivalent_within=0.9)
+    chosen = compare_results([result], NDCG, ["bm25", "plain"], equivalent_within=0.9)
+    assert [(pair.a, pair.b) for pair in every.pairs] == [
+        ("bm25", "plain"),
+        ("bm25", "fake+faiss"),
+        ("plain", "fake+faiss"),
+    ]
+    assert chosen.pairs == every.pairs[:1]
+    assert chosen.p_equivalent == every.p_equivalent[:1]
+    assert list(chosen.means) == ["bm25", "plain"]
+    monkeypatch.setattr("sys.argv", ["bakeoff", "compare", str(folder), "--contender", "bm25", "--contender", "plain"])
+    with pytest.raises(SystemExit):
+        main()
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Shown: 1 of 3 pairs; Holm's correction is over all of them." in out
+
+
 def test_a_contender_is_called_in_results_as_it_is_in_a_line_up(make: Make) -> None:
     """By label, provider, ranker or model: one rule for run, compare and gate."""
     more = '[[contender]]\nprovider = "tfidf"\nstore = "faiss"\n'

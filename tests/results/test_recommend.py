@@ -176,6 +176,8 @@ def test_what_is_not_known_is_not_recommended() -> None:
     assert _recommended([unpriced], ["a"])["Cost of the best"] == (None, "No price is known for it.")
     both = _recommended([unpriced, row("b", 0.4, 9.0, None, None)], ["a", "b"])
     assert both["Cheapest in the tie group"] == (None, "No price is known for any of them.")
+    free = _recommended([row(label, 0.5, None, 0.0, None) for label in "abc"], ["a", "b", "c"])
+    assert free["Cheapest in the tie group"] == ("a", "$0 for a million documents, as 2 others.")
     untimed = _recommended([row("a", 0.5, None, 0.0, None)], ["a"])
     assert untimed["Best under a latency limit"] == (
         None, "a has too few samples for a p95 (60): raise --rounds.",

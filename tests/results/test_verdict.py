@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bakeoff.core.figures import Percentiles
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.averaging import PerQuery
-from bakeoff.results.schema import Row, Value
+from bakeoff.results.schema import Latency, Row, Value
 from bakeoff.results.verdict import decide, order_agreement
 from bakeoff.statistics.compare import tied_with_best
 from scipy import stats
@@ -28,7 +29,7 @@ def _rows() -> list[Row]:
 
 
 def test_agreement_of_orders_is_kendalls_tau() -> None:
-    agreement = order_agreement(_rows(), NDCG, [NDCG, MRR])
+    agreement = order_agreement(_rows(), NDCG, [NDCG, MRR], ["x", "y"])
     # of six pairs only a and b change places: (5 - 1) / 6; category x keeps the order, y turns it round
     assert agreement == {"mrr": pytest.approx(4 / 6), "category x": pytest.approx(1), "category y": pytest.approx(-1)}
     theirs = stats.kendalltau([ndcg for ndcg, _ in MEANS.values()], [mrr for _, mrr in MEANS.values()]).statistic
@@ -37,9 +38,36 @@ def test_agreement_of_orders_is_kendalls_tau() -> None:
 
 def test_the_verdict_names_the_order_that_agrees_least() -> None:
     scores = {label: np.linspace(0, 2 * ndcg, 12) for label, (ndcg, _) in MEANS.items()}
-    verdict = decide(scores, NDCG, _rows(), PerQuery(42), [NDCG, MRR])
+    verdict = decide(scores, NDCG, _rows(), PerQuery(42), [NDCG, MRR], category_sizes={"x": 8, "y": 4})
     assert verdict.best == "a"
     assert verdict.sentences[-1].endswith("within the category y (Kendall's τ -1.00).")
+
+
+def test_the_order_within_a_tiny_category_is_not_worth_a_sentence() -> None:
+    scores = {label: np.linspace(0, 2 * ndcg, 12) for label, (ndcg, _) in MEANS.items()}
+    sizes = {"x": 9, "y": 3}
+    verdict = decide(scores, NDCG, _rows(), PerQuery(42), [NDCG, MRR], category_sizes=sizes)
+    assert verdict.sentences[-1].endswith("order by MRR (Kendall's τ 0.67).")
+    assert "category y" not in verdict.agreement
+    verdict = decide(scores, NDCG, _rows(), PerQuery(42), [NDCG], category_sizes=sizes)
+    assert verdict.sentences[-1].endswith("by every other measure and in every category of 4 queries or more.")
+
+
+def test_rows_of_one_model_are_not_compared_on_the_time_of_the_same_call() -> None:
+    def row(label: str, model: str, ms: float) -> Row:
+        timed, none = Percentiles(60, ms, ms), Percentiles(0)
+        latency = Latency(embed=timed, search=none, total=timed)
+        return Row(label=label, kind="dense", provider=model, model=model, measures=same, latency=latency)
+
+    same = {"ndcg@10": Value(0.5)}
+    wave = np.array([0.1, 0.9] * 6)
+    scores = {"m@384": wave + 0.01, "m@128": wave[::-1], "u": wave[::-1] + 0.001}
+    rows = [row("m@384", "m", 16.5), row("m@128", "m", 5.0), row("u", "u", 8.0)]
+    (faster,) = [text for text in decide(scores, NDCG, rows, PerQuery(42)).sentences if "faster" in text]
+    assert faster == "u embeds a query 2.1× faster (8 against 16.5 ms, p50)."
+    two = decide({label: scores[label] for label in ("m@384", "m@128")}, NDCG, rows[:2], PerQuery(42))
+    assert two.tie_group == ["m@384", "m@128"]
+    assert not any("faster" in text for text in two.sentences)
 
 
 def test_two_contenders_have_nothing_to_agree_on() -> None:

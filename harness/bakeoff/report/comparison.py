@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bakeoff.core.figures import PairedDifference
+from bakeoff.core.printable import counted
 from bakeoff.report.pairs import p_text, pairs_table, with_interval
 from bakeoff.results.averaging import WEIGHTED
 from bakeoff.results.compare import Comparison
@@ -35,6 +36,7 @@ def terminal(comparison: Comparison, most: int) -> RenderableType:
             f"(Holm, 5%{f'; {WEIGHTED}' if comparison.by_traffic else ''})."
         ),
         *_equivalent(comparison),
+        *_narrowed(comparison),
         *map(Prose, comparison.unmatched),
     ]
     for pair in _listed(comparison) if most else ():
@@ -64,6 +66,15 @@ def _equivalent(comparison: Comparison) -> list[RenderableType]:
     ]
 
 
+def _narrowed(comparison: Comparison) -> list[RenderableType]:
+    from bakeoff.report.prose import Prose
+
+    shown, tested = len(comparison.pairs), len(comparison.tested)
+    if shown == tested:
+        return []
+    return [Prose(f"Shown: {shown:,} of {counted(tested, 'pair')}; Holm's correction is over all of them.")]
+
+
 def _listed(comparison: Comparison) -> list[PairedDifference]:
     if len(comparison.pairs) <= FEW_PAIRS:
         return list(comparison.pairs)
@@ -82,6 +93,7 @@ def as_json(comparison: Comparison, most: int) -> str:
     content = {
         "measure": str(comparison.measure),
         "queries": len(comparison.queries),
+        "pairs_tested": len(comparison.tested),
         **({"weighting": WEIGHTED} if comparison.by_traffic else {}),
         "means": comparison.means,
         "unmatched": list(comparison.unmatched),

@@ -5,7 +5,7 @@ The matrix and the verdict ask one of these two for every mean, interval and tes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Protocol
@@ -20,10 +20,9 @@ from bakeoff.statistics import stratified
 from bakeoff.statistics.columns import differences_of, table_of
 from bakeoff.statistics.compare import (
     Outlook,
-    compare,
     compare_nearest,
-    nearest_pairs,
     outlook,
+    shown_pairs,
     tied_pairs,
     tied_with_best,
 )
@@ -54,8 +53,11 @@ class Averaging(Protocol):
     def intervals(self, table: Values) -> tuple[Values, Values]:
         """Low and high end for the mean of each column."""
 
-    def pairs(self, scores: Scores, *, every: bool = False) -> list[PairedDifference]:
-        """All pairs of contenders; of very many, those with the best and of neighbours, unless every one is wanted."""
+    def pairs(self, scores: Scores, *, among: Collection[str] | None = None) -> list[PairedDifference]:
+        """All pairs of contenders; of very many, those with the best and of neighbours. Holm's correction is over all.
+
+        `among` asks for every pair of these instead, with the same correction.
+        """
 
     def tied(self, scores: Scores) -> dict[str, bool]:
         """For each contender, whether it can't be told from the best."""
@@ -95,9 +97,9 @@ class PerQuery:
         """BCa, or what few queries allow."""
         return mean_intervals(table, seed=self.seed)
 
-    def pairs(self, scores: Scores, *, every: bool = False) -> list[PairedDifference]:
+    def pairs(self, scores: Scores, *, among: Collection[str] | None = None) -> list[PairedDifference]:
         """Randomisation tests, Holm over all."""
-        return (compare if every else compare_nearest)(scores, seed=self.seed)
+        return compare_nearest(scores, among, seed=self.seed)
 
     def tied(self, scores: Scores) -> dict[str, bool]:
         """By the same tests."""
@@ -146,7 +148,7 @@ class PerQueryAsked:
         _, low, high, _ = stratified.estimates(table, self.strata)
         return low, high
 
-    def pairs(self, scores: Scores, *, every: bool = False) -> list[PairedDifference]:
+    def pairs(self, scores: Scores, *, among: Collection[str] | None = None) -> list[PairedDifference]:
         """Stratified t-tests, Holm over all; Wilcoxon's test and the wins are of the drawn queries, unweighted."""
         names, table = list(scores), table_of(list(scores.values()))
         indices = list(combinations(range(len(names)), 2))
@@ -156,7 +158,7 @@ class PerQueryAsked:
         adjusted = dict(zip(indices, holm_of_pairs(p, table, indices).tolist(), strict=True))
         return [
             self._pair((names[i], names[j]), table[:, i], table[:, j], adjusted[i, j])
-            for i, j in (indices if every else nearest_pairs(self.strata.weights @ table, indices))
+            for i, j in shown_pairs(names, self.strata.weights @ table, indices, among)
         ]
 
     def _pair(self, labels: tuple[str, str], a: Values, b: Values, p_holm: float) -> PairedDifference:

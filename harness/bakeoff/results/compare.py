@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,13 +34,17 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Pairs on one measure, over the queries of one task."""
+    """Pairs on one measure, over the queries of one task.
+
+    `tested` has the pairs that Holm's correction is over: choosing contenders to look at does not make it weaker.
+    """
 
     measure: Measure
     queries: Mapping[str, str]
     scores: Mapping[str, Values]
     pairs: Sequence[PairedDifference]
     averaging: Averaging
+    tested: Sequence[tuple[str, str]]
     equivalent_within: float | None = None
     unmatched: Sequence[str] = ()  # a sentence about the rows that only one of the results has
 
@@ -48,8 +53,10 @@ class Comparison:
         """For each pair, the Holm-adjusted p that it is equivalent within the margin; nothing without a margin."""
         if self.equivalent_within is None:
             return []
-        differences = [differences_of(self.scores[pair.a], self.scores[pair.b]) for pair in self.pairs]
-        return [float(p) for p in self.averaging.p_equivalent(differences, self.equivalent_within)]
+        differences = [differences_of(self.scores[a], self.scores[b]) for a, b in self.tested]
+        adjusted = self.averaging.p_equivalent(differences, self.equivalent_within)
+        p = dict(zip(self.tested, adjusted.tolist(), strict=True))
+        return [p[pair.a, pair.b] for pair in self.pairs]
 
     @property
     def relations(self) -> list[str]:
@@ -60,8 +67,13 @@ class Comparison:
 
     @property
     def means(self) -> dict[str, float]:
-        """The mean of each side."""
-        return {label: self.measure.figure(self.averaging.mean(values)) for label, values in self.scores.items()}
+        """The mean of each side that is shown."""
+        shown = {label for pair in self.pairs for label in (pair.a, pair.b)}
+        return {
+            label: self.measure.figure(self.averaging.mean(values))
+            for label, values in self.scores.items()
+            if label in shown
+        }
 
     @property
     def by_traffic(self) -> bool:
@@ -139,31 +151,28 @@ def compare_results(
         for label, known in result.names.items():
             names[label] = names.get(label, set()) | known
     chosen_labels = set(called(contenders, names))
-    wanted = [[label for label in result.labels if label in chosen_labels] for result in results]
     alone = len(results) == 1
     scores = {
         _side(label, result, alone=alone): result.values(label, measure)
-        for result, labels in zip(results, wanted, strict=True)
-        for label in labels
+        for result in results
+        for label in result.labels
     }
     queries = {query: info.text for query, info in first.detailed.queries.items()}
     averaging = first.averaging()
     if alone or all_pairs:
-        pairs = averaging.pairs(scores, every=True)
+        among = {_side(label, result, alone=alone) for result in results for label in chosen_labels}
+        pairs = averaging.pairs(scores, among=among)
         if not pairs:
             raise InputError("there is only one contender", file=first.name, remedy="name a second result")
-        return Comparison(measure, queries, scores, pairs, averaging, equivalent_within)
-    chosen = [
-        (_side(label, result, alone=False), _side(label, first, alone=False))
-        for result, labels in zip(results[1:], wanted[1:], strict=True)
-        for label in labels
-        if label in wanted[0]
-    ]
-    if not chosen:
+        return Comparison(measure, queries, scores, pairs, averaging, list(combinations(scores, 2)), equivalent_within)
+    common = [(label, result) for result in results[1:] for label in result.labels if label in first.labels]
+    if not any(label in chosen_labels for label, _ in common):
         raise InputError("the results have no contender in common", remedy="--all-pairs compares each with each")
-    pairs = compare_chosen(scores, chosen, averaging.pairs)
+    tested = [(_side(label, result, alone=False), _side(label, first, alone=False)) for label, result in common]
+    compared = compare_chosen(scores, tested, averaging.pairs)
+    pairs = [pair for pair, (label, _) in zip(compared, common, strict=True) if label in chosen_labels]
     unmatched = [sentence for result in results[1:] for sentence in _unmatched(first, result, chosen_labels)]
-    return Comparison(measure, queries, scores, pairs, averaging, equivalent_within, unmatched)
+    return Comparison(measure, queries, scores, pairs, averaging, tested, equivalent_within, unmatched)
 
 
 def _unmatched(first: Result, other: Result, chosen: Set[str]) -> list[str]:

@@ -130,9 +130,11 @@ def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
     chosen = _best(as_fast or equals, verdict)  # rows within the noise of the fastest are as fast
     why = f"{dollars(cost)} for a million documents"
     figure = p95(chosen)
+    if len(equals) > 1:
+        why += f", as {_count(len(equals) - 1, 'other')}"
     if len(equals) > 1 and figure is not None:
         which = "the fastest of these" if len(as_fast) == 1 else f"within {NOISE:g}× of the fastest of these"
-        why += f", as {_count(len(equals) - 1, 'other')}; {which} ({_ms(figure)}, p95).{timing_doubt(chosen)}"
+        why += f"; {which} ({_ms(figure)}, p95).{timing_doubt(chosen)}"
     else:
         why += "."
     return Recommendation(use=use, label=chosen.label, why=why)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from msgspec import UNSET
 
 from bakeoff.core.figures import Timing
@@ -48,6 +50,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
             averaging,
             lineup.measures,
             outcome.baselines["random"][lineup.primary],
+            Counter(query.category for query in task.queries if query.category),
         )
         advance(1)
         verdict = with_standings(verdict, by_measure[lineup.primary], lineup.equivalent_within, averaging)

@@ -19,6 +19,7 @@ from bakeoff.statistics.power import more_queries
 from bakeoff.statistics.tests import holm
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
+FEWEST_IN_CATEGORY = 4  # queries: the order within a smaller category is chance
 WORTH_A_SENTENCE = 1.5  # how many times faster a tied contender must be before the verdict mentions it
 
 
@@ -29,6 +30,7 @@ def decide(
     averaging: Averaging,
     others: Sequence[Measure] = (),
     floor: Values | None = None,
+    category_sizes: Mapping[str, int] | None = None,
 ) -> Verdict:
     """The verdict on one measure, over the contenders that ran; the others tell whether they would say the same.
 
@@ -40,8 +42,10 @@ def decide(
     ahead = averaging.outlook(scores, best)
     sentences = _sentences(scores, measure, pairs, group, ahead, {row.label: row for row in rows}, averaging)
     sentences += _floor_sentences(scores, floor, averaging)
-    agreement = order_agreement([row for row in rows if row.label in scores], measure, others)
-    sentences += _agreement_sentence(agreement, measure)
+    sizes = category_sizes or {}
+    ordered = [category for category, size in sizes.items() if size >= FEWEST_IN_CATEGORY]
+    agreement = order_agreement([row for row in rows if row.label in scores], measure, others, ordered)
+    sentences += _agreement_sentence(agreement, measure, every_category=len(ordered) == len(sizes))
     if len(pairs) < (tested := len(scores) * (len(scores) - 1) // 2):
         sentences.append(
             f"Shown are pairs with the best and of neighbours by mean, {len(pairs):,} of the {tested:,} that were "
@@ -134,25 +138,29 @@ def _floor_sentences(scores: Mapping[str, Values], floor: Values | None, averagi
     return sentences
 
 
-def order_agreement(rows: Sequence[Row], measure: Measure, others: Sequence[Measure]) -> dict[str, float]:
-    """Kendall's τ of the contenders' order by this measure and by each other one, and within each category."""
+def order_agreement(
+    rows: Sequence[Row], measure: Measure, others: Sequence[Measure], categories: Sequence[str] = ()
+) -> dict[str, float]:
+    """Kendall's τ of the contenders' order by this measure and by each other one, and within these categories."""
     if len(rows) < FEWEST_TO_ORDER:
         return {}
     name = str(measure)
     mine = [row.measures[name].mean for row in rows]
     columns = {str(other): [row.measures[str(other)].mean for row in rows] for other in others if other != measure}
-    for category in rows[0].categories:
+    for category in categories:
         columns[f"category {category}"] = [row.categories[category][name] for row in rows]
     taus = {key: kendall_tau(mine, values) for key, values in columns.items()}
     return {key: tau for key, tau in taus.items() if np.isfinite(tau)}
 
 
-def _agreement_sentence(agreement: Mapping[str, float], measure: Measure) -> list[str]:
+def _agreement_sentence(agreement: Mapping[str, float], measure: Measure, *, every_category: bool = True) -> list[str]:
     if not agreement:
         return []
     least = min(agreement, key=lambda key: agreement[key])
     if agreement[least] > 1 - 1e-9:
         every = " and in every category" if any(key.startswith("category ") for key in agreement) else ""
+        if every and not every_category:
+            every += f" of {FEWEST_IN_CATEGORY} queries or more"
         return [f"The contenders' order by {measure.label} is the same by every other measure{every}."]
     what = f"within the {least}" if least.startswith("category ") else f"by {Measure.parse(least).label}"
     return [
@@ -162,8 +170,12 @@ def _agreement_sentence(agreement: Mapping[str, float], measure: Measure) -> lis
 
 
 def _faster(best: Row, tied: Sequence[Row]) -> str | None:
-    """Which of the tied embeds a query fastest, where that is worth telling: equal quality for less waiting."""
-    timed = {row.label: p50 for row in tied if row.latency and (p50 := row.latency.embed.p50)}
+    """Which of the tied embeds a query fastest, where that is worth telling: equal quality for less waiting.
+
+    Rows of the best's own model make the same call, so their times differ by noise alone.
+    """
+    others = [row for row in tied if (row.provider, row.model) != (best.provider, best.model)]
+    timed = {row.label: p50 for row in others if row.latency and (p50 := row.latency.embed.p50)}
     mine = best.latency.embed.p50 if best.latency else None
     if not timed or mine is None:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import combinations
 
 import msgspec
@@ -35,13 +35,22 @@ def compare(
     return _compared(scores, lambda _table, pairs: pairs, level=level, flips=flips, resamples=resamples, seed=seed)
 
 
-def compare_nearest(scores: Mapping[str, ArrayLike], *, seed: int = SEED) -> list[PairedDifference]:
-    """Where there are very many pairs, those with the best and those of neighbours by mean; else every pair.
+def compare_nearest(
+    scores: Mapping[str, ArrayLike], among: Collection[str] | None = None, *, seed: int = SEED
+) -> list[PairedDifference]:
+    """Every pair among these; else those with the best and those of neighbours by mean, where there are very many.
 
     All are tested, and Holm's correction is over all; intervals are worked out for what a reader looks at.
     """
+    names = list(scores)
+    return _compared(scores, lambda table, pairs: shown_pairs(names, table.mean(axis=0), pairs, among), seed=seed)
 
-    return _compared(scores, lambda table, pairs: nearest_pairs(table.mean(axis=0), pairs), seed=seed)
+
+def shown_pairs(names: Sequence[str], means: Values, pairs: Pairs, among: Collection[str] | None) -> Pairs:
+    """The pairs of the named; where nobody is named, all, or of very many the nearest."""
+    if among is None:
+        return nearest_pairs(means, pairs)
+    return [(i, j) for i, j in pairs if names[i] in among and names[j] in among]
 
 
 def nearest_pairs(means: Values, pairs: Pairs) -> Pairs:
@@ -71,6 +80,8 @@ def _compared(
     p = pair_tests(table, indices, flips=flips, seed=seed)
     adjusted = holm_of_pairs(p, table, indices)
     chosen = choose(table, indices)
+    if not chosen:
+        return []
     number = {pair: at for at, pair in enumerate(indices)}
     low, high = difference_intervals(table, chosen, level=level, resamples=resamples, seed=seed)
     pairs = []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from bakeoff_providers.files import replacing
 
+from bakeoff.core.clock import SAMPLES_FOR
 from bakeoff.core.task import Task
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.lineup.values import toml_value
@@ -15,6 +17,8 @@ from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.ground_truth import GRADES, rel_line
 from bakeoff.tasks.load import load_task
 from bakeoff.testsets.task_sources import TaskSource
+
+FEWEST_ROUNDS, MOST_ROUNDS = 3, 20
 
 
 def write_lineup(out: Path, source: TaskSource, grading: str) -> Task:
@@ -27,19 +31,25 @@ def write_lineup(out: Path, source: TaskSource, grading: str) -> Task:
         task = load_task(Lineup.read(part).task, out.parent)
         highest = max((grade for row in task.judgments.values() for grade in row.values()), default=max(GRADES))
         source = replace(source, name=task.name) if source.own else source
-        part.write_text(_text(source, "" if any(task.judgments.values()) else grading, highest), encoding="utf-8")
+        grading = "" if any(task.judgments.values()) else grading
+        part.write_text(_text(source, grading, highest, _rounds(len(task.queries))), encoding="utf-8")
         Lineup.read(part)
     return task
 
 
-def _text(source: TaskSource, grading: str, highest: int = max(GRADES)) -> str:
+def _rounds(queries: int) -> int:
+    """As many as give few queries a p95 of their own, so that a first verdict has no gaps."""
+    return max(FEWEST_ROUNDS, min(MOST_ROUNDS, math.ceil(SAMPLES_FOR[95] / max(queries, 1))))
+
+
+def _text(source: TaskSource, grading: str, highest: int = max(GRADES), rounds: int = FEWEST_ROUNDS) -> str:
     lines = [
         "# A line-up: what is asked (the task) and who answers (the contenders). `bakeoff validate` checks it.",
         "",
         f"name = {toml_value(source.name)}",
         'measures = ["p@5", "recall@10", "mrr", "ndcg@10"]',
         'primary = "ndcg@10"                # decides who wins and who ties',
-        "rounds = 3                         # every query is asked this often",
+        f"rounds = {rounds}".ljust(35) + "# every query is asked this often",
     ]
     if grading:
         lines += ["", "# Nobody has graded this task yet. People grade on a page, with --judge llm a model does:"]

@@ -220,7 +220,7 @@ def test_from_an_ungraded_task_to_a_matrix(tmp_path: Path, wire: WireServer, mak
     wrong = [*decisions, {"query_id": "q2", "page_id": "nowhere", "grade": 1}]
     before = digests(folder)
     (tmp_path / "decisions.json").write_text(json.dumps(wrong))
-    assert "entry 2: the task has no pair q2, nowhere" in say(
+    assert "entry 2: the task has no document 'nowhere'" in say(
         tmp_path, "adjudicate", "task", "--from", "decisions.json", code=2
     )
     assert digests(folder) == before

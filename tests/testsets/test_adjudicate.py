@@ -52,7 +52,7 @@ def test_a_model_that_differs_from_people_is_no_disagreement(path: Path, tmp_pat
     ("decision", "said"),
     [
         ({"query_id": "q1", "page_id": 2, "grade": 7}, r"entry 2.*grade 7 is out of range"),
-        ({"query_id": "q1", "page_id": 9, "grade": 1}, "no pair q1, 9"),
+        ({"query_id": "q1", "page_id": 9, "grade": 1}, "no document '9'"),
         ({"query_id": "q1", "page": 9, "grade": 1}, "page"),
     ],
 )

@@ -320,7 +320,7 @@ class TestTables:
         ("content", "options", "said"),
         [
             ("a,b\n1,2\n", {}, "no column looks like the text"),
-            ("id,text\n1,x\n1,y\n", {}, "two documents have the id 1"),
+            ("id,text\n1,x\n1,y\n", {}, "line 3: two documents have the id 1; the other one is at line 2"),
             ("id,text\n1,x,z\n", {}, "has 3 columns, the first line has 2"),
             ("id,text\n", {}, "has no rows"),
             ("id,text\n1,x\n", {"columns": {"text": "body"}}, "no column 'body'"),

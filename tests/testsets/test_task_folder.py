@@ -100,8 +100,8 @@ def test_an_older_task_that_repeats_its_grades_is_read_and_then_keeps_them_in_on
     ("grades", "said"),
     [
         ({"q1": {"1": 7}}, "grade 7 is out of range"),
-        ({"q1": {"9": 1}}, "no pair q1, 9"),
-        ({"q9": {"1": 1}}, "no pair q9, 1"),
+        ({"q1": {"9": 1}}, "no document '9'"),
+        ({"q9": {"1": 1}}, "no query 'q9'"),
         ({"q1": {"1": "3"}}, "Expected `int`"),
     ],
 )

@@ -15,7 +15,6 @@ from bakeoff.commands.chat import ChatOption, ModelOption, chat_askers, echo_est
 from bakeoff.commands.options import (
     ColumnOption,
     DryRun,
-    Force,
     LabelOption,
     LineupOption,
     MaxCost,
@@ -113,7 +112,10 @@ def import_(
     who: Who = None,
     column: ColumnOption = None,
     label: LabelOption = None,
-    force: Force = False,
+    add: Annotated[bool, typer.Option("--add", help="Add to the grades that this annotator has.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over this annotator's grades; with --add, of the same pairs.")
+    ] = False,
 ) -> None:
     """Take grades that somebody gave elsewhere, as those of one annotator."""
     import getpass
@@ -124,8 +126,8 @@ def import_(
 
     folder = TaskFolder.open(task)
     annotator = who or getpass.getuser()
-    taken = import_grades(folder, source, annotator, parse_columns(column), parse_labels(label), force=force)
-    typer.echo(f"{counted(taken, 'grade')} imported: {folder.file_of(annotator)}")
+    taken = import_grades(folder, source, annotator, parse_columns(column), parse_labels(label), add=add, force=force)
+    typer.echo(f"{counted(taken, 'grade')} {'added' if add else 'imported'}: {folder.file_of(annotator)}")
     write_truth(folder, folder.name)
 
 

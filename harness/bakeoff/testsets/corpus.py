@@ -16,6 +16,7 @@ from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import Chunking
 from bakeoff.tasks.formats.cells import Row
 from bakeoff.tasks.formats.native import Article, ArticleFile
+from bakeoff.tasks.formats.tables import read_table
 from bakeoff.testsets import mediawiki, source_tables, wikipedia_database
 from bakeoff.testsets.document_files import READERS, Unreadable, read_document
 from bakeoff.testsets.text_similarity import normalised
@@ -43,6 +44,7 @@ class SourceDocuments:
     missing: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     taken: str = ""
+    places: list[str] = field(default_factory=list)  # of each document, where its name does not say it
 
 
 @dataclass(slots=True)
@@ -63,13 +65,16 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
     kept: dict[str, tuple[str, Article]] = {}
     duplicates: list[tuple[str, str]] = []
     empty: list[str] = []
-    for name, article in source_documents.documents:
+    places: dict[str, str] = {}
+    for number, (name, article) in enumerate(source_documents.documents):
         words = normalised(article.summary)
         if not words:
             empty.append(name)
         elif words in kept:
             duplicates.append((name, kept[words][0]))
         else:
+            place = source_documents.places[number] if source_documents.places else name
+            _refuse_shared_id(str(article.page_id), place, places, source)
             kept[words] = (name, msgspec.structs.replace(article, embedding_metadata=options.chunking))
     if not kept:
         raise InputError(
@@ -77,7 +82,6 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
             file=source,
             remedy="check --column text=…, or the source itself",
         )
-    _refuse_shared_ids([(name, str(article.page_id)) for name, article in kept.values()], source)
     metadata = {
         "source": source.name,
         "imported": (date or datetime.date.today()).isoformat(),
@@ -146,7 +150,8 @@ def _from_folder(folder: Path, options: Options) -> SourceDocuments:
 
 
 def _from_rows(path: Path, options: Options) -> SourceDocuments:
-    return _from_table(path, source_tables.read_file(path), options)
+    rows = list(read_table(path).rows)
+    return _from_table(path, [row for _, row in rows], options, [place for place, _ in rows])
 
 
 def _from_database(path: Path, options: Options) -> SourceDocuments:
@@ -181,14 +186,18 @@ def _from_wiki(path: Path, options: Options) -> SourceDocuments:
     return SourceDocuments([(article.title, article) for article in fetched.articles], fetched.missing)
 
 
-def _from_table(path: Path, table: Sequence[Row], options: Options) -> SourceDocuments:
+def _from_table(path: Path, table: Sequence[Row], options: Options, places: Sequence[str] = ()) -> SourceDocuments:
     columns = source_tables.columns_for(table, options.columns, path)
     numbers = source_tables.number_columns(path, table, columns)
     named = [(_id(row, columns, place), row) for place, row in enumerate(table, start=1)]
     documents = [(str(name), _article(name, row, columns, numbers)) for name, row in named]
     metadata = dict.fromkeys(name for _, article in documents for name in article.metadata or {})
     replaced = {"id": "the row's place", "title": "the text's beginning"}
-    return SourceDocuments(documents, taken=source_tables.taken({**replaced, **columns}, metadata, numbers))
+    return SourceDocuments(
+        documents,
+        taken=source_tables.taken({**replaced, **columns}, metadata, numbers),
+        places=list(places) or [f"row {number}" for number in range(1, len(table) + 1)],
+    )
 
 
 def _id(row: Row, columns: Mapping[str, str], place: int) -> int | str:
@@ -218,12 +227,11 @@ def _article(name: int | str, row: Row, columns: Mapping[str, str], numbers: Col
     )
 
 
-def _refuse_shared_ids(named: Sequence[tuple[str, str]], source: Path) -> None:
-    seen: dict[str, str] = {}
-    for name, number in named:
-        if number in seen:
-            raise InputError(
-                f"two documents have the id {number} ({seen[number]!r} and {name!r})", file=source,
-                remedy="give each its own, or name another column with --column id=…",
-            )  # fmt: skip
-        seen[number] = name
+def _refuse_shared_id(name: str, place: str, seen: dict[str, str], source: Path) -> None:
+    """Notes where an id is, or says where it was before."""
+    if name in seen:
+        raise InputError(
+            f"two documents have the id {name}; the other one is at {seen[name]}", file=source, place=place,
+            remedy="give each its own, or name another column with --column id=…",
+        )  # fmt: skip
+    seen[name] = place

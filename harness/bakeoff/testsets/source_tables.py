@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 from bakeoff_providers.errors import InputError
 
-from bakeoff.tasks.formats import tables
 from bakeoff.tasks.formats.cells import Row
 
 # What a column is commonly called, by table; the first that a file has is taken unless --column names another. A text
@@ -46,11 +45,6 @@ FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 TEXT_ONLY = (".csv", ".tsv")  # files in which every cell is a text
 # A leading zero is a zip code's or an article number's; what is longer than a store keeps exactly is no number either.
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
-
-
-def read_file(path: Path) -> list[Row]:
-    """All rows of a table in a file, by the readers that tasks use."""
-    return [row for _, row in tables.read_table(path).rows]
 
 
 def number_columns(path: Path, rows: Sequence[Row], columns: Mapping[str, str]) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bakeoff_providers.errors import InputError
 
+from bakeoff.tasks.formats.rows import whole
 from bakeoff.tasks.formats.tables import read_table
 from bakeoff.testsets.source_tables import USUAL, matched_columns
 
@@ -43,13 +44,28 @@ def found_columns(table: str, path: Path, given: Mapping[str, str], prefix: str 
     return {column: chosen[column] for column in COLUMNS[table] if column in chosen}
 
 
-def check_labels(path: Path, column: str, grades: Mapping[str, int]) -> None:
-    """Asks what labels are worth, in the order of their first row, where grades are no numbers."""
-    labels = list(dict.fromkeys(str(row[column]).strip() for _, row in read_table(path).rows if column in row))
-    if all(label.lstrip("-").isdecimal() for label in labels):
-        return
-    if unknown := [label for label in labels if label not in grades]:
-        example = " ".join(f"--grade {json.dumps(label)}={place}" for place, label in enumerate(reversed(labels)))
+def completed_labels(path: Path, column: str, grades: Mapping[str, int]) -> dict[str, int]:
+    """What each label of a column of grades is worth: nothing to say where all are numbers.
+
+    Beside labels a number stands for itself, unless numbers are among what the user gave.
+    """
+    labels: dict[str, str] = {}
+    for place, row in read_table(path).rows:
+        labels.setdefault(str(row.get(column, "")).strip(), place)
+    if "" in labels:
         raise InputError(
-            f"the grade {unknown[0]!r} is no number", file=path, remedy=f"say what each is worth: {example}"
+            f"{column} is empty", file=path, place=labels[""], remedy="give a grade, or leave the line out"
         )
+    numbers = {label: number for label in labels if (number := whole(label)) is not None}
+    known = dict(grades) if any(whole(label) is not None for label in grades) else {**grades, **numbers}
+    if len(numbers) == len(labels) and not grades:
+        return {}
+    if unknown := [label for label in labels if label not in known]:
+        guessed = not known
+        worth = {label: place if guessed else known.get(label, "…") for place, label in enumerate(reversed(labels))}
+        example = " ".join(f"--grade {json.dumps(label, ensure_ascii=False)}={worth[label]}" for label in worth)
+        raise InputError(
+            f"the grade {unknown[0]!r} is no number" if unknown[0] not in numbers else f"no --grade for {unknown[0]!r}",
+            file=path, place=labels[unknown[0]], remedy=f"say what each is worth: {example}",
+        )  # fmt: skip
+    return known

@@ -182,11 +182,13 @@ class TaskFolder:
             self.check(query, document, grade, path)
         return annotation
 
-    def check(self, query: str, document: str, grade: int, file: Path | None = None) -> None:
+    def check(self, query: str, document: str, grade: int, file: Path | None = None, place: str = "") -> None:
         """Refuses a grade off the scale and a pair that the task does not have."""
-        place = f"$.grades.{query}.{document}"
+        place = place or f"$.grades.{query}.{document}"
         if not self.has(query, document):
-            raise InputError(f"the task has no pair {query}, {document}", file=file, place=place)
+            unknown = f"query {query!r}" if query not in self._query_places else f"document {document!r}"
+            remedy = "add it to the task, or leave this grade out"
+            raise InputError(f"the task has no {unknown}", file=file, place=place, remedy=remedy)
         if grade not in self.scale or isinstance(grade, bool):
             raise InputError(f"grade {grade} is out of range", file=file, place=place, remedy=one_of(self.scale))
 
@@ -242,6 +244,15 @@ class TaskFolder:
             drop_repeated_grades(self.kind.base / self.kind.options["queries"])
         write_json(self.truth_path, self.truth)
         return truth
+
+    def forget(self, pairs: Collection[QueryDocument]) -> None:
+        """Takes grades out of the ground truth that no annotator gives any more."""
+        given = {pair for annotation in self.annotators().values() for pair in annotation.pairs()}
+        for query, document in set(pairs) - given:
+            row = self.truth.grades.get(query, {})
+            row.pop(document, None)
+            if not row:
+                self.truth.grades.pop(query, None)
 
     def in_order(self, rows: Mapping[str, Mapping[str, T]]) -> dict[str, dict[str, T]]:
         """Queries and documents as the task has them: a file must not depend on the order in which grades came."""

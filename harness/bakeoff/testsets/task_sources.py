@@ -18,7 +18,7 @@ from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.formats.tables import JSON_LINES, READERS
 from bakeoff.tasks.ground_truth import FILE
 from bakeoff.testsets.source_tables import taken
-from bakeoff.testsets.table_columns import COLUMNS, check_labels, columns_of, found_columns
+from bakeoff.testsets.table_columns import COLUMNS, columns_of, completed_labels, found_columns
 
 BY_NAME = {"hub": "dataset", "mteb": "task", "ir_datasets": "dataset"}  # formats of data sets, and where the name goes
 QRELS = (".qrels", ".trec", ".txt")
@@ -131,10 +131,11 @@ def source_of_files(files: Files, base: Path) -> TaskSource:
         for table, path in paths.items()
         if not _qrels(path)
     }
+    labels = dict(files.grades)
     if "judgments" in columns:
-        check_labels(paths["judgments"], columns["judgments"]["grade"], files.grades)
+        labels = completed_labels(paths["judgments"], columns["judgments"]["grade"], files.grades)
     places = {table: _relative(path, base) for table, path in paths.items()}
-    grades = {"grades": dict(files.grades)} if files.grades else {}
+    grades = {"grades": labels} if labels else {}
     metadata = [column for column in columns_of(files.documents) if column not in columns["documents"].values()]
     others = {"documents": metadata}  # of queries and judgments, other columns are not kept
     return TaskSource(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -168,11 +168,7 @@ def read_judgments(
 ) -> Judgments:
     """A table of judgments, each of a pair that there is."""
     collector, known = JudgmentCollector(table.source, lenient.drop_negative), documents | empty
-    for place, row in table.rows:
-        query = id_of(row, columns.query, table, place)
-        document = id_of(row, columns.document, table, place)
-        given = columns.grade if isinstance(columns.grade, int) else column_of(row, columns.grade, table, place)
-        grade = _grade(given, grades, table, place)
+    for place, query, document, grade in judgment_rows(table, columns, grades):
         unknown = (
             f"query {query!r}" if query not in queries else f"document {document!r}" if document not in known else ""
         )
@@ -186,6 +182,17 @@ def read_judgments(
         if not unknown and document not in empty:
             collector.add(place, query, document, grade)
     return collector.grades
+
+
+def judgment_rows(
+    table: Rows, columns: JudgmentColumns, grades: Mapping[str, int] | None
+) -> Iterator[tuple[str, str, str, int]]:
+    """Each judgment as place, query, document and grade; whether there is such a pair is the reader's to check."""
+    for place, row in table.rows:
+        query = id_of(row, columns.query, table, place)
+        document = id_of(row, columns.document, table, place)
+        given = columns.grade if isinstance(columns.grade, int) else column_of(row, columns.grade, table, place)
+        yield place, query, document, _grade(given, grades, table, place)
 
 
 def _grade(value: Any, grades: Mapping[str, int] | None, table: Rows, place: str) -> int:

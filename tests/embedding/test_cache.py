@@ -368,6 +368,14 @@ def test_two_keys_of_one_first_half_are_told_apart() -> None:
     assert index.find(asked[:0]).tolist() == []
 
 
+def test_the_first_place_is_a_place_also_beside_later_runs() -> None:
+    index = KeyIndex()
+    index.add(np.array([[1, 0], [2, 0], [3, 0]], dtype=np.uint64), np.arange(3))
+    assert index.find(np.array([[1, 0]], dtype=np.uint64)).tolist() == [0]
+    index.add(np.array([[4, 0]], dtype=np.uint64), np.array([3]))  # too few to be merged with three
+    assert index.find(np.array([[1, 0], [4, 0], [5, 0]], dtype=np.uint64)).tolist() == [0, 3, -1]
+
+
 def test_the_room_that_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four bytes for each dimension (4,096 where nobody knows) and 64 beside them, in a folder that is made."""
     for identity, each in ((IDENTITY, 4 * 4 + 64), (OPEN, 4 * 4096 + 64)):
@@ -513,6 +521,17 @@ def test_damage_at_any_byte_of_a_manifest_costs_its_own_record_alone(tmp_path: P
         lost = {name for name in "abc" if name not in space}
         assert lost == (set("abc") if place < head else {"abc"[(place - head) // record]}), place
         assert space.damaged == 1, place
+        space.close()
+
+
+def test_bytes_between_two_records_cost_neither(tmp_path: Path) -> None:
+    manifest, head, record = _three_records(tmp_path)
+    sound = manifest.read_bytes()
+    for stray in (b"x", b"xy", b"x" * record):
+        manifest.write_bytes(sound[: head + record] + stray + sound[head + record :])
+        space = VectorCache(tmp_path).space(IDENTITY)
+        assert [name in space for name in "abc"] == [True] * 3
+        assert space.damaged == 1
         space.close()
 
 

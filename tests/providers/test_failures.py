@@ -6,6 +6,7 @@ import json
 import ssl
 from datetime import UTC, datetime
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -148,6 +149,18 @@ def test_grpc_codes_are_statuses() -> None:
 
     assert translated(Broken(grpc.StatusCode.UNAVAILABLE)).status == 503
     assert not translated(Broken(grpc.StatusCode.UNAUTHENTICATED)).retryable
+
+
+def test_a_code_of_something_else_is_not_asked_for() -> None:
+    class Fault(Exception):
+        def code(self) -> Any:
+            return SimpleNamespace(name="UNAVAILABLE")  # gRPC's word, but no error of gRPC
+
+    class RpcError(Exception):
+        code = "UNAVAILABLE"
+
+    for error in (Fault("x"), RpcError("x")):
+        assert getattr(failure(error, who="someone"), "status", None) is None
 
 
 def test_json_that_breaks_off_may_be_tried_again() -> None:

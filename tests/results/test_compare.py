@@ -11,13 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from bakeoff.cli import main
+from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.junit import junit
 from bakeoff.results.compare import compare_results, read_results
-from bakeoff.results.gate import gate
+from bakeoff.results.gate import _judged, gate
 from bakeoff.results.result import Result
 from bakeoff.results.save import save
 from bakeoff.running.runner import run
@@ -232,6 +234,20 @@ class TestGate:
         verdict = gate(same, old, NDCG, 0.0)
         assert verdict.exit_code == 0
         assert verdict.checks[0].reason.startswith("unchanged")
+
+    @pytest.mark.parametrize(
+        ("differences", "said"),
+        [
+            ([0.0, 0.0], "unchanged"),
+            ([0.5, -0.5], "no drop"),
+            ([0.5, 0.0], "no drop"),
+            ([0.0, -0.5], "a drop of 0.2500"),
+        ],
+    )
+    def test_what_is_said_of_wins_and_losses_by_as_much(self, differences: list[float], said: str) -> None:
+        mean = sum(differences) / 2
+        pair = PairedDifference("after", "before", mean, None, None, 1.0, 1.0, 1.0, 1.0, None, 0, 0, 0)
+        assert _judged(pair, np.array(differences), 0.3, 0.05) == (False, f"{said}, 0.3 is allowed")
 
     def test_a_contender_that_is_gone_can_not_pass(self, make: Make) -> None:
         new, old = _read(make("new", "english", label="other"), make("old", "english"))

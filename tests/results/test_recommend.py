@@ -116,6 +116,16 @@ def test_equal_means_keep_the_order_of_the_line_up() -> None:
     assert choose(twins, verdict, Limits()).label == "first"
 
 
+def test_means_are_equal_up_to_rounding_and_no_further() -> None:
+    """0.1 + 0.2 is 4e-17 more than 0.3: that is no lead. 4e-12 is more than rounding: it is one."""
+    for first, second, best in ((0.3, 0.1 + 0.2, "first"), (0.3, 0.3 + 4e-12, "second")):
+        rows = [row("first", first, 9.0, 0.0, 1.0), row("second", second, 9.0, 0.0, 1.0)]
+        verdict = Verdict(
+            measure="ndcg@10", best=best, tie_group=[], pairs=[], smallest_detectable=None, sentences=[],
+        )  # fmt: skip
+        assert choose(rows, verdict, Limits(offline=True)).label == best
+
+
 def test_nothing_ran_nothing_is_recommended() -> None:
     verdict = Verdict(measure="ndcg@10", best=None, tie_group=[], pairs=[], smallest_detectable=None, sentences=[])
     assert recommend(ROWS[-2:], verdict) == []

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
+from bakeoff.core.progress import Advance, showing
 from bakeoff.search import exact
 from bakeoff.storelab.vector_sample import synthetic
 from hypothesis import given
@@ -117,3 +121,18 @@ def test_a_part_of_the_rows_is_searched_under_their_own_numbers() -> None:
     rows, scores = exact.nearest_within(np.ones((1, 1), dtype=np.float32), vectors, 9, [1, 2, 4])
     assert rows.tolist() == [[2, 3, 1]]
     assert scores.tolist() == [[3, 2, 1]]
+
+
+def test_progress_ends_where_the_searched_rows_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three queries, two at a time, over the rows 1 to 4 of 5: twice three rows."""
+    monkeypatch.setattr(exact, "QUERIES", 2)
+    done = list[int]()
+
+    @contextmanager
+    def shown(_label: str, total: int) -> Iterator[Advance]:
+        assert total == 6
+        yield done.append
+
+    with showing(shown):
+        exact.nearest_within(np.ones((3, 2), dtype=np.float32), np.ones((5, 2), dtype=np.float32), 2, [1, 2, 4])
+    assert sum(done) == 6

@@ -142,3 +142,12 @@ def test_pairs_that_hardly_differ_are_counted_among_many(table: Values) -> None:
     assert [p[0, 2], p[0, 3]] == pytest.approx([2 / 2**3, 2 / 2**12])
     assert p[0, 4] == pytest.approx(2 / 2**13, abs=5e-5)  # 13 are too many to count: flips are drawn
     assert p[3, 4] == 1.0  # one query: both signs are as extreme
+
+
+def test_a_difference_of_nothing_has_a_p_of_one_among_many(table: Values) -> None:
+    """Each flip of twenty wins and twenty losses by as much is as far from 0 as what was seen, which counts too."""
+    changed = table.copy()
+    changed[:, 1] = changed[:, 0]
+    changed[:20, 1] += 0.5
+    changed[20:40, 1] -= 0.5
+    assert pair_tests(changed, list(combinations(range(46), 2)))[0] == 1.0

@@ -23,6 +23,7 @@ app = typer.Typer(
     help="Compares embedding providers and vector stores on your corpus, and says how sure it is.",
     cls=CommandGroup,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: rich would take half of the time that `--help` takes
 )

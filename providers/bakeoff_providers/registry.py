@@ -21,10 +21,15 @@ T = TypeVar("T")
 
 def nearest(name: str, known: list[str]) -> str:
     """The remedy for a misspelt name: the closest known one, or the list of all."""
+    return closest(name, known) or f"known: {', '.join(sorted(known))}"
+
+
+def closest(name: str, known: list[str]) -> str:
+    """The question after the closest known name; empty where none is close."""
     import difflib
 
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
+    return f"did you mean {close[0]!r}?" if close else ""
 
 
 def missing_modules(modules: tuple[str, ...], extra: str | None) -> str | None:

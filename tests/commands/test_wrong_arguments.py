@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -36,6 +37,9 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "taken").mkdir()
     (tmp_path / "file").write_text("x")
     (tmp_path / "docs").mkdir()
+    (tmp_path / "task").mkdir()
+    (tmp_path / "task" / "task.toml").write_text("")
+    (tmp_path / "file.toml").write_text('task = "tsk"\n[[contender]]\nranker = "bm25"\n')
     (tmp_path / "docs" / "a.txt").write_text("copper mines")
     return tmp_path
 
@@ -53,6 +57,14 @@ def folder(tmp_path: Path) -> Path:
         (["grade", "wikipedia", "--judge", "llm", "--set", "temperature=hot", "--dry-run"], "'hot' is not a number"),
         (["grade", "wikipedia", "--judge", "llm", "--set", "price_in=cheap", "--dry-run"], "'cheap' is not a number"),
         (["show", "latest"], "no result under results/ yet"),
+        (["show", "lastest"], "did you mean 'latest'?"),
+        (["run", "docs"], "bakeoff init docs"),
+        (["run", "fil.toml"], "did you mean 'file.toml'?"),
+        (["validate", "fil.toml"], "did you mean 'file.toml'?"),
+        (["validate", "docs"], "the folder 'docs' is no task: it has no task.toml"),
+        (["validate", "tsk"], "did you mean 'task'?"),
+        (["run", "file.toml"], "file.toml: task: unknown task 'tsk'"),
+        (["run", "file.toml"], "did you mean 'task'?"),
     ],
 )
 def test_it_is_said_what_is_wrong_and_nothing_is_written(folder: Path, arguments: list[str], said: str) -> None:
@@ -62,6 +74,33 @@ def test_it_is_said_what_is_wrong_and_nothing_is_written(folder: Path, arguments
     assert said in err
     assert "remedy:" in err or "is not a number" in err
     assert [path for path in sorted(folder.rglob("*")) if "home" not in path.parts] == before
+
+
+def test_a_folder_of_results_stands_for_its_newest(folder: Path) -> None:
+    for name, day in (("later", "02"), ("sooner", "01")):
+        shutil.copytree(REFERENCE, folder / "baseline" / name)
+        summary = folder / "baseline" / name / "metrics_summary.json"
+        content = json.loads(summary.read_text())
+        summary.write_text(json.dumps(content | {"started": f"2026-01-{day}T00:00:00+00:00"}))
+    code, _, err = bakeoff(folder, "gate", REFERENCE, "--baseline", "baseline")
+    assert code == 0, err
+    shown = json.loads(bakeoff(folder, "show", "baseline", "--json")[1])
+    assert shown["folder"] == "baseline/later"
+
+
+def test_the_built_in_lineup_is_not_run_unnoticed(folder: Path) -> None:
+    code, _, err = bakeoff(folder, "run", "--contender", "bm25", "--dry-run")
+    assert code == 0, err
+    assert err.startswith("notice: no bakeoff.toml here: the built-in line-up is run")
+    (folder / "bakeoff.toml").write_text('task = "wikipedia"\n[[contender]]\nranker = "bm25"\n')
+    assert bakeoff(folder, "run", "--dry-run")[2] == ""
+
+
+@pytest.mark.parametrize("arguments", [["-h"], ["grade", "next", "-h"], ["run", "-h"]])
+def test_h_is_help(folder: Path, arguments: list[str]) -> None:
+    code, out, _ = bakeoff(folder, *arguments)
+    assert code == 0
+    assert out == bakeoff(folder, *arguments[:-1], "--help")[1]
 
 
 def test_a_home_that_is_a_file(folder: Path) -> None:

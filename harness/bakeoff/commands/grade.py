@@ -176,6 +176,10 @@ def next_(
     result: ResultOption = None,
     lineup: LineupOption = None,
     offline: Offline = False,
+    page: Annotated[bool, typer.Option("--page", help="Then serve the page on which just these are graded.")] = False,
+    who: Who = None,
+    port: Port = 0,
+    open_page: OpenPage = True,
 ) -> None:
     """Name the ungraded pairs whose grade would most change the order of the contenders."""
     from bakeoff.evaluation.measures import Measure
@@ -198,6 +202,10 @@ def next_(
         ranked = ", ".join(f"{label} {rank}" for label, rank in best[:3]) + (", …" if len(best) > 3 else "")
         table.add_row(*candidate.pair, folder.document(candidate.pair[1]).title, ranked, _effect(candidate))
     console().print(table)
+    if page:
+        serve_page(folder, who, [candidate.pair for candidate in candidates], port, open_page)
+    else:
+        say("To grade just these: add --page to this command, or import a table with `bakeoff grade import`.")
 
 
 def rankings_for(folder: TaskFolder, result: Path | None, lineup: Path | None, offline: bool) -> Rankings:

@@ -8,11 +8,14 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.secrets import without_secrets
+
+if TYPE_CHECKING:
+    from bakeoff.lineup.lineup import Lineup
 
 LineupArgument = Annotated[
     Path | None,
@@ -50,21 +53,36 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 
 def result_path(given: Path) -> Path:
-    """A result's folder; `latest` is the newest one under results/ here."""
-    if given != Path(LATEST) or given.exists():
-        return given
+    """A result's folder; of a folder that holds several the newest; `latest` is the newest under results/ here."""
+    from bakeoff.results.schema import SUMMARY, newest
+
+    path = _existing(given)
+    return path if (path / SUMMARY).is_file() else newest(path) or path
+
+
+def _existing(given: Path) -> Path:
+    """What was named, or what `latest` stands for."""
+    from bakeoff_providers.registry import closest
+
     from bakeoff.results.schema import newest
 
-    result = newest(Path("results"))
-    if result is None:
+    results = Path("results")
+    if given.exists():
+        return given
+    if given != Path(LATEST):
+        known = [LATEST, *(str(path) for path in sorted(results.glob("[!.]*")))]
+        problem, question = "no such folder", closest(str(given), known)
+        remedy = f"{question} A folder under results/ is a result, `{LATEST}` the newest of them".lstrip()
+        raise InputError(problem, file=given, remedy=remedy)
+    if (result := newest(results)) is None:
         raise InputError("there is no result under results/ yet", place=LATEST, remedy="make one with `bakeoff run`")
     return result
 
 
 def latest(given: Path | list[Path] | None) -> Path | list[Path] | None:
-    """Wherever a result is taken, `latest` is one."""
+    """Wherever a result is taken, `latest` is one; commands that take several look into folders themselves."""
     if isinstance(given, list):
-        return [result_path(path) for path in given]
+        return [_existing(path) for path in given]
     return None if given is None else result_path(given)
 
 
@@ -78,7 +96,9 @@ ResultOption = Annotated[
     Path | None,
     typer.Option(callback=latest, help="Take the rankings of this result (or `latest`) instead of running."),
 ]
-BaselineOption = Annotated[Path, typer.Option(callback=latest, help="The result to compare with, or `latest`.")]
+BaselineOption = Annotated[
+    Path, typer.Option(callback=latest, help="The result to compare with, or a folder of results: the newest.")
+]
 
 
 def key_values(texts: Sequence[str] | None, option: str = "--set", example: str = "ef=64") -> list[tuple[str, str]]:
@@ -162,6 +182,21 @@ def lineup_path(given: Path | None) -> Path:
     return lineup_file(given) if given else OWN_LINEUP if OWN_LINEUP.is_file() else default_lineup()
 
 
+def read_lineup(path: Path) -> Lineup:
+    """The line-up in a file; a task that it names and that is nowhere is an error in this file."""
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.tasks.description import task_description
+
+    lineup = Lineup.read(path)
+    for one in lineup.per_task():
+        if isinstance(one.task, str):
+            try:
+                task_description(one.task, one.folder)
+            except InputError as error:
+                raise InputError(error.problem, file=path, place="task", remedy=error.remedy) from None
+    return lineup
+
+
 def say(text: str) -> None:
     """A sentence in lines that fit the screen."""
     from bakeoff.core.wrapping import screen_width, wrapped
@@ -174,6 +209,11 @@ def next_to_grade(task: Path | str, lineup: Path | None = None) -> str:
     """What leads on to grades: a line-up, whose contenders say what is worth grading, and then the grading."""
     grade = f"bakeoff grade {task} --lineup {lineup or OWN_LINEUP}"
     return f"next: {grade}" if lineup or OWN_LINEUP.exists() else f"next: bakeoff init {task}\n      {grade}"
+
+
+def notice(text: str) -> None:
+    """What a user may want to know, on stderr."""
+    typer.echo(f"notice: {text}", err=True)
 
 
 def warn(text: str) -> None:

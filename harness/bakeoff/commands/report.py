@@ -55,7 +55,7 @@ def _results(given: list[Path]) -> list[Path]:
     for folder in given:
         inside = find(folder)
         if not inside:
-            raise InputError("holds no result", file=folder, remedy="name a folder under results/")
+            raise InputError("holds no result", file=folder, remedy="name a folder under results/, or `latest`")
         folders += [path for path in inside if path not in folders]
     return folders
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from bakeoff.commands.options import (
+    OWN_LINEUP,
     AsJson,
     ContendersOption,
     DryRun,
@@ -22,7 +23,9 @@ from bakeoff.commands.options import (
     Wide,
     check_folder,
     lineup_path,
+    notice,
     parse_settings,
+    read_lineup,
     warn,
 )
 
@@ -76,7 +79,6 @@ def run(
 
     from bakeoff.core.progress import showing
     from bakeoff.core.remote import SharedFolder
-    from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
     from bakeoff.results.save import save
     from bakeoff.running.engines import engine_entry
@@ -86,7 +88,9 @@ def run(
     from bakeoff.tasks.load import task_options
 
     check_folder(out)
-    chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or (), store or ())
+    if lineup is None and not OWN_LINEUP.is_file():
+        notice(f"no {OWN_LINEUP} here: the built-in line-up is run (`bakeoff init TASK` writes one for an own task)")
+    chosen = read_lineup(lineup_path(lineup)).narrowed(contender or (), store or ())
     options = task_options(chosen.task, chosen.folder, parse_settings(set_, "k=5"), Path.cwd())
     chosen = replace(
         chosen,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bakeoff.commands.options import lineup_path, next_to_grade, say
+from bakeoff.commands.options import lineup_path, next_to_grade, read_lineup, say
 
 if TYPE_CHECKING:
     from bakeoff.core.task import Task
@@ -74,9 +74,11 @@ def _lineup(target: str | None) -> tuple[Path, Lineup]:
     path = lineup_path(None) if target is None else Path(target)
     if target is not None and target in set(lineup_names()) - set(task_names()):
         path = lineup_path(path)
-        return path, Lineup.read(path)
+        return path, read_lineup(path)
+    if target is not None and target.endswith(".toml"):
+        path = lineup_path(path)
     if target is None or (target.endswith(".toml") and not {"format", "kind"} & read_toml(path, dict[str, Any]).keys()):
-        return path, Lineup.read(path)
+        return path, read_lineup(path)
     path = task_description(str(target), Path())
     measures = tuple(map(Measure.parse, DEFAULT_MEASURES))
     return path, Lineup(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.registry import nearest
+from bakeoff_providers.registry import closest, nearest
 from bakeoff_providers.weights import home
 
 
@@ -33,8 +33,15 @@ def lineup_names() -> list[str]:
 
 def lineup_file(given: Path) -> Path:
     """A line-up by its path, or by the name of a built-in one where there is no such file."""
-    if given.exists() or given.suffix or len(given.parts) > 1:
+    if given.is_dir() and given.name not in lineup_names():
+        own = given / "bakeoff.toml"
+        remedy = f"name the file: {own}" if own.is_file() else f"bakeoff init {given} writes one for a task's folder"
+        raise InputError("is a folder; a line-up is a file", file=given, remedy=remedy)
+    if given.is_file():
         return given
+    if given.suffix or len(given.parts) > 1:
+        beside = [str(path) for path in sorted(given.parent.glob("*.toml"))]
+        raise InputError("no such file", file=given, remedy=closest(str(given), beside) or "check the path")
     if given.name not in lineup_names():
         raise InputError(
             f"no such file, and no built-in line-up {given.name!r}",
@@ -48,12 +55,18 @@ def task_names() -> list[str]:
     return sorted(path.parent.name for path in (root() / "queries").glob("*/task.toml"))
 
 
-def task_file(name: str) -> Path:
-    """The description of a built-in task."""
-    if name not in (known := task_names()):
+def task_file(name: str, base: Path = Path()) -> Path:
+    """The description of a built-in task; `base` is where a folder of this name was looked for."""
+    if name in (known := task_names()):
+        return root() / "queries" / name / "task.toml"
+    if (base / name).is_dir():
         raise InputError(
-            f"unknown task {name!r}: no such folder or file is here, and the built-in ones are {', '.join(known)}",
-            remedy=f"{close + ' ' if (close := nearest(name, known)).endswith('?') else ''}"
-            "The path of an own task's folder, or of its task.toml, works too.",
+            f"the folder {name!r} is no task: it has no task.toml",
+            remedy=f"bakeoff init --documents {name}/FILE makes a task of documents; or name the folder of a task",
         )
-    return root() / "queries" / name / "task.toml"
+    own = [path.parent.name for path in sorted(base.glob("*/task.toml"))]
+    question = closest(name, [*own, *known])
+    raise InputError(
+        f"unknown task {name!r}: no such folder or file is here, and the built-in ones are {', '.join(known)}",
+        remedy=f"{question} The path of an own task's folder, or its task.toml, works too.".lstrip(),
+    )

@@ -271,7 +271,9 @@ def read_detailed(folder: Path) -> Detailed:
 
 def _result(folder: Path) -> Path:
     if not (folder / SUMMARY).is_file():
-        raise InputError(f"is not a result (no {SUMMARY})", file=folder, remedy="name a folder under results/")
+        raise InputError(
+            f"is not a result (no {SUMMARY})", file=folder, remedy="name a folder under results/, or `latest`"
+        )
     return folder
 
 

@@ -65,7 +65,8 @@ def turning_sentences(turns: Sequence[Turning], best: str | None, measure: Measu
     others = f" (so could {more} other{'s' if more > 1 else ''})" if more else ""
     return [
         f"Unjudged documents could turn the winner: if {some} that {first.challenger} ranks above {best} had the "
-        f"highest grade, {first.challenger} would lead by {measure.label}{others}; bakeoff grade next names them first."
+        f"highest grade, {first.challenger} would lead by {measure.label}{others}; "
+        "`bakeoff grade next TASK` names them first."
     ]
 
 

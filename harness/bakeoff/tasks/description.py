@@ -18,4 +18,4 @@ def task_description(source: str, base: Path) -> Path:
         is_own = source not in task_names() and own.is_file()
     except OSError as error:
         raise InputError(f"can't be a task: {error.strerror}", place=f"{source[:40]}…") from None
-    return own if is_own else task_file(source)
+    return own if is_own else task_file(source, base)

@@ -125,7 +125,7 @@ def test_a_run_prints_the_matrix_and_show_prints_it_again(tmp_path: Path) -> Non
         (["score", "own.qrels", "nan.trec"], "nan.trec: line 1: score 'nan' is not a finite number"),
         (["score", "own.qrels", "nan.trec", "-m", "ndgc@10"], "did you mean 'ndcg'?"),
         (["compare", "."], "is not a result"),
-        (["gate", ".", "--baseline", "nowhere", "--junit", "x.xml"], "is not a result"),
+        (["gate", ".", "--baseline", "nowhere", "--junit", "x.xml"], "nowhere: no such folder"),
     ],
 )
 def test_bad_input_ends_with_2_a_remedy_and_no_file(tmp_path: Path, arguments: list[str], said: str) -> None:

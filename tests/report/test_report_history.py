@@ -111,7 +111,7 @@ def test_a_result_is_reported_again_from_its_files(results: Path, tmp_path: Path
     ("arguments", "said"),
     [
         (["report", "empty"], "holds no result"),
-        (["report", "none"], "holds no result"),
+        (["report", "none"], "none: no such folder"),
         (["report", "broken"], "is not valid JSON"),
         (["serve", "none"], "is not a folder"),
         (["show", "empty", "--p95", "5"], "is not a result"),

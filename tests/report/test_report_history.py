@@ -72,6 +72,28 @@ def test_sentences_say_what_cannot_be_compared(results: Path) -> None:
     assert "2 different tasks" in told[-1]
 
 
+def test_results_of_one_day_are_told_apart_by_the_hour(results: Path) -> None:
+    first = summaries(results)[0]
+
+    def told(*times: str) -> list[str]:
+        dated = [replace(first, started=f"2026-03-01T{time}+00:00") for time in times]
+        return sentences([Entry(name=each.started, link="", summary=each) for each in dated])
+
+    assert told("10:15:00", "10:15:30", "12:00:00")[0] == "3 results, of 2026-03-01, from 10:15:00 to 12:00:00."
+    assert told("10:15:00", "12:00:00")[-1] == "Since 10:15:00, the last result on the same task, it did not move."
+    assert told("10:15:00")[0] == "1 result, of 2026-03-01, 10:15:00."
+
+
+def test_a_folder_of_results_has_a_history_even_of_one(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results / "20260301-101500-wikipedia", tmp_path / "results" / "one")
+    page = tmp_path / "results" / "one" / "evaluation_report.html"
+    page.write_text("as it was")
+    done = bakeoff("report", "results", "--no-pictures", cwd=tmp_path)
+    assert done.stdout == "Written to history.html\n", done.stderr
+    assert page.read_text() == "as it was"
+    assert "1 result, of 2026-03-01, 10:15:00." in (tmp_path / "history.html").read_text()
+
+
 def test_a_second_result_on_the_same_task_says_how_it_moved(results: Path) -> None:
     first, second, _ = summaries(results)
     best = next(row for row in second.rows if row.label == second.verdict.best)

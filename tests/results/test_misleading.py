@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from bakeoff.core.figures import Loss, Percentiles
 from bakeoff.evaluation.measures import Measure
-from bakeoff.report.matrix import matrix
+from bakeoff.report.matrix import keys, matrix
 from bakeoff.report.notes import headline, notes
+from bakeoff.report.provenance import USE, use_table
 from bakeoff.report.terminal import terminal
 from bakeoff.results.averaging import PerQuery
 from bakeoff.results.recommend import recommend
-from bakeoff.results.schema import Latency, Row, Summary, Value, Verdict, read_summary
+from bakeoff.results.schema import Cost, Latency, Row, Summary, Value, Verdict, read_summary
 from bakeoff.results.verdict import decide
 from rich.console import Console
 
@@ -77,6 +78,53 @@ def test_two_figures_of_one_measure_are_explained(summary: Summary) -> None:
     ]
     said = [note.sentence for note in notes(msgspec.structs.replace(summary, rows=rows))]
     assert any("NDCG@10 0.983 under exact search, of which the index lost 0.164" in sentence for sentence in said)
+
+
+def test_an_index_that_scores_more_than_exact_search_lost_nothing(summary: Summary) -> None:
+    loss = Loss(ndcg_exact=0.5, ndcg_lost=-0.001, recall=0.9, short=0)
+    rows = [msgspec.structs.replace(summary.ran[0], loss=loss)]
+    (said,) = [note.text for note in notes(msgspec.structs.replace(summary, rows=rows)) if note.kind == "loss"]
+    assert said.startswith("NDCG@10 0.500 under exact search, and by chance 0.001 more with what the index returns; ")
+
+
+def test_a_warning_of_several_rows_is_said_once(summary: Summary) -> None:
+    warned = [msgspec.structs.replace(row, warnings=["long texts", "short texts"][: 1 + at]) for at, row in
+              enumerate(summary.ran[:2])]  # fmt: skip
+    first, second = (row.label for row in warned)
+    said = [note.sentence for note in notes(msgspec.structs.replace(summary, rows=warned, warnings=[]))]
+    assert said[:2] == [f"{first}, {second}: long texts", f"{second}: short texts"]
+
+
+def test_the_legend_explains_what_the_matrix_has(summary: Summary) -> None:
+    def legend(**changes: object) -> str:
+        rows = [Row(label="a", kind="dense", measures={"ndcg@10": Value(0.5), "mrr": Value(0.5)}, **changes)]  # type: ignore[arg-type]
+        verdict = Verdict(
+            measure="ndcg@10", best="a", tie_group=["a"], pairs=[], smallest_detectable=None, sentences=[]
+        )
+        task = msgspec.structs.replace(summary.task, documents=documents)
+        return "\n".join(
+            keys(
+                msgspec.structs.replace(
+                    summary, rows=rows, verdict=verdict, task=task, matrix_measures=["mrr"], lineup={"depth": 100}
+                )
+            )
+        )
+
+    documents = 100
+    assert legend() == "★ best"
+    assert legend(targets={"mrr": False}) == "★ best\n✗ target missed"
+    documents = 101  # no ranking holds them all
+    assert legend().endswith("\n(top 100): of a measure without a cut-off of its own, the places asked for")
+
+
+def test_texts_from_the_cache_were_not_counted_as_cut(summary: Summary) -> None:
+    def cut(cached: int, truncated: int) -> str:
+        cost = Cost(usd=0.0, cached=cached, truncated=truncated)
+        rows = [msgspec.structs.replace(summary.ran[0], cost=cost)]
+        (row,) = use_table(msgspec.structs.replace(summary, rows=rows))
+        return row[[column.name for column in USE].index("Cut")]
+
+    assert (cut(0, 0), cut(0, 2), cut(150, 0), cut(100, 2)) == ("0", "2", "–", "≥ 2")
 
 
 def test_a_task_that_nobody_named_and_one_round(summary: Summary) -> None:

@@ -20,7 +20,7 @@ def report(
     result: ResultsArgument,
     out: Annotated[
         Path | None,
-        typer.Option(help="The page to write; default: the result's own, or history.html for several."),
+        typer.Option(help="The page to write; default: the result's own; history.html for a folder of results."),
     ] = None,
     pictures: Annotated[bool, typer.Option(help="Write the charts as PNG and SVG beside the page.")] = True,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
@@ -30,7 +30,7 @@ def report(
 
     check_file(out)
     folders = _results(result)
-    if len(folders) == 1:
+    if len(folders) == 1 and folders[0] in result:  # a folder of results has a history, even of one
         page = out or folders[0] / PAGE
         check_file(page)
         problems = render(folders[0], pictures=pictures, page=page)

@@ -80,7 +80,7 @@ def cutting_advice(provider: Provider) -> str:
     size, unit = provider.context_tokens() or 0, "tokens"
     if not provider.own_tokens:
         size, unit = max(1, size - _ENDS - len(provider.card.prompted("", Role.DOCUMENT).encode())), "bytes"
-    return f'set chunking = {{ strategy = "recursive", size = {size}, unit = "{unit}" }}'
+    return f'in its [[contender]], set chunking = {{ strategy = "recursive", size = {size}, unit = "{unit}" }}'
 
 
 def _longer(provider: Provider, texts: Sequence[str], context: int) -> int:

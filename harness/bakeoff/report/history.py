@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from bakeoff.core.files import write_atomic
+from bakeoff.core.printable import counted
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report import charts as drawing
 from bakeoff.report.charts import Chart, colour_of, guarded, inline
@@ -79,7 +80,7 @@ def _model(row: Row) -> str:
 def sentences(entries: Sequence[Entry]) -> list[str]:
     """What a reader must know before looking at the lines."""
     first, last = entries[0].summary, entries[-1].summary
-    said = [f"{len(entries)} results, from {first.started[:10]} to {last.started[:10]}."]
+    said = [f"{counted(len(entries), 'result')}, {_span(first.started, last.started)}."]
     if last.verdict.best is not None:
         best = next(row for row in last.ran if row.label == last.verdict.best)
         value = best.measures[last.verdict.measure].mean
@@ -91,6 +92,19 @@ def sentences(entries: Sequence[Entry]) -> list[str]:
     return said
 
 
+def _span(first: str, last: str) -> str:
+    """Days, or the times of one day."""
+    if first == last:
+        return f"of {last[:10]}, {last[11:19]}"
+    if first[:10] == last[:10]:
+        return f"of {last[:10]}, from {first[11:19]} to {last[11:19]}"
+    return f"from {first[:10]} to {last[:10]}"
+
+
+def _since(then: str, now: str) -> str:
+    return then[11:19] if then[:10] == now[:10] else then[:10]
+
+
 def _moved(entries: Sequence[Entry], label: str, value: float) -> list[str]:
     last = entries[-1].summary
     for entry in reversed(entries[:-1]):
@@ -100,7 +114,8 @@ def _moved(entries: Sequence[Entry], label: str, value: float) -> list[str]:
             if before is not None:
                 change = value - before.mean
                 moved = "did not move" if abs(change) < 5e-4 else f"moved by {change:+.3f}".replace("-", "−")
-                return [f"Since {entry.summary.started[:10]}, the last result on the same task, it {moved}."]
+                since = _since(entry.summary.started, last.started)
+                return [f"Since {since}, the last result on the same task, it {moved}."]
     return []
 
 

@@ -13,17 +13,28 @@ from bakeoff.results.tables import ordered_rows
 BEST, TIED, EQUIVALENT, DOUBT, MET, MISSED = "★", "≈", "≡", "?", "✓", "✗"
 
 
-def keys(summary: Summary) -> tuple[str, ...]:
-    """What the marks of a result's matrix mean."""
+def keys(summary: Summary) -> list[str]:
+    """What the marks of a result's matrix mean, of those that it has."""
+    content = matrix(summary)
+    marks = {
+        "%" if mark.endswith("%") else mark
+        for line in content.lines
+        for cell in line.cells.values()
+        for mark in cell.marks.split()
+    }
     test = "stratified paired t-test" if summary.task.weighting else "paired randomisation test"
-    return (
-        f"{BEST} best",
-        f"{TIED} can't be told from the best ({test}, Holm, 5%)",
-        f"{EQUIVALENT} equivalent to the best within the margin asked for",
-        "90% beside a row: how often it would be the best",
-        f"{MET} {MISSED} target met, missed",
-        f"{DOUBT} timing can't be trusted, see below",
-    )
+    cut = next((column.ending for column in content.columns if column.ending), "")
+    meanings = {
+        BEST: f"{BEST} best",
+        TIED: f"{TIED} can't be told from the best ({test}, Holm, 5%)",
+        EQUIVALENT: f"{EQUIVALENT} equivalent to the best within the margin asked for",
+        "%": "% beside a row: how often it would be the best",
+        MET: f"{MET} target met",
+        MISSED: f"{MISSED} target missed",
+        DOUBT: f"{DOUBT} timing can't be trusted, see below",
+    }
+    said = [meaning for mark, meaning in meanings.items() if mark in marks]
+    return said + ([f"({cut}): of a measure without a cut-off of its own, the places asked for"] if cut else [])
 
 
 @dataclass(frozen=True, slots=True)

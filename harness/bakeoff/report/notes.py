@@ -32,13 +32,16 @@ def notes(summary: Summary) -> list[Note]:
     """Warnings, what approximate indexes lost, doubts about timings, stability."""
     every = [Note("warning", warning) for warning in summary.warnings]
     doubted: dict[str, list[str]] = {}
+    warned: dict[str, list[str]] = {}
     lost: dict[str, list[str]] = {}
     for row in summary.rows:
-        every += [Note("warning", warning, row.label) for warning in row.warnings]
+        for warning in dict.fromkeys(row.warnings):
+            warned.setdefault(warning, []).append(row.label)
         for doubt in row.latency.doubts if row.latency else []:
             doubted.setdefault(doubt, []).append(row.label)
         if row.loss is not None:
             lost.setdefault(_index_loss(row.loss), []).append(row.label)
+    every += [Note("warning", warning, ", ".join(labels)) for warning, labels in warned.items()]
     every += [Note("loss", loss, ", ".join(labels)) for loss, labels in lost.items()]
     every += [Note("doubt", doubt, _who(labels, summary)) for doubt, labels in doubted.items()]
     if any(row.stable for row in summary.rows) and not any(row.stable is False for row in summary.rows):
@@ -49,8 +52,11 @@ def notes(summary: Summary) -> list[Note]:
 def _index_loss(loss: Loss) -> str:
     lost = round(loss.ndcg_lost, 3) + 0.0  # no minus before a zero
     queries = "1 query" if loss.short == 1 else f"{loss.short} queries"
+    change = f"of which the index lost {lost:.3f}"
+    if lost < 0:
+        change = f"and by chance {-lost:.3f} more with what the index returns"
     return (
-        f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, of which the index lost {lost:.3f}; "
+        f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, {change}; "
         f"recall@10 against exact search {loss.recall:.3f}"
         + (f"; {queries} got shorter lists than there were documents for" if loss.short else "")
     )

@@ -93,7 +93,7 @@ USE = (
     _cost_column("Requests", lambda cost: cost.requests),
     _cost_column("Retries", lambda cost: cost.retries),
     _cost_column("From cache", lambda cost: cost.cached),
-    _cost_column("Cut", lambda cost: cost.truncated),
+    Use("Cut", text=lambda row: _cut(row.cost)),
     Use("Price", is_text=True, text=lambda row: (row.cost.price if row.cost else "") or "–"),
 )
 
@@ -101,6 +101,13 @@ USE = (
 def use_table(summary: Summary) -> list[list[str]]:
     """For each contender what it took: build, cold calls, samples, tokens, requests, cache."""
     return [[column.text(row) for column in USE] for row in summary.ran]
+
+
+def _cut(cost: Cost | None) -> str:
+    """Texts from the cache were cut when they were embedded, and nobody counts them again."""
+    if cost is None or (cost.cached and not cost.truncated):
+        return "–"
+    return f"≥ {cost.truncated:,}" if cost.cached else f"{cost.truncated:,}"
 
 
 def _tokens(cost: Cost | None) -> str:

@@ -33,6 +33,7 @@ class Column:
     field: str = ""
     samples: Callable[[Row], int] = lambda _: 0
     decides: bool = False
+    ending: str = ""  # where every ranking ends, of a measure without a cut-off of its own
 
     @property
     def head(self) -> str:
@@ -110,7 +111,8 @@ def judged_columns(summary: Summary) -> list[Column]:
 
 def _measure_column(measure: str, label: str, decides: bool, cut: int | None) -> Column:
     """`cut` is where every ranking ends, which the head says of a measure that has no cut-off of its own."""
-    name = f"{label} (top {cut})" if cut and "@" not in measure else label
+    ending = f"top {cut}" if cut and "@" not in measure else ""
+    name = f"{label} ({ending})" if ending else label
 
     def mean(row: Row) -> float | None:
         value = row.measures.get(measure)
@@ -118,7 +120,7 @@ def _measure_column(measure: str, label: str, decides: bool, cut: int | None) ->
 
     return Column(
         measure, name, Quantity.MEASURE, mean, "[95%]" if decides else "", measure,
-        decides=decides,
+        decides=decides, ending=ending,
     )  # fmt: skip
 
 

@@ -35,7 +35,10 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class Cohere(Hosted):
-    """Documents and queries are distinguished by `input_type`, which the service requires."""
+    """Cohere's hosted models; embed-v4.0 unless another is named.
+
+    Documents and queries are distinguished by `input_type`, which the service requires.
+    """
 
     name = "cohere"
     default_model = "embed-v4.0"

@@ -18,7 +18,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Fake(Provider):
-    """Feature hashing of words and character 3-grams: texts that share words are near, and nothing is learnt."""
+    """No model, for trials: words and character 3-grams are hashed, so that texts that share words are near."""
 
     name: ClassVar[str] = "fake"
     default_model: ClassVar[str] = "hash"

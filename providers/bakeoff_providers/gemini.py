@@ -30,7 +30,10 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class Gemini(Hosted):
-    """Both SDKs ask the same service, so which of them did is no part of a vector's identity."""
+    """Google's hosted models; gemini-embedding-001 unless another is named.
+
+    Both SDKs ask the same service, so which of them did is no part of a vector's identity.
+    """
 
     name = "gemini"
     default_model = "gemini-embedding-001"

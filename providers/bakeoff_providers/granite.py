@@ -12,7 +12,9 @@ from bakeoff_providers.encoder import Encoder
 
 
 class Granite(Encoder):
-    """The first token's vector at length 1, 512 tokens, no prompts, as the model's card has it.
+    """granite-embedding-30m-english: English, 384 dimensions, 30 million weights; cut at 512 tokens.
+
+    The first token's vector at length 1, without prompts, as the model's card has it.
 
     The published weights here are 8-bit integers in groups of 64; they are computed with in float32.
     """

@@ -11,7 +11,7 @@ from bakeoff_providers.encoder import Encoder
 
 
 class MiniLM(Encoder):
-    """Mean pooling, length 1, 256 tokens."""
+    """all-MiniLM-L6-v2: English, 384 dimensions, 22 million weights; texts are cut at 256 tokens. Mean pooling."""
 
     name: ClassVar[str] = "minilm"
     default_model: ClassVar[str] = "all-MiniLM-L6-v2"

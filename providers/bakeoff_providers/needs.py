@@ -12,6 +12,7 @@ from bakeoff_providers.registry import importable, missing_modules
 class Needs:
     """`modules` always, one of `either`, and where the variable `server` names no server, one of `keys` and `engine`.
 
+    With neither of these the server is a must. `running` says that one has to run, which only a call can tell.
     `client` is for that server; `engine_extra` installs the engine where `extra` does not.
     `weights` names a model whose files have to be here; `note` says what nothing on this machine can supply.
     """
@@ -26,6 +27,7 @@ class Needs:
     engine_extra: str | None = None
     weights: str | None = None
     note: str | None = None
+    running: bool = False
 
     def missing(self) -> str | None:
         """The first thing that is absent, in words; None when nothing is. Makes no call."""
@@ -36,6 +38,8 @@ class Needs:
             return f"install bakeoff[{self.extra}]"
         if reason := missing_modules((*self.modules, *(self.client if served else ())), self.extra):
             return reason
+        if self.server and not (served or self.keys or self.engine):
+            return f"needs a server: {self.server} is not set"
         if not served and missing_modules(self.engine, None):
             install = f"install bakeoff[{self.engine_extra or self.extra}]"
             return f"{self.server} is not set; or {install}" if self.engine_extra else install
@@ -45,3 +49,7 @@ class Needs:
             if not weights.present(self.weights):
                 return weights.remedy(self.weights)
         return self.note
+
+    def state(self) -> str:
+        """What is missing, or that nothing is, as far as that can be told without a call."""
+        return self.missing() or ("needs a running server" if self.running else "available")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import msgspec
@@ -12,6 +13,7 @@ from bakeoff_providers.cards import FREE, known_card
 from bakeoff_providers.connection import NO_KEY, Connection
 from bakeoff_providers.errors import CallFailed, Unavailable
 from bakeoff_providers.hosted import Hosted, open_card
+from bakeoff_providers.needs import Needs
 
 
 def _card(name: str, dimensions: int | None, context: int, *, outputs: tuple[int, ...] = ()) -> ModelCard:
@@ -28,6 +30,11 @@ class OllamaServer(Connection):
     own_url = "http://127.0.0.1:11434"
     url_variable = "OLLAMA_HOST"
     optional_keys = ("OLLAMA_API_KEY",)
+
+    @classmethod
+    def needs(cls, **options: Any) -> Needs:
+        """The library; whether the server runs, only a call tells."""
+        return replace(super().needs(**options), running=True)
 
     @property
     def base_url(self) -> str:
@@ -80,7 +87,10 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class Ollama(OllamaServer, Hosted):
-    """The prompts that a model was trained with are added here, as the server adds none."""
+    """Any embedding model of a server of Ollama; nomic-embed-text (English, 768 dimensions) unless another is named.
+
+    The prompts that a model was trained with are added here, as the server adds none.
+    """
 
     default_model = "nomic-embed-text"
     cuts = True

@@ -90,7 +90,7 @@ class OpenAIServer(Connection):
 
 
 class OpenAI(OpenAIServer, Hosted):
-    """Embeddings as OpenAI's API answers them."""
+    """OpenAI's hosted models, text-embedding-3-small unless another is named, or any server with this API."""
 
     default_model = "text-embedding-3-small"
     cards = (

@@ -29,7 +29,9 @@ BESIDE = (".ids.txt", ".ids.json", ".ids.npy")
 
 
 class Precomputed(Provider):
-    """One file for both roles (`path`), or one for each (`documents`, `queries`). A .npy needs its ids in another file.
+    """Vectors that you have, from .npy, .npz or parquet files, by id.
+
+    One file for both roles (`path`), or one for each (`documents`, `queries`). A .npy needs its ids in another file.
 
     That file is named by `ids` (`document_ids`, `query_ids`) or is beside it: `x.npy` and `x.ids.txt`.
     """

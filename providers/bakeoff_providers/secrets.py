@@ -16,9 +16,17 @@ HIDDEN = "***"
 _SECRET_VARIABLE = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|CREDENTIALS?|DSN)(?:_|$)")
 _URL_VARIABLE = re.compile(r"(?:^|_)(?:URL|URI|HOST|DSN|PROXY)$", re.IGNORECASE)
 _NAMES = r"(?:api|access|auth|secret|private|client)[-_]?(?:key|token|secret)|password|passwd|pwd|sslpassword"
+# How the sentence goes on that is wrong with a file called passwd: words shorter than any secret, then another word.
+_PROSE = r"(?-i:\s+(?:(?:no|not|is|are|was|has|does|must|needs|can't|two|the|there|it|line) [\w'\"(]))"
 _PATTERNS = (
     (re.compile(r"(?i)\b((?:bearer|basic)\s+)[\w.~+/=-]{6,}"), rf"\1{HIDDEN}"),
-    (re.compile(rf"(?i)\b((?:{_NAMES})[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s\"'&,;}})]+)"), rf"\1{HIDDEN}"),
+    (
+        re.compile(
+            rf"(?i)\b((?:{_NAMES})(?:[\"']\s*[=:]|\s*=|\s*:(?!{_PROSE}))\s*)"
+            r"(\"[^\"]*\"|'[^']*'|[^\s\"'&,;})]+)"
+        ),
+        rf"\1{HIDDEN}",
+    ),
     (re.compile(r"\b(?:sk|pa|al|co)-(?=[\w*-]*[\d*])[\w*-]{8,}|\bAIza[\w-]{10,}"), HIDDEN),
     (re.compile(r"://[^\s@\"'<>]+@"), f"://{HIDDEN}@"),
     (re.compile(r"(://[^\s?#\"'<>]{1,2000}\?)[^\s#\"'<>]+"), rf"\1{HIDDEN}"),

@@ -30,7 +30,10 @@ from bakeoff_providers.shared_options import (
 
 
 class SentenceTransformers(Provider):
-    """The model's own prompts come first, then those of its family; the line-up's stand above both."""
+    """Any model of sentence-transformers, from a folder or the hub, on this machine.
+
+    The model's own prompts come first, then those of its family; the line-up's replace both.
+    """
 
     name: ClassVar[str] = "sentence_transformers"
     default_model: ClassVar[str] = "sentence-transformers/all-MiniLM-L6-v2"

@@ -21,7 +21,9 @@ _UNKNOWN = {Role.QUERY: 0, Role.DOCUMENT: 1}
 
 
 class Tfidf(Provider):
-    """What scikit-learn's TfidfVectorizer gives with sublinear counts, without the second that its import takes.
+    """TF-IDF, fitted to the task's documents: words alone, any language, no model.
+
+    What scikit-learn's TfidfVectorizer gives with sublinear counts, without the second that its import takes.
 
     Dense, of length 1, fitted to the documents of the task. No stop words: the idf already makes them light, and a list
     would tie the baseline to one language. Words of one letter are kept, since they may be all that tells vitamin C

@@ -26,7 +26,7 @@ _LIMIT = Lock()  # the number of BLAS threads is the process's, so only one call
 
 
 class UniversalSentenceEncoder(Provider):
-    """USE multilingual v3: quick, for short texts in sixteen languages. Both roles share one space.
+    """Universal Sentence Encoder multilingual v3: sixteen languages, 512 dimensions; quick, for short texts.
 
     Convolutions over 2, 3 and 5 tokens, averaged, then four dense layers; a text is never cut. Texts are computed
     one by one, so that a vector is the same to the bit whatever its batch.

@@ -29,7 +29,10 @@ def _card(
 
 
 class Voyage(Hosted):
-    """Documents and queries are distinguished by `input_type`."""
+    """Voyage AI's hosted models; voyage-4 unless another is named.
+
+    Documents and queries are distinguished by `input_type`.
+    """
 
     name = "voyage"
     default_model = "voyage-4"

@@ -18,7 +18,7 @@ from bakeoff_providers.shared_options import OneModel
 
 
 class WordLlama(Provider):
-    """The l2_supercat model: fast and small, no word order. Both roles share one space.
+    """WordLlama l2_supercat: English, 256 dimensions, static word vectors: fast and small, no word order.
 
     A text without a token (empty) has nothing to average: its vector is zero, which the harness refuses by name.
     """

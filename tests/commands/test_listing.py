@@ -93,6 +93,10 @@ def test_what_is_missing_is_the_same_by_the_index_and_by_the_adapter(
          "URL is not set; or install bakeoff[y]"),
         (Needs(extra="x", server="URL", client=("c",), engine=("e",)), "URL", "e", "install bakeoff[x]"),
         (Needs(extra="x", server="URL", client=("c",), engine=("e",)), "", "e", None),
+        (Needs(("a",), "x", server="URL"), "", "a", "needs a server: URL is not set"),
+        (Needs(("a",), "x", server="URL"), "", "", "install bakeoff[x]"),
+        (Needs(("a",), "x", server="URL"), "URL", "a", None),
+        (Needs(("a",), running=True), "", "a", None),
         (Needs(note="only a line-up can"), "", "", "only a line-up can"),
         (Needs(weights="minilm"), "", "", "run: bakeoff models pull minilm"),
     ],
@@ -106,6 +110,14 @@ def test_what_is_missing_is_said_in_words(
     for module in ("needs", "registry"):
         monkeypatch.setattr(f"bakeoff_providers.{module}.importable", here.split().__contains__)
     assert needs.missing() == expected
+
+
+def test_a_server_that_only_a_call_can_find_is_not_called_available() -> None:
+    assert Needs(running=True).state() == "needs a running server"
+    assert Needs(note="a licence", running=True).state() == "a licence"
+    assert Needs().state() == "available"
+    assert LINES["provider", "ollama"].needs.running
+    assert LINES["chat", "ollama"].needs.running
 
 
 THIRD_PARTY = """

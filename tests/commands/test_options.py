@@ -148,6 +148,14 @@ def test_the_command_alone_lists_every_name() -> None:
     assert json.loads(CliRunner().invoke(app, ["options", "--json"]).stdout)["ranker"] == ["bm25"]
 
 
+@pytest.mark.parametrize("word", ["retriever", "retrievers"])
+def test_the_word_for_a_sort_lists_its_plug_ins(word: str) -> None:
+    shown = CliRunner().invoke(app, ["options", word]).stdout
+    assert "function" in shown
+    assert "http" in shown
+    assert "retriever = { … } in a [[contender]]" in shown
+
+
 def test_a_misspelt_name_gets_a_suggestion() -> None:
     raised = CliRunner().invoke(app, ["options", "fiass"]).exception
     assert isinstance(raised, InputError)

@@ -120,7 +120,7 @@ def test_a_sweep_without_a_setting_that_works_names_the_cause(folder: Path) -> N
 def test_a_store_that_is_not_installed_is_named_before_any_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bakeoff.search.stores import STORES
 
-    monkeypatch.setattr(STORES.get("usearch"), "missing", classmethod(lambda cls: "install bakeoff[usearch]"))
+    monkeypatch.setattr(STORES.get("usearch"), "missing", classmethod(lambda cls, **_: "install bakeoff[usearch]"))
     code, _, err = bakeoff(folder, "sweep", "--store", "usearch", "--synthetic", "200")
     assert code == 1
     assert "usearch: install bakeoff[usearch]" in err

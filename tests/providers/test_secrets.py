@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 from bakeoff_providers.secrets import secret_in_url, shown_url, without_known, without_secrets
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 SECRET = "hunter2-hunter2+/x"
@@ -36,6 +36,33 @@ def test_what_looks_like_a_secret_is_struck_out(text: str) -> None:
 )
 def test_plain_words_stay(text: str) -> None:
     assert without_secrets(text) == text
+
+
+NAMES = st.sampled_from(["password", "passwd", "pwd", "api_key", "api-key", "client_secret", "Access-Token"])
+OPENINGS = st.sampled_from(["no such", "is of no", "can't be", "has a", "must be", "does not", "line 3", "needs a"])
+
+
+@given(NAMES, OPENINGS, st.lists(st.from_regex(r"[a-z]{2,8}", fullmatch=True), min_size=1, max_size=5))
+def test_what_is_wrong_with_a_file_of_a_secrets_name_stays(name: str, opening: str, words: list[str]) -> None:
+    text = f"error: {name}: {opening} {' '.join(words)}"
+    assert without_secrets(text) == text
+
+
+VALUE = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="\"'&,;})*"), min_size=6)
+
+
+@given(NAMES, st.sampled_from([":", ": ", " : ", "=", " = ", '": ', ":\t"]), VALUE, st.sampled_from(
+    ["", " for user me", ", refused", " is wrong", " no such host", "\nhost: db"]))  # fmt: skip
+def test_a_value_after_a_secrets_name_is_struck_out_whatever_follows(
+    name: str, sign: str, value: str, after: str
+) -> None:
+    assume(value not in f"{name}{sign}{after}")
+    assert value not in without_secrets(f"{name}{sign}{value}{after}")
+
+
+@pytest.mark.parametrize("text", ["password=no such", "password=is ok", '"password": no such', "password: No such"])
+def test_words_that_are_no_sentence_of_an_error_are_struck_out(text: str) -> None:
+    assert "***" in without_secrets(text)
 
 
 @pytest.mark.parametrize("name", ["MY_API_KEY", "HF_TOKEN", "DB_PASSWORD", "SENTRY_DSN"])

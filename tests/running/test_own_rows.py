@@ -222,6 +222,7 @@ def test_an_endpoint_without_its_key_or_with_unknown_documents_costs_its_row(
     monkeypatch.setenv("SEARCH_KEY", "x")
     (lost,) = _run(folder, text.replace('unknown = "drop"\n', "")).not_run
     assert "unknown document 'other'" in lost.reason
+    assert 'options = { unknown = "drop" } in its [[contender]]' in lost.reason
     (lost,) = _run(folder, text.replace("hits.hits.*._id", "hits.*.id")).not_run
     assert "no list at 'hits.*.id'" in lost.reason
 

@@ -118,6 +118,15 @@ def test_the_sheet_shows_the_fronts_and_the_curves_are_drawn(sample: VectorSampl
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_store_that_is_not_installed_costs_its_own_rows(
+    sample: VectorSample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(STORES.get("usearch"), "missing", classmethod(lambda cls, **_: "install bakeoff[usearch]"))
+    swept = sweep(sample, [Walk("usearch"), Walk("faiss", {"index": "Flat"})], k=5, rounds=1)
+    assert swept.not_run == {"usearch": "install bakeoff[usearch]"}
+    assert {point.store for point in swept.points} == {"faiss"}
+
+
 def test_an_option_that_the_store_does_not_have_is_refused(sample: VectorSample) -> None:
     with pytest.raises(InputError, match="no option 'speed'"):
         sweep(sample, [Walk("faiss", {"speed": 1})])

@@ -21,7 +21,7 @@ def list_() -> None:
     for heading in ("provider", "store", "ranker", "chat"):
         table = grid(heading, "state", "about")
         for plugin in known[heading]:
-            table.add_row(plugin.name, plugin.needs.missing() or "available", plugin.about)
+            table.add_row(plugin.name, plugin.needs.state(), plugin.about)
         console().print(table)
     names = {sort: ", ".join(plugin.name for plugin in found) for sort, found in known.items()}
     say(f"kinds of task: {names['kind of task']}")

@@ -67,7 +67,7 @@ class Entry:
 def options(
     name: Annotated[
         str | None,
-        typer.Argument(help="A provider, store, ranker, format, kind, … or `lineup`; all names if left out."),
+        typer.Argument(help="A plug-in's name, a sort such as `stores`, or `lineup`; all names if left out."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
@@ -89,6 +89,9 @@ def options(
         screen.print(table)
         screen.print("`bakeoff options NAME` says what can be set of one.")
         return
+    if sort := _sort_called(name):
+        _print_sort(sort, as_json=as_json)
+        return
     entries = named(name)
     if as_json:
         typer.echo(msgspec.json.encode([entry.to_dict() for entry in entries]))
@@ -106,6 +109,33 @@ def options(
                 screen.print(table)
             else:
                 screen.print("It has no options.")
+
+
+def _sort_called(name: str) -> Sort | None:
+    """The sort that a word such as `store` or `stores` means, where no plug-in is called so."""
+    every = sorts()
+    if any(name in sort.registry.names() for sort in every):
+        return None
+    word = name.replace("-", " ").lower()
+    words = ((sort, {sort.registry.noun, f"{sort.registry.noun}s", sort.page.replace("-", " ")}) for sort in every)
+    return next((sort for sort, known in words if word in known), None)
+
+
+def _print_sort(sort: Sort, *, as_json: bool) -> None:
+    """Its plug-ins, each with its first line."""
+    import msgspec
+
+    from bakeoff.report.console import console, grid
+
+    entries = [entry_of(sort, name) for name in sort.registry.names()]
+    if as_json:
+        typer.echo(msgspec.json.encode([entry.to_dict() for entry in entries]))
+        return
+    table = grid(sort.registry.noun, "about")
+    for entry in entries:
+        table.add_row(entry.name, entry.about)
+    console().print(table)
+    console().print(f"Written as {sort.written}; `bakeoff options NAME` says what can be set of one.")
 
 
 def sorts() -> list[Sort]:
@@ -150,7 +180,9 @@ def named(name: str) -> list[Entry]:
         return [lineup_entry()]
     known = {plugin: None for sort in sorts() for plugin in sort.registry.names()}
     if name not in known:
-        raise InputError(f"nothing is called {name!r}", remedy=nearest(name, [*known, LINEUP]))
+        raise InputError(
+            f"nothing is called {name!r}", remedy=nearest(name, [*known, *(sort.page for sort in sorts()), LINEUP])
+        )
     return [entry_of(sort, name) for sort in sorts() if name in sort.registry.names()]
 
 

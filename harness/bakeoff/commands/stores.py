@@ -185,8 +185,7 @@ def _stores(names: list[str] | None, out: Path) -> list[str]:
     check_folder(out)
     chosen = list(dict.fromkeys(names or ["faiss"]))
     for name in chosen:
-        if reason := STORES.get(name).missing():
-            raise Unavailable(f"{name}: {reason}")
+        STORES.get(name)
     return chosen
 
 
@@ -205,7 +204,19 @@ def _given(texts: list[str], stores: list[str]) -> dict[str, dict[str, list[Any]
         for option, values in given.items():
             for value in values:
                 STORES.check_options(store, {option: value})
+    _check_any(parameters)
     return parameters
+
+
+def _check_any(parameters: dict[str, dict[str, list[Any]]]) -> None:
+    """One store that can't run costs its own rows; where none can, that is said before any work."""
+    from bakeoff.search.stores import STORES
+
+    reasons = {}
+    for store, given in parameters.items():
+        reasons[store] = STORES.get(store).missing(**{option: values[0] for option, values in given.items()})
+    if all(reasons.values()):
+        raise Unavailable("; ".join(f"{store}: {reason}" for store, reason in reasons.items()))
 
 
 def _single(parameters: dict[str, list[Any]]) -> dict[str, Any]:

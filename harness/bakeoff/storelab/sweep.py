@@ -72,7 +72,12 @@ def sweep(
     points: list[Point] = []
     not_run: dict[str, str] = {}
     pruned = 0
-    plan = [(walk, {**walk.fixed, **build}) for walk in walks for build in _builds(walk, sample)]
+    plan = []
+    for walk in walks:
+        if reason := STORES.get(walk.store).missing(**walk.fixed):
+            not_run[walk.store] = reason
+        else:
+            plan += [(walk, {**walk.fixed, **build}) for build in _builds(walk, sample)]
     with progress("sweep", len(plan)) as advance:
         for walk, build in plan:
             try:

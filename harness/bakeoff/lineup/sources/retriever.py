@@ -42,7 +42,8 @@ def _settings(given: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         return {"kind": "http", **given}, urlsplit(str(given["url"])).hostname or "http"
     if "file" in given:
         return {"kind": "function", **given}, str(given.get("function") or PurePath(str(given["file"])).stem)
-    raise InputError("a retriever needs a url or a file", place="retriever", remedy='{ url = "http://…", ids = … }')
+    forms = '"file:mine.py:search" for a function, or { url = "http://…", body = …, ids = … }'
+    raise InputError("a retriever needs a url or a file", place="retriever", remedy=forms)
 
 
 def _entry_of(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -88,7 +88,8 @@ class RetrieverSearcher(Searcher):
                 if self.drop_unknown:
                     continue
                 raise StoreError(
-                    f'it answered the unknown document {document!r}; unknown = "drop" leaves such documents out'
+                    f"it answered the unknown document {document!r}; "
+                    'options = { unknown = "drop" } in its [[contender]] leaves such documents out'
                 )
             if document in best:
                 raise StoreError(f"it answered the document {document!r} twice")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.needs import Needs
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
@@ -60,6 +62,12 @@ class Redis(Store):
             self._client: Any = redis.Redis.from_url(self._url, protocol=2)
             if self._name.encode() not in self._client.execute_command("FT._LIST"):
                 self._create()
+
+    @classmethod
+    def needs(cls, **options: Any) -> Needs:
+        """A server, which the line-up or the environment names."""
+        basic = super().needs(**options)
+        return basic if options.get("url") else replace(basic, server=URL)
 
     def _create(self) -> None:
         settings = ["TYPE", "FLOAT32", "DIM", self.dimensions, "DISTANCE_METRIC", "COSINE"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ import httpx
 import msgspec
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.needs import Needs
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
@@ -51,6 +53,12 @@ class Typesense(Store):
         with self._failures_as_unavailable():
             if not self._known():
                 self._ask("POST", "/collections", json={"name": self._name, "fields": self._fields()})
+
+    @classmethod
+    def needs(cls, **options: Any) -> Needs:
+        """A server, which the line-up or the environment names."""
+        basic = super().needs(**options)
+        return basic if options.get("url") else replace(basic, server=URL)
 
     def _known(self) -> bool:
         collections = msgspec.json.decode(self._ask("GET", "/collections"))

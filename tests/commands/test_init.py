@@ -144,11 +144,24 @@ def test_a_task_that_was_imported_needs_no_judgments_and_the_line_up_says_how_to
         "bakeoff.toml: written; its task has 2 documents, 1 query, no judgments yet\n"
         "next: bakeoff grade task --lineup bakeoff.toml\n      bakeoff run\n"
     )
+    command = "bakeoff grade task --lineup bakeoff.toml\n"
+    assert say(tmp_path, "validate").endswith(f"no grades yet\nnext: {command}")
+    assert f"remedy: grade it first: {command}" in say(tmp_path, "run", code=2)
     text = (tmp_path / "bakeoff.toml").read_text()
     assert '#     bakeoff grade task --lineup bakeoff.toml\n\ntask = "task"\n' in text
     lineup = Lineup.read(tmp_path / "bakeoff.toml")
     task = load_task(lineup.task, tmp_path)
     assert (lineup.name, task.name, task.rel) == ("goods", "goods", 2)
+
+
+def test_grades_that_two_line_ups_share_are_said_to_be(shop: Path) -> None:
+    command = [*FLAGS[:5], "--out"]
+    assert "ground_truth.json" not in say(shop, *command, "one.toml")
+    assert "remedy: grade it first: bakeoff grade one.toml --lineup one.toml\n" in say(shop, "run", "one.toml", code=2)
+    (shop / "ground_truth.json").write_text('{"grades": {"q1": {"17": 3}}}')
+    said = say(shop, *command, "two.toml")
+    assert "ground_truth.json: its grades are read; a file of this task's own is named under [task]" in said
+    assert "grades of ground_truth.json are read, as by every line-up beside it" in say(shop, "validate", "two.toml")
 
 
 def test_files_of_every_kind_without_judgments(shop: Path) -> None:

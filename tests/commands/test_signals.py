@@ -17,6 +17,7 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import Settings, run
 from bakeoff_providers.scratch import LOCK, PREFIX, collect, scratch
 
+from tests.native_task import ungraded_task
 from tests.wire import PROXIES, Fault, WireServer
 
 PATIENCE = 30.0  # seconds after which a test gives up; the waits that it cancels are longer
@@ -47,6 +48,22 @@ def _wait_for_requests(wire: WireServer, count: int, process: subprocess.Popen[s
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < until
         time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 128 + signal.SIGTERM)])
+def test_ctrl_c_is_the_ordinary_end_of_grading(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    ungraded_task(tmp_path)
+    command = [sys.executable, "-u", "-m", "bakeoff", "annotate", str(tmp_path / "task"), "--who", "ada", "--no-open"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert "Open http://127.0.0.1" in process.stdout.readline()
+    assert process.stdout.readline() == "Ctrl-C ends it.\n"
+    time.sleep(0.3)  # until it serves
+    process.send_signal(number)
+    said, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == code, errors
+    assert said.endswith("graded: nothing is written\n")
+    assert ("interrupted" in errors) == (code != 0)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

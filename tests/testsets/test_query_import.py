@@ -61,6 +61,15 @@ def test_a_table_becomes_a_task_that_only_lacks_grades(home: Path) -> None:
     assert len(load_task("task", home).queries) == 3
 
 
+def test_plain_lines_are_queries(home: Path) -> None:
+    (home / "q.txt").write_bytes(b"\xef\xbb\xbfhow do I get my money back\n\n  winter tyres \nWINTER tyres")
+    said = say(home, "queries", "import", "q.txt")
+    assert "2 queries imported: task/queries.json\ntaken: text = the line\n" in said
+    assert "line 4 = line 3: WINTER tyres" in said
+    assert [query["query_text"] for query in written(home / "task")] == ["how do I get my money back", "winter tyres"]
+    assert "each line is a query" in say(home, "queries", "import", "q.txt", "--force", "--column", "text=q", code=2)
+
+
 def test_json_lines_keep_ids_that_are_numbers_and_metadata_of_any_shape(tmp_path: Path) -> None:
     rows = [{"qid": 7, "question": "a", "of": {"team": "x", "tags": [1, 2]}}, {"qid": 8, "question": "b", "of": None}]
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

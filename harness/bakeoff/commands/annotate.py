@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
+from bakeoff.commands import signals
 from bakeoff.commands.options import TaskArgument
 
 if TYPE_CHECKING:
@@ -116,13 +117,14 @@ def serve_page(
                 f"{session.done} of {len(session.pairs)} pairs graded by {session.who}. Open {server.address}\n"
                 "Ctrl-C ends it."
             )
-            if open_page:
-                webbrowser.open(server.address)
-            with contextlib.suppress(KeyboardInterrupt):
+            with contextlib.suppress(KeyboardInterrupt), signals.awaited():
+                if open_page:
+                    webbrowser.open(server.address)
                 server.serve()
     finally:
         server.close()
-    typer.echo(f"\n{session.done} of {len(session.pairs)} graded: {session.path}")
+    kept = f"kept in {session.path}" if session.path.exists() else "nothing is written"
+    typer.echo(f"\n{session.done} of {len(session.pairs)} graded: {kept}")
     if session.done:
         write_truth(folder, folder.name)
 

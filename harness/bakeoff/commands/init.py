@@ -9,7 +9,16 @@ from typing import Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.options import OWN_LINEUP, Force, LabelOption, check_file, parse_columns, parse_labels, say
+from bakeoff.commands.options import (
+    OWN_LINEUP,
+    Force,
+    LabelOption,
+    check_file,
+    grading_command,
+    parse_columns,
+    parse_labels,
+    say,
+)
 
 FLAGS = "bakeoff init TASK, or bakeoff init --documents FILE --queries FILE [--judgments FILE]"
 
@@ -38,6 +47,7 @@ def init(
     from dataclasses import replace
 
     from bakeoff.core.printable import counted
+    from bakeoff.tasks.ground_truth import FILE
     from bakeoff.testsets.first_lineup import write_lineup
     from bakeoff.testsets.task_sources import Files, source_of, source_of_files
 
@@ -59,13 +69,16 @@ def init(
         source = source_of_files(files, out.parent)
     elif column or grade:
         raise InputError("--column and --grade are for tables", remedy=FLAGS)
-    grading = f"bakeoff grade {task if source.own else out} --lineup {out}"
+    grading = grading_command(task if task and source.own else out, out)
     loaded = write_lineup(out, source, grading)
     sizes = f"{counted(len(loaded.documents), 'document')}, {counted(len(loaded.queries), 'query')}"
     judged = sum(map(len, loaded.judgments.values()))
     typer.echo(f"{out}: written; its task has {sizes}, {counted(judged, 'judgment') if judged else 'no judgments yet'}")
     for table, columns_taken in source.taken.items():
         say(f"taken from the {table}: {columns_taken}")
+    truth = out.parent / FILE
+    if source.options and "ground_truth" not in source.options and truth.exists():
+        say(f'{truth}: its grades are read; a file of this task\'s own is named under [task]: ground_truth = "…"')
     where = "" if out == OWN_LINEUP else f" {out}"
     typer.echo(f"next: {f'bakeoff validate{where}' if judged else grading}\n      bakeoff run{where}")
 

@@ -25,7 +25,7 @@ LineupOption = Annotated[Path | None, typer.Option(help="The contenders; default
 ContendersOption = Annotated[
     list[str] | None, typer.Option(help="Only contenders of this label, provider, ranker or model; may be repeated.")
 ]
-TaskArgument = Annotated[str, typer.Argument(help="The task: its folder, its task.toml, or a built-in name.")]
+TaskArgument = Annotated[str, typer.Argument(help="The task: its folder, task.toml or built-in name, or a line-up.")]
 OutOption = Annotated[Path, typer.Option(help="Where the result's folder is made.")]
 EquivalentWithin = Annotated[
     float | None,
@@ -205,9 +205,14 @@ def say(text: str) -> None:
         typer.echo(line)
 
 
+def grading_command(task: Path | str, lineup: Path) -> str:
+    """What grades a task, by the pairs that a line-up's contenders find first."""
+    return f"bakeoff grade {task} --lineup {lineup}"
+
+
 def next_to_grade(task: Path | str, lineup: Path | None = None) -> str:
     """What leads on to grades: a line-up, whose contenders say what is worth grading, and then the grading."""
-    grade = f"bakeoff grade {task} --lineup {lineup or OWN_LINEUP}"
+    grade = grading_command(task, lineup or OWN_LINEUP)
     return f"next: {grade}" if lineup or OWN_LINEUP.exists() else f"next: bakeoff init {task}\n      {grade}"
 
 

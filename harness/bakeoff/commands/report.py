@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from bakeoff_providers.errors import InputError
 
+from bakeoff.commands import signals
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
 from bakeoff.commands.options import ResultsArgument, check_file
 
@@ -139,7 +141,6 @@ def serve(
         raise InputError(f"port {port} can't be used: {error.strerror}", remedy="choose another --port") from None
     with site:
         typer.echo(f"http://{HOST}:{site.server_address[1]}/ shows {folder}; Ctrl-C ends it")
-        try:
+        with contextlib.suppress(KeyboardInterrupt), signals.awaited():
             site.serve_forever()
-        except KeyboardInterrupt:
-            typer.echo("ended")
+        typer.echo("ended")

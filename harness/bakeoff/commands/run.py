@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.options import (
     OWN_LINEUP,
@@ -22,6 +23,7 @@ from bakeoff.commands.options import (
     ResultArgument,
     Wide,
     check_folder,
+    grading_command,
     lineup_path,
     notice,
     parse_settings,
@@ -84,13 +86,15 @@ def run(
     from bakeoff.running.engines import engine_entry
     from bakeoff.running.runner import Settings, vectors_folder
     from bakeoff.running.runner import run as run_lineup
+    from bakeoff.running.scoring import Ungraded
     from bakeoff.running.shard_folders import complete_folders
     from bakeoff.tasks.load import task_options
 
     check_folder(out)
     if lineup is None and not OWN_LINEUP.is_file():
         notice(f"no {OWN_LINEUP} here: the built-in line-up is run (`bakeoff init TASK` writes one for an own task)")
-    chosen = read_lineup(lineup_path(lineup)).narrowed(contender or (), store or ())
+    path = lineup_path(lineup)
+    chosen = read_lineup(path).narrowed(contender or (), store or ())
     options = task_options(chosen.task, chosen.folder, parse_settings(set_, "k=5"), Path.cwd())
     chosen = replace(
         chosen,
@@ -114,7 +118,11 @@ def run(
         return
     command, folders, whole = shlex.join(["bakeoff", *sys.argv[1:]]), [], True
     for one in chosen.per_task():
-        outcome = run_lineup(one, settings)
+        try:
+            outcome = run_lineup(one, settings)
+        except Ungraded as error:
+            task = path.parent / one.task if isinstance(one.task, str) else path
+            raise InputError(error.problem, remedy=f"grade it first: {grading_command(task, path)}") from None
         if not outcome.ran:
             _fail_without_rows(outcome)
         with showing(settings.progress):

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
 
@@ -31,6 +32,20 @@ def install() -> None:
     for number in SIGNALS:
         signal.signal(number, _interrupt)
     threading.Thread(target=_watch, args=(reader, writer), daemon=True, name="bakeoff-signals").start()
+
+
+@contextlib.contextmanager
+def awaited() -> Iterator[None]:
+    """Where Ctrl-C is the ordinary end of a command: it raises KeyboardInterrupt, and is no interruption."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler, wakeup = signal.signal(signal.SIGINT, signal.default_int_handler), signal.set_wakeup_fd(-1)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
 
 
 def exit_code() -> int:

@@ -169,7 +169,10 @@ def generate(
 @queries.command("import")
 def import_queries_(
     source: Annotated[
-        Path, typer.Argument(help="CSV, TSV, JSONL, JSON or parquet; one query in each row, or with --log one search.")
+        Path,
+        typer.Argument(
+            help="CSV, TSV, JSONL, JSON, parquet: a query (--log: a search) in each row; .txt: in each line."
+        ),
     ],
     articles: Annotated[Path, typer.Option(help="The corpus of a new task.")] = ARTICLES,
     out: Annotated[Path, typer.Option(help="The task's folder; made if it is new.")] = Path("task"),

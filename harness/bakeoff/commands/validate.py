@@ -26,6 +26,7 @@ def validate(
     """Check a line-up or a task before anything is spent on it."""
     from bakeoff.report.console import Bars
     from bakeoff.running.validation import check_rows, check_task
+    from bakeoff.tasks.description import task_description
     from bakeoff.tasks.kinds import load_kind
     from bakeoff.tasks.kinds.graded import Graded
     from bakeoff.testsets.health import health as examine
@@ -49,7 +50,10 @@ def validate(
         raise typer.Exit(2)
     if not health or not kind.free_health_check:
         return
-    folder = TaskFolder.of(path, kind, task) if isinstance(kind, Graded) else None
+    described = task_description(lineup.task, path.parent) if rows and isinstance(lineup.task, str) else path
+    folder = TaskFolder.of(described, kind, task) if isinstance(kind, Graded) else None
+    if folder and isinstance(lineup.task, dict) and folder.truth_path.exists():
+        say(f"grades of {folder.truth_path} are read, as by every line-up beside it that names no other ground_truth")
     standing = folder.standing() if folder else ""
     if any(task.judgments.values()):
         _print_health(examine(task, lineup, Bars()))

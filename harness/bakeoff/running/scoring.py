@@ -18,14 +18,18 @@ from bakeoff.search.reranked_searcher import RerankedSearcher
 from bakeoff.tasks.kinds.base import Answers, TaskKind
 
 
+class Ungraded(InputError):
+    """Nobody graded the task yet; a command that knows where the task is says how to."""
+
+
 def check_graded(task: Task) -> None:
     """Refuses a task on which every contender would score 0: that is no comparison."""
     if len(task.without_relevant()) < len(task.queries):
         return
     if not any(task.judgments.values()):
-        raise InputError(
+        raise Ungraded(
             f"task {task.name!r} has no grades, so every contender would score 0",
-            remedy="grade it first: `bakeoff grade TASK --judge people`, or `--judge llm`",
+            remedy="grade it first: bakeoff grade, or bakeoff grade import",
         )
     raise InputError(
         f"task {task.name!r}: no document has a grade of {task.rel} or more, so every contender would score 0",

@@ -11,6 +11,7 @@ from typing import Any
 
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.files import read_lines
 from bakeoff.core.filters import parse_where
 from bakeoff.tasks.formats.cells import Row
 from bakeoff.tasks.formats.native import QueryEntry, QueryFile
@@ -60,7 +61,7 @@ def import_queries(
     imported = ImportedQueries(QueryFile(metadata=metadata, queries=entries))
     places = {normalised(entry.query_text): f"query {entry.query_id}" for entry in entries}
     ids = {entry.query_id: f"query {entry.query_id}" for entry in entries}
-    for query in _of_log(path, columns) if log else _of_table(path, columns, imported):
+    for query in _of_log(path, columns) if log else _of_file(path, columns, imported):
         key = normalised(query.text)
         if not key:
             imported.empty.append(query.place)
@@ -98,6 +99,23 @@ def import_queries(
         "duplicates": len(imported.duplicates),
     }
     return imported
+
+
+def _of_file(path: Path, given: Mapping[str, str], imported: ImportedQueries) -> list[_Found]:
+    """A file of plain text has one query on each line; everything else is a table."""
+    if Path(path.name.lower().removesuffix(".gz")).suffix != ".txt":
+        return _of_table(path, given, imported)
+    if given:
+        raise InputError("has no columns: each line is a query", file=path, place="--column", remedy="leave it out")
+    imported.taken = "text = the line"
+    found = []
+    for number, line in read_lines(path):
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise InputError("is not UTF-8", file=path, place=f"line {number}", remedy="save it as UTF-8") from None
+        found.append(_Found(f"line {number}", " ".join(text.split())))
+    return found
 
 
 def _of_table(path: Path, given: Mapping[str, str], imported: ImportedQueries) -> list[_Found]:

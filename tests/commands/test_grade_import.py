@@ -77,11 +77,13 @@ def test_labels_beside_numbers(tmp_path: Path, grades: list[str], given: list[st
     assert said in say(tmp_path, *command, code=2)
 
 
-def test_a_number_beside_labels_is_itself(tmp_path: Path) -> None:
+def test_a_number_beside_labels_is_itself_and_a_persons_grades_are_no_models(tmp_path: Path) -> None:
     folder = made(tmp_path, native)
     (tmp_path / "mixed.csv").write_text("query,document,grade\nq1,d 1,high\nq1,d4,2\n")
     say(tmp_path, "grade", "import", "task", "mixed.csv", "--grade", "high=3")
     assert TaskFolder.open(str(folder)).task.judgments == {"q1": {"d 1": 3, "d4": 2}}
+    corrected = say(tmp_path, "grade", "corrected", "task", "-m", "ndcg@10", code=2)
+    assert "remedy: bakeoff grade task --judge llm\n" in corrected
 
 
 def test_the_help_of_grade_names_all_its_commands(tmp_path: Path) -> None:

@@ -154,7 +154,9 @@ def corrected_(
     rel = folder.task.rel
     people, model = grades_by(folder, "person"), grades_by(folder, "model")
     if not model:
-        raise InputError("no model graded this task", file=folder.annotations, remedy="bakeoff grade TASK --judge llm")
+        raise InputError(
+            "no model graded this task", file=folder.annotations, remedy=f"bakeoff grade {task} --judge llm"
+        )
     correction = correct(rankings_for(folder, result, lineup, offline), people, model, by, rel)
     say(
         f"{by.label}: people graded {correction.by_people} of the {correction.queries} queries that the model graded; "

@@ -61,13 +61,15 @@ def sampled(seed: int, count: int, only: Sequence[str]) -> list[tuple[Target, Mu
 def tests_for(target: Target, mutant: Mutant, source: str, seen: Sequence[Seen], seconds: float) -> list[Seen]:
     """The tests that call the changed function, quickest first, up to so many seconds in all.
 
-    What is changed outside of functions may concern every test that calls anything of the module.
+    What is changed outside of functions may concern every test that calls anything of the module, and a module of
+    constants alone every test.
     """
     lines = _function_lines(source, mutant.line_number(source))
+    constants = not any(isinstance(node, ast.FunctionDef) for node in ast.walk(ast.parse(source)))
 
     def calls(test: Seen) -> bool:
         inside = (call.rpartition(":") for call in test.calls)
-        return any(file == mutant.module and (not lines or int(line) in lines) for file, _, line in inside)
+        return constants or any(file == mutant.module and (not lines or int(line) in lines) for file, _, line in inside)
 
     chosen, spent = list[Seen](), 0.0
     for test in sorted(filter(calls, seen), key=lambda test: test.seconds):

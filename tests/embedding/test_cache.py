@@ -293,6 +293,11 @@ def test_a_damaged_identity_concerns_its_own_space_alone(tmp_path: Path) -> None
     space = cache.space(IDENTITY | {"model": "one"})
     space.put(["b"], ROWS[1:2], tokens=1)
     assert json.loads((space.folder / "identity.json").read_bytes()) == space.identity
+    space.close()
+    (space.folder / "identity.json").write_bytes(b'{"model": "two"}')
+    space = cache.space(IDENTITY | {"model": "one"})
+    space.put(["c"], ROWS[2:], tokens=1)
+    assert json.loads((space.folder / "identity.json").read_bytes()) == space.identity
 
 
 def test_segments_of_earlier_versions_are_taken_over(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from bakeoff.embedding.retry import RateLimit, RetryPolicy, Unanswered, call
 from bakeoff.embedding.unit import NotingUnit, norms_of, unit
 from bakeoff.embedding.usage import Usage
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role, Vectors
-from bakeoff_providers.errors import CallFailed, EmbeddingFailed
+from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError
 
 DEAR = Price(usd_per_million_tokens=2.0, seen="2026-11", source="test")
 
@@ -310,3 +311,11 @@ def test_vectors_in_files_are_read_from_there_in_the_order_of_the_corpus(tmp_pat
     assert embedder.usage[Role.DOCUMENT] == Usage(texts=5)
     assert embedder.lengths == pytest.approx((2.0, 2.0))
     assert not list(tmp_path.iterdir())
+
+
+def test_where_there_is_no_room_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    provider = Counting()
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=0))
+    with pytest.raises(InputError, match="0 MB are free"):
+        Embedder(provider, VectorCache(tmp_path), workers=1).embed(["a", "bb"], Role.DOCUMENT)
+    assert provider.asked == []

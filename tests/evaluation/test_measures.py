@@ -171,3 +171,17 @@ def test_the_geometric_mean_of_random_orders_is_that_of_all_orders(
     expected = random_expectation(judgments, ["q"], documents, [measure])[measure][0]
     error = float(np.std(logs)) / math.sqrt(2000)
     assert expected == pytest.approx(np.mean(logs), abs=4 * error)
+
+
+@pytest.mark.parametrize(("highest", "allowed"), [(0, False), (1, True), (50, True), (51, False)])
+def test_the_highest_grade_of_err(highest: int, allowed: bool) -> None:
+    if allowed:
+        assert Measure.parse(f"err(max={highest})@10") != Measure.parse("err@10")
+    else:
+        with pytest.raises(InputError, match=f"max={highest} is no highest grade"):
+            Measure.parse(f"err(max={highest})@10")
+
+
+def test_only_over_all_relevant_documents_map_has_a_ceiling() -> None:
+    assert Measure.parse("map").has_ceiling
+    assert not Measure.parse("map(over=found)").has_ceiling

@@ -103,3 +103,12 @@ def test_what_turns_is_weighed_by_traffic() -> None:
     assert turn(best, other, judgments, queries, p1, weights=np.array([0.3, 0.1, 0.6])) == [("q3", "y")]
     assert turn(best, other, judgments, queries, p1, weights=np.array([0.6, 0.3, 0.1])) == []
     assert sorted(turn(best, other, judgments, queries, p1)) == [("q2", "x"), ("q3", "y")]
+
+
+def test_the_fewest_documents_for_the_most_are_taken_first() -> None:
+    """p@2: one document of q1 adds 0.25; two of q2 add 0.4, so 0.2 each. Either would make up for the 0.05 of q3."""
+    best = {"q1": ranking("ab"), "q2": ranking("ab"), "q3": ranking("ab")}
+    other = {"q1": ranking("xb"), "q2": ranking("yz"), "q3": ranking("bc")}
+    judgments = {"q1": {"a": 0, "b": 0}, "q2": {"a": 0, "b": 0}, "q3": {"a": 1, "b": 0, "c": 0}}
+    weights = np.array([0.5, 0.4, 0.1])
+    assert turn(best, other, judgments, ["q1", "q2", "q3"], Measure.parse("p@2"), weights=weights) == [("q1", "x")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import ModelCard, Role
-from bakeoff_providers.cards import family_prompts, known_card, overridden
+from bakeoff_providers.cards import check_prompt, family_prompts, known_card, overridden
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.hosted import Hosted
 
@@ -154,3 +154,11 @@ def test_names_in_a_folder_of_sentence_transformers_are_checked_before_it_is_loa
     (tmp_path / "config_sentence_transformers.json").write_text("[")
     with pytest.raises(InputError, match="can't be read"):
         PROVIDERS.create("sentence_transformers", model=str(tmp_path), query_prompt={"name": "query"})
+
+
+def test_a_template_has_its_text_once_or_not_at_all() -> None:
+    for prompt in ("query: ", "query: {text}", {"name": "query"}):
+        check_prompt(prompt, "query_prompt")
+    for refused in ("{text} {text}", 3, {"name": 1}, {"name": "query", "more": "x"}, {}):
+        with pytest.raises(InputError, match="query_prompt"):
+            check_prompt(refused, "query_prompt")

@@ -181,6 +181,12 @@ def test_our_own_errors_pass_unchanged() -> None:
     assert failure(error, who="someone") is error
 
 
+def test_what_lay_behind_is_looked_at_also_without_a_cause() -> None:
+    error = ValueError("unreadable")
+    error.__context__ = Status(503)
+    assert translated(error).status == 503
+
+
 def test_an_earlier_call_of_ours_does_not_colour_this_one() -> None:
     try:
         try:

@@ -202,6 +202,11 @@ class TestGate:
         assert gate(new, old, NDCG, 0.7).exit_code == 0
         assert gate(new, old, NDCG, 8 / 12).exit_code == 0  # exactly as much as is allowed
 
+    def test_nothing_is_left_to_settle_where_as_much_is_lost_as_is_allowed(self, make: Make) -> None:
+        """Two of twelve queries find nothing any more, which is not significant."""
+        verdict = gate(*_two(make("new", "none", inflected=2), make("old", "english", inflected=2)), NDCG, 2 / 12)
+        assert [check.reason for check in verdict.checks] == ["a drop of 0.1667, 0.166667 is allowed"]
+
     def test_both_limits_are_where_they_are_said_to_be(self, make: Make) -> None:
         """A drop of 8 / 12 with p = 2 / 2^8: what reaches a limit passes the one and fails by the other."""
         new, old = _two(make("new", "none"), make("old", "english"))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from pathlib import Path
 
 import pytest
+from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.save import save
 from bakeoff.results.schema import read_summary
+from bakeoff.running.failures import AdapterFailed, adapter_work, attempt
 from bakeoff.running.runner import Outcome, Settings, run
+from bakeoff.running.stages import NotRun
 from bakeoff.search.rankers import RANKERS
 from bakeoff.search.stores import STORES
 from bakeoff_providers import PROVIDERS
@@ -177,3 +181,26 @@ def test_columns_that_a_store_refuses_are_left_out_with_a_note_in_its_row(tmp_pa
     notes = {row.contender.store: row.search.build.notes for row in outcome.ran if row.search}
     assert notes["faiss"] == ()
     assert notes["chroma"] == ("chroma refuses some metadata, which was left out: '$price'",)
+
+
+class PanicException(BaseException):
+    """As pyo3 names it."""
+
+
+@pytest.mark.parametrize("stopped", [KeyboardInterrupt(), SystemExit(3)])
+def test_an_interrupt_costs_no_row_but_the_run(stopped: BaseException) -> None:
+    with pytest.raises(type(stopped)), adapter_work():
+        raise stopped
+    with pytest.raises(type(stopped)):
+        attempt(Contender("words", ranker="bm25"), partial(_raise, stopped))
+
+
+def test_a_panic_of_a_library_costs_its_row() -> None:
+    with pytest.raises(AdapterFailed, match="PanicException: lost"), adapter_work():
+        raise PanicException("lost")
+    contender = Contender("words", ranker="bm25")
+    assert attempt(contender, partial(_raise, PanicException("lost"))) == NotRun(contender, "PanicException: lost")
+
+
+def _raise(error: BaseException) -> None:
+    raise error

@@ -301,6 +301,9 @@ def test_of_equally_good_weights_the_most_even_are_taken() -> None:
     rounding = {weights: np.ones(6) - (1e-15 if weights == (0.4, 0.6) else 0) for weights in scores}
     assert tune(rounding, seed=1).weights == (0.4, 0.6)
     assert tune({(1.0, 0.0): np.zeros(6), (0.5, 0.5): np.ones(6) / 2}, seed=1).in_sample == 0.5
+    as_even: dict[FusionWeights, np.ndarray]
+    as_even = {(0.5, 0.4, 0.1, 0.0): np.ones(6), (0.2, 0.6, 0.1, 0.1): np.ones(6)}  # the sums of squares are 0.42
+    assert tune(as_even, seed=1).weights == (0.2, 0.6, 0.1, 0.1)
 
 
 def test_each_query_is_scored_with_weights_that_were_chosen_without_it() -> None:

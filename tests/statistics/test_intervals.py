@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.intervals import bca_interval, bca_of_sums, resamples_of
+from bakeoff.statistics.intervals import bca_interval, bca_intervals, bca_of_sums, resamples_of
 from scipy import stats
 
 
@@ -80,3 +80,11 @@ def test_every_resample_draws_as_many_as_there_are(n: int, resamples: int) -> No
     assert np.array_equal(again, np.concatenate(blocks))
     if n == 7:  # each of the seven is drawn as often as any other
         assert np.concatenate(blocks).mean(axis=0) == pytest.approx(np.ones(7), abs=0.1)
+
+
+def test_what_is_drawn_without_a_seed_is_drawn_with_42() -> None:
+    """The default that results are repeated with."""
+    table = np.random.default_rng(0).random((30, 2))
+    for drawn, again in zip(bca_intervals(table), bca_intervals(table, seed=42), strict=True):
+        assert drawn.tolist() == again.tolist()
+    assert bca_intervals(table, seed=43)[0].tolist() != bca_intervals(table)[0].tolist()

@@ -50,6 +50,19 @@ def test_what_no_number_of_queries_can_tell() -> None:
     assert smallest_detectable(0.0, 10) == 0
 
 
+@pytest.mark.parametrize(("n", "alpha"), [(2, 1e-5), (2, 0.05), (1_000_000, 0.05)])
+def test_what_is_detectable_is_exact_however_large_or_small(n: int, alpha: float) -> None:
+    effect = smallest_detectable(1.0, n, alpha=alpha)
+    assert detection_power(effect, n, alpha) == pytest.approx(0.8, abs=5e-9)
+
+
+def test_numbers_are_doubled_until_ten_million_are_passed() -> None:
+    """Beyond 2²³ the next number is 2²⁴, which is more; with so many a t-test is as good as a normal one."""
+    quantiles = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
+    assert queries_needed(quantiles / math.sqrt(8e6), 1.0) == pytest.approx(8e6, rel=1e-4)
+    assert queries_needed(quantiles / math.sqrt(9e6), 1.0) is None
+
+
 def test_a_number_that_nobody_labels_is_not_printed() -> None:
     assert more_queries(134) == "about 134 more queries"
     assert more_queries(1_010_688) == "more than 10,000 more queries"

@@ -9,7 +9,14 @@ import pytest
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.compare import compare
 from bakeoff.statistics.intervals import bca_intervals
-from bakeoff.statistics.small_samples import difference_intervals, doubt, exact_interval, mean_intervals, unlike
+from bakeoff.statistics.small_samples import (
+    difference_intervals,
+    doubt,
+    exact_interval,
+    mean_intervals,
+    too_few,
+    unlike,
+)
 from bakeoff.statistics.tests import sign_flip_test
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,6 +76,13 @@ def test_a_skew_is_doubted_from_ten_times_its_square_on(ratio: float, doubted: b
         low, high = (low, middle) if far_enough else (middle, high)
     assert bool(doubt(np.append(near, high))) is doubted
     assert bool(doubt(np.append(near, -high))) is doubted
+
+
+def test_fifteen_queries_and_ten_unlike_values_are_enough_for_a_bootstrap() -> None:
+    assert not too_few(np.arange(15.0))
+    assert too_few(np.arange(14.0))
+    assert not too_few(np.array([0.0] * 11 + [float(at) for at in range(1, 11)]))
+    assert too_few(np.array([0.0] * 11 + [float(at) for at in range(1, 10)]))
 
 
 def test_ten_values_that_differ_from_the_most_frequent_are_enough() -> None:

@@ -10,6 +10,7 @@ from bakeoff.results.averaging import PerQuery
 from bakeoff.results.schema import Latency, Row, Value
 from bakeoff.results.verdict import decide, order_agreement
 from bakeoff.statistics.compare import tied_with_best
+from msgspec.structs import replace
 from scipy import stats
 
 NDCG, MRR = Measure.parse("ndcg@10"), Measure.parse("mrr")
@@ -68,6 +69,9 @@ def test_rows_of_one_model_are_not_compared_on_the_time_of_the_same_call() -> No
     two = decide({label: scores[label] for label in ("m@384", "m@128")}, NDCG, rows[:2], PerQuery(42))
     assert two.tie_group == ["m@384", "m@128"]
     assert not any("faster" in text for text in two.sentences)
+    for made, kind in ((0, "fused"), (2, "reranked")):  # of whatever model: it may be that of the other row
+        mixed = [replace(row, kind=kind) if at == made else row for at, row in enumerate(rows)]
+        assert not any("faster" in text for text in decide(scores, NDCG, mixed, PerQuery(42)).sentences)
 
 
 def test_two_contenders_have_nothing_to_agree_on() -> None:

@@ -20,6 +20,7 @@ from bakeoff.statistics.tests import holm
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
 FEWEST_IN_CATEGORY = 4  # queries: the order within a smaller category is chance
+MADE_OF_OTHERS = ("fused", "reranked")  # kinds of rows that embed with the models of other rows
 WORTH_A_SENTENCE = 1.5  # how many times faster a tied contender must be before the verdict mentions it
 
 
@@ -172,9 +173,12 @@ def _agreement_sentence(agreement: Mapping[str, float], measure: Measure, *, eve
 def _faster(best: Row, tied: Sequence[Row]) -> str | None:
     """Which of the tied embeds a query fastest, where that is worth telling: equal quality for less waiting.
 
-    Rows of the best's own model make the same call, so their times differ by noise alone.
+    Rows of the best's own model make the same call, so their times differ by noise alone; a row made of others may too.
     """
-    others = [row for row in tied if (row.provider, row.model) != (best.provider, best.model)]
+    if best.kind in MADE_OF_OTHERS:
+        return None
+    others = [row for row in tied if row.kind not in MADE_OF_OTHERS]
+    others = [row for row in others if (row.provider, row.model) != (best.provider, best.model)]
     timed = {row.label: p50 for row in others if row.latency and (p50 := row.latency.embed.p50)}
     mine = best.latency.embed.p50 if best.latency else None
     if not timed or mine is None:

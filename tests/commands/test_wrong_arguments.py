@@ -103,6 +103,29 @@ def test_h_is_help(folder: Path, arguments: list[str]) -> None:
     assert out == bakeoff(folder, *arguments[:-1], "--help")[1]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "written"),
+    [(["sweep", "--lineup", "own.toml"], "sweep lineup"), (["grade", "next", "--task", "task"], "grade next task")],
+)
+def test_an_argument_that_is_written_as_an_option_is_explained(
+    folder: Path, arguments: list[str], written: str
+) -> None:
+    code, _, err = bakeoff(folder, *arguments)
+    assert code == 2
+    assert "it is an argument, so write its value alone: " in err
+    assert err.endswith(f" {written}\n")
+
+
+def test_an_audit_of_a_person_says_who_can_be_audited(folder: Path) -> None:
+    assert bakeoff(folder, "queries", "copy", "wikipedia", "mine")[0] == 0
+    for path in (folder / "mine" / "annotations").glob("annotator_*.json"):
+        path.write_text(path.read_text().replace('"kind": "model"', '"kind": "person"'))
+    code, _, err = bakeoff(folder, "audit", "mine", "annotator_a")
+    assert code == 2
+    assert "no judge model is called 'annotator_a' (that is a person)" in err
+    assert "remedy: let one grade first: bakeoff grade mine --judge llm" in err
+
+
 def test_a_home_that_is_a_file(folder: Path) -> None:
     code, _, err = bakeoff(folder, "run", "--contender", "fake", BAKEOFF_HOME=str(folder / "file"))
     assert code == 2

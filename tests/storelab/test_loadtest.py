@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 import time
 from collections import Counter
@@ -14,9 +15,10 @@ from bakeoff.search.stores.null import NullStore
 from bakeoff.storelab import loadtest as module
 from bakeoff.storelab.client_loops import Answers, closed, open_
 from bakeoff.storelab.loadtest import Level, knee, level_of, loadtest, loadtest_store, sentences
-from bakeoff.storelab.tables import loadtest_sheet, markdown
+from bakeoff.storelab.tables import loadtest_sheet, markdown, terminal
 from bakeoff.storelab.vector_sample import synthetic
 from bakeoff_providers.errors import InputError
+from rich.console import Console
 
 
 def test_percentiles_come_from_all_samples_together() -> None:
@@ -119,7 +121,15 @@ def test_load_on_a_real_store() -> None:
     assert [len(samples) for samples in result.samples_ns] == [level.answered for level in result.levels]
     assert not any(level.errors for level in result.levels)
     assert result.knee in (1, 2)
-    assert "| open | 2 | 50 |" in markdown(loadtest_sheet(result))
+    sheet = loadtest_sheet(result)
+    assert "| open | 2 | 50 |" in markdown(sheet)
+    output = io.StringIO()
+    Console(width=60, file=output).print(terminal(sheet))
+    lines = output.getvalue().splitlines()
+    heads = [line for line in lines if line.startswith("loop")]
+    assert len(heads) > 1
+    assert all(line.split()[:2] == ["loop", "clients"] for line in heads)
+    assert [line for line in lines if line != line.rstrip()] == []
 
 
 def test_a_misspelt_store_is_refused() -> None:

@@ -96,7 +96,9 @@ def audit(
     annotators = folder.annotators()
     models = [name for name, annotation in annotators.items() if annotation.kind == "model"]
     if judge not in models:
-        raise InputError(f"no judge model is called {judge!r}", remedy=nearest(judge, models) if models else "")
+        person = " (that is a person)" if judge in annotators else ""
+        remedy = nearest(judge, models) if models else f"let one grade first: bakeoff grade {task} --judge llm"
+        raise InputError(f"no judge model is called {judge!r}{person}", remedy=remedy)
     people = {name: annotation for name, annotation in annotators.items() if annotation.kind == "person"}
     human = settle(people, []).grades
     human |= {pair: grade for pair, grade in settle({}, folder.adjudicated()).grades.items() if pair in human}

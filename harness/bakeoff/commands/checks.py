@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError, StoreError, Unavailable
 
-from bakeoff.commands.options import check_file
+from bakeoff.commands.options import check_file, say
 
 if TYPE_CHECKING:
     from bakeoff.production.check import Check
@@ -42,5 +42,9 @@ def deliver(command: str, check: Callable[[], Check], *, as_json: bool, metrics_
         raise typer.Exit(UNREACHABLE) from None
     if metrics_file is not None:
         write_atomic(metrics_file, outcome.to_openmetrics())
-    typer.echo(outcome.to_json().decode() if as_json else "\n".join(outcome.sentences))
+    if as_json:
+        typer.echo(outcome.to_json().decode())
+    else:
+        for sentence in outcome.sentences:
+            say(sentence)
     raise typer.Exit(outcome.exit_code)

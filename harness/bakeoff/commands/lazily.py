@@ -89,6 +89,8 @@ class _Commands(Mapping[str, Any]):
             commands.command(name)(found)
             command = typer.main.get_command(commands)
         command.name = name
+        for part in (command, *getattr(command, "commands", {}).values()):
+            _explain_arguments(part)
         return with_checked_paths(command)
 
     def __iter__(self) -> Iterator[str]:
@@ -96,6 +98,28 @@ class _Commands(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(COMMANDS)
+
+
+def _explain_arguments(command: Any) -> None:
+    """An argument that is written as an option is no unknown word: the error says how it is written."""
+    parse = command.parse_args
+
+    def parse_args(ctx: Any, args: list[str]) -> list[str]:
+        try:
+            parsed: list[str] = parse(ctx, args)
+        except typer.BadParameter:
+            raise
+        except Exception as error:
+            written = getattr(error, "option_name", None)
+            for parameter in command.params:
+                if parameter.param_type_name == "argument" and written == f"--{parameter.name}":
+                    shown = parameter.make_metavar(ctx).strip("[]")
+                    hint = f"it is an argument, so write its value alone: {ctx.command_path} {shown}"
+                    error.message = f"No such option: {written}; {hint}"  # type: ignore[attr-defined]
+            raise
+        return parsed
+
+    command.parse_args = parse_args
 
 
 def _imported(name: str) -> Any:

@@ -59,7 +59,7 @@ def _writes_table(lines: list[Writes], k: int) -> Table:
         for line in lines
         for phase in line.phases
     ]
-    return Table(heads, rows, range(2, len(heads)))
+    return Table(heads, rows, range(2, len(heads)), keys=2)
 
 
 def _writes_sentence(line: Writes) -> str:
@@ -107,7 +107,7 @@ def _filters_table(lines: list[FilterTest], k: int) -> Table:
         for line in lines
         for filtered in line.filters
     ]
-    return Table(heads, rows, range(2, 8))
+    return Table(heads, rows, range(2, 8), keys=2)
 
 
 def _cold_table(lines: list[ColdStart]) -> Table:

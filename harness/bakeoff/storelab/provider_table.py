@@ -41,7 +41,7 @@ def provider_sheet(load: ProviderLoad) -> Sheet:
     return Sheet(
         title=f"Load test of {load.provider} {load.model}",
         sentences=load.sentences,
-        tables=[Table(heads, rows, range(10)), Table(corpus_heads, corpus, range(1, 6))],
+        tables=[Table(heads, rows, range(10), keys=3), Table(corpus_heads, corpus, range(1, 6))],
         remarks=[
             "Times are those of answered requests alone; throughput counts waits and requests that were sent again.",
             "The second table extends the fastest setting in proportion: nothing of that size was sent.",

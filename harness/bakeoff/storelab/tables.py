@@ -20,11 +20,15 @@ YES = "●"
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Heads and rows; the columns with these numbers hold figures and are set to the right."""
+    """Heads and rows; the columns with these numbers hold figures and are set to the right.
+
+    The first `keys` columns say what a row is: they are repeated where a screen is too narrow for all columns.
+    """
 
     heads: list[str]
     rows: list[list[str]]
     figures: range
+    keys: int = 1
 
 
 class Sheet(msgspec.Struct, kw_only=True, frozen=True):
@@ -59,7 +63,7 @@ def sweep_sheet(sweep: Sweep) -> Sheet:
     return Sheet(
         title=f"Sweep: {sweep.sample}, {sweep.queries} queries × {sweep.rounds}, top {sweep.k}",
         sentences=sweep.sentences,
-        tables=[Table(heads, rows, range(2, 7))],
+        tables=[Table(heads, rows, range(2, 7), keys=2)],
         remarks=[
             f"{YES} on the front: nothing else has as much recall for less time (fastest) or fewer bytes (smallest).",
             f"{beaten} settings are dominated and not shown; {sweep.pruned} were not tried, since a cheaper setting of "
@@ -96,7 +100,7 @@ def loadtest_sheet(load: LoadTest) -> Sheet:
     return Sheet(
         title=f"Load test of {load.label}: {load.sample}, top {load.k}",
         sentences=load.sentences,
-        tables=[Table(heads, rows, range(1, 12))],
+        tables=[Table(heads, rows, range(1, 12), keys=3)],
         remarks=[
             "Closed: each client asks again when it has its answer. Open: requests fall due at random times of the "
             "rate, and time counts from then.",
@@ -152,7 +156,7 @@ def footprint_sheet(footprints: Footprints) -> Sheet:
     ]
     return Sheet(
         title=f"Footprint: {footprints.sample}",
-        tables=[Table(heads, rows, range(1, 9)), Table(projected_heads, projected_rows, range(1, 6))],
+        tables=[Table(heads, rows, range(1, 9), keys=2), Table(projected_heads, projected_rows, range(1, 6), keys=2)],
         remarks=[
             "Memory is what this process grew by; server is all of a server's processes. The second table extends the "
             f"line through both sizes, with n documents of d = {footprints.dimensions} dimensions: an estimate.",
@@ -179,20 +183,21 @@ def markdown(sheet: Sheet, pictures: Sequence[str] = ()) -> str:
 def terminal(sheet: Sheet) -> RenderableType:
     """The sheet for rich's console."""
     from rich.console import Group
-    from rich.text import Text
 
     from bakeoff.report.console import Figures, grid
+    from bakeoff.report.prose import Prose
 
-    parts: list[RenderableType] = [Text(sheet.title, style="bold")]
+    parts: list[RenderableType] = [Prose(sheet.title, "bold")]
     for table in sheet.tables:
         rendered = grid(
             *(Figures(head) if column in table.figures else head for column, head in enumerate(table.heads))
         )
+        rendered.keys = table.keys
         for row in table.rows:
             rendered.add_row(*row)
         parts.append(rendered)
-    parts += [Text(sentence) for sentence in sheet.sentences]
-    parts += [Text(remark, style="dim") for remark in sheet.remarks]
+    parts += [Prose(sentence) for sentence in sheet.sentences]
+    parts += [Prose(remark, "dim") for remark in sheet.remarks]
     return Group(*parts)
 
 

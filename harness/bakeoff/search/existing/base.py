@@ -87,7 +87,9 @@ def path_of(existing: str) -> Path:
     """The file or folder, which has to be there."""
     path = Path(existing).expanduser()
     if not path.exists():
-        raise InputError("no such file or folder", file=path, remedy="paths are relative to the line-up")
+        raise InputError(
+            "no such file or folder", file=path, remedy="check the path; a line-up's paths are from its folder"
+        )
     return path
 
 

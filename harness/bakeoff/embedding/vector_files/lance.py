@@ -33,7 +33,11 @@ class Lance(ArrowFile):
             raise self.wrong(f"is not readable as Lance ({_first_line(error)})") from None
 
     def _schema(self) -> Any:
-        return self._open().schema
+        table = self._open()
+        try:
+            return table.schema
+        except Exception as error:
+            raise self.wrong(f"is damaged ({_first_line(error)})") from None
 
     def _batches(self, columns: list[str]) -> Iterator[Any]:
         table = self._open()

@@ -85,7 +85,7 @@ def test_every_option_takes_its_default_and_neither_other_types_nor_numbers_out_
 
 @settings(max_examples=60, deadline=None, database=None)
 @given(st.data())
-def test_whatever_is_drawn_for_an_option(data: st.DataObject) -> None:
+def test_whatever_is_drawn_for_an_option_is_refused(data: st.DataObject) -> None:
     sort, name, option = data.draw(st.sampled_from(OPTIONS))
     wrong = [VALUES[kind] for kind in VALUES if kind not in _takes(option.type)]
     if _numbers(option):

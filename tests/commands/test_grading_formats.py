@@ -241,23 +241,46 @@ def test_from_an_ungraded_task_to_a_matrix(tmp_path: Path, wire: WireServer, mak
     assert {name.partition("/")[0] for name in now.keys() - sources.keys()} == {"annotations", "ground_truth.json"}
 
 
+def graded_until_ctrl_c(folder: Path, *command: str) -> tuple[int, str]:
+    """How many pairs the page of a command had, all graded by ada, and everything that the command printed."""
+    environment = {name: value for name, value in os.environ.items() if name not in PROXIES}
+    with subprocess.Popen(
+        [sys.executable, "-m", "bakeoff", *command, "--who", "ada", "--no-open"], cwd=folder,
+        env={**environment, "PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        lines, address = "", None
+        while address is None:
+            line = process.stdout.readline()
+            assert line, "ended without a page"
+            lines, address = lines + line, re.search(r"http://\S+", line)
+        graded = grade_by_page(address[0])
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=20)
+    return graded, lines + rest
+
+
 def test_the_annotate_command_serves_a_beir_folder_until_ctrl_c(tmp_path: Path) -> None:
     folder = made(tmp_path, beir)
-    environment = {name: value for name, value in os.environ.items() if name not in PROXIES}
-    command = [sys.executable, "-m", "bakeoff", "annotate", "task", "--who", "ada", "--no-open"]
-    with subprocess.Popen(
-        command, cwd=tmp_path, env={**environment, "PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        address = re.search(r"http://\S+", process.stdout.readline())
-        assert address is not None
-        assert grade_by_page(address[0]) == 8
-        process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=20)
+    graded, said = graded_until_ctrl_c(tmp_path, "annotate", "task")
+    assert graded == 8
     assert "8 of 8 graded" in said
     assert "one annotator's grades are used: ada" in said
     truth = json.loads((folder / "ground_truth.json").read_text())["grades"]
     assert truth["q2"] == {"d 1": 0, "d/2": 3, "003": 1, "d4": 0}
+
+
+def test_grade_next_serves_a_page_with_just_the_pairs_that_it_names(tmp_path: Path) -> None:
+    folder = made(tmp_path, beir)
+    graded, said = graded_until_ctrl_c(tmp_path, "grade", "next", "task", "--n", "3", "--page")
+    assert graded == 3
+    grades = json.loads((folder / "annotations" / "ada.json").read_text())["grades"]
+    given = {(query, document) for query, row in grades.items() for document in row}
+    named = {
+        pair for pair in ((q, d) for q in QUERIES for d in TEXTS) if re.search(rf"^{pair[0]} +{pair[1]} ", said, re.M)
+    }
+    assert given == named
+    assert len(named) == 3
 
 
 def test_one_annotators_grades_are_used_and_said_to_be(tmp_path: Path) -> None:

@@ -318,4 +318,9 @@ def test_where_there_is_no_room_nothing_is_asked(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=0))
     with pytest.raises(InputError, match="0 MB are free"):
         Embedder(provider, VectorCache(tmp_path), workers=1).embed(["a", "bb"], Role.DOCUMENT)
+    worker = Embedder(provider, VectorCache(tmp_path), workers=1)
+    space = worker.space(Role.DOCUMENT)
+    assert space is not None
+    with pytest.raises(InputError, match="0 MB are free"):
+        worker.embed_batches([["a"], ["bb"]], Role.DOCUMENT, space, lambda _: None)
     assert provider.asked == []

@@ -233,6 +233,22 @@ def test_damaged_files_are_named(tmp_path: Path, lineup: Lineup) -> None:
         assert str(tmp_path / name) in str(caught.value)
 
 
+def test_no_damage_to_a_lance_manifest_is_a_traceback(tmp_path: Path, lineup: Lineup) -> None:
+    """Where its fields are named, lancedb opens the folder and fails over the schema."""
+    import lancedb
+
+    lancedb.connect(str(tmp_path)).create_table("c", pa.table({"id": list(TEXTS), "vector": list(_random(4))}))
+    (manifest,) = (tmp_path / "c.lance" / "_versions").glob("*.manifest")
+    whole, said = manifest.read_bytes(), set()
+    for place in range(len(whole) - 300, len(whole), 9):
+        manifest.write_bytes(whole[:place] + b"\0" + whole[place + 1 :])
+        try:
+            _import(lineup, tmp_path / "c.lance", tmp_path / "cache", trust_ids=True)
+        except InputError as error:
+            said.update(word for word in ("is damaged", "is not readable as Lance") if word in str(error))
+    assert said == {"is damaged", "is not readable as Lance"}
+
+
 def test_a_text_that_is_no_utf_8_is_damage(tmp_path: Path, lineup: Lineup) -> None:
     file = _own(tmp_path, ["d1", "d2-é", "d3", "d4"], _random(4))
     file.write_bytes(file.read_bytes().replace("é".encode(), b"\xb1\xb1"))

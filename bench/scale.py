@@ -2,7 +2,7 @@
 
 Texts and vectors are generated (`precomputed`; `fake` for the run that is killed), so that anybody can run it. Memory
 is the peak of the resident set (VmHWM), time is CPU time, so that other work on the machine does not count. Goals are
-those of docs/scale.md; exits 1 where one is missed. 1,000,000 documents take about eight minutes on two quiet cores.
+those of docs/scale.md; exits 1 where one is missed. 1,000,000 documents take about five minutes on two quiet cores.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a large corpus takes: bytes, hours and dollars for 1, 10 and 100 million documents, from measured rates.
 
-    python bench/sizing.py --measure          # about four minutes on an idle machine; writes bench/rates.json
+    python bench/sizing.py --measure          # about two minutes on an idle machine; writes bench/rates.json
     python bench/sizing.py                    # the tables of docs/scale.md, from these rates and the price list
 
 Every rate is one processor's, by its CPU time. All tables are estimates: rates times documents, and nothing else.
@@ -190,7 +190,7 @@ def report(rates: Rates) -> str:
         for width in WIDTHS
     ]
     work = [
-        ["write vectors to disk", *(duration(count / rates.written) for count in SIZES)],
+        ["write vectors (the disk apart)", *(duration(count / rates.written) for count in SIZES)],
         ["exact truth for 1,000 queries", *(duration(1_000 * count / rates.compared) for count in SIZES)],
         ["build HNSW32", *(duration(count * np.log(count) / np.log(ROWS) / rates.built) for count in SIZES)],
     ]

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 
 import pytest
 from bakeoff.embedding.retry import RetryPolicy
@@ -19,8 +20,8 @@ ONCE = RetryPolicy(attempts=1)
 
 
 class _Endpoint(BaseHTTPRequestHandler):
-    behave: Callable[[_Endpoint], None]
-    asked: list[str]
+    behave: ClassVar[Callable[[_Endpoint], None]]
+    asked: ClassVar[list[str]]
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))

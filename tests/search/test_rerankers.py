@@ -110,13 +110,13 @@ def test_hosted_scores_are_checked_before_they_are_believed(wire: WireServer, na
             reranker.rank("a query", documents)
         assert len(wire.requests) == count
     for kind in ("reversed", "text_tokens", "negative_tokens"):
-        wire.faults.append(Fault(kind=kind))  # type: ignore[arg-type]
+        wire.faults.append(Fault(kind=kind))
         answer = reranker.rank("a query", documents)
         assert answer.scores == pytest.approx(expected, abs=1e-6)
         if kind != "reversed":
             assert answer.tokens is None
     for kind in ("drop", "broken", "truncated", "html"):
-        wire.faults.append(Fault(kind=kind))  # type: ignore[arg-type]
+        wire.faults.append(Fault(kind=kind))
         with pytest.raises(CallFailed) as caught:
             reranker.rank("a query", documents)
         assert caught.value.retryable

@@ -57,7 +57,7 @@ class LocalHandler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         """Reads under the deadline of the request that it is at."""
         super().setup()
-        raw = self.rfile.detach()  # type: ignore[attr-defined]
+        raw = self.rfile.detach()
         self.rfile = io.BufferedReader(_InTime(raw, self))
 
     def handle_one_request(self) -> None:
@@ -82,7 +82,7 @@ class _InTime(io.RawIOBase):
             raise TimeoutError("a request that did not come whole")
         handler.connection.settimeout(min(handler.timeout, left))
         try:
-            return self._raw.readinto(buffer)  # type: ignore[attr-defined, no-any-return]
+            return self._raw.readinto(buffer)
         finally:
             handler.connection.settimeout(handler.timeout)
 

@@ -14,7 +14,8 @@ from bakeoff.results.summary import summarise
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Outcome, Settings, run
 from bakeoff.search.rerankers import RERANKERS
-from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError, Unavailable
+from bakeoff.search.rerankers.base import Reranked, checked
+from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError, StoreError, Unavailable
 
 from tests.hub_server import hub_server
 from tests.native_task import TEXTS, native_files, write_lineup
@@ -124,6 +125,13 @@ def test_hosted_scores_are_checked_before_they_are_believed(wire: WireServer, na
     wire.faults.append(Fault(kind="drip", seconds=0.05))
     with pytest.raises(CallFailed, match="no answer in time"):
         slow.rank("a query", documents)
+
+
+@pytest.mark.parametrize("score", [1e300, float("inf"), float("nan")])
+@pytest.mark.filterwarnings("error")
+def test_scores_that_are_no_numbers_in_the_cache_are_refused(score: float) -> None:
+    with pytest.raises(StoreError, match="no number"):
+        checked(Reranked([score, 1.0]), ["a", "b"], "m")
 
 
 def test_scores_that_were_refused_are_not_cached(tmp_path: Path, wire: WireServer) -> None:

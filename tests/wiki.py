@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections import deque
@@ -21,14 +22,19 @@ class Page:
 
 
 class Wiki:
-    """Pages by title, redirects, and answers with errors by script: an HTTP status or an API error's code."""
+    """Pages by title, redirects, and answers with errors by script.
+
+    A fault is an HTTP status, an API error's code, a body, bytes that are gzipped, an address to go to instead, or the
+    seconds between the bytes of an answer that never ends.
+    """
 
     def __init__(self, pages: dict[str, Page], redirects: dict[str, str] | None = None) -> None:
         self.pages, self.redirects = pages, redirects or {}
-        self.faults: deque[int | str | None] = deque()
+        self.faults: deque[Any] = deque()
         self.requests: list[dict[str, str]] = []
         self.agents: list[str] = []
         self.categories_a_request = 3
+        self.stopping = threading.Event()
 
     def __enter__(self) -> Self:
         handler = type("Handler", (_Handler,), {"wiki": self})
@@ -38,6 +44,7 @@ class Wiki:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stopping.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -99,7 +106,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.wiki.agents.append(self.headers.get("User-Agent", ""))
         fault = self.wiki.faults.popleft() if self.wiki.faults else None
         headers = {"Retry-After": "1"} if fault else {}
-        if isinstance(fault, int):
+        if isinstance(fault, float):
+            self._drip(fault)
+        elif isinstance(fault, bytes):
+            self._send_raw(200, fault, {"Content-Encoding": "gzip"})
+        elif isinstance(fault, (dict, list)):
+            self._send(200, fault, {})
+        elif isinstance(fault, str) and fault.startswith("http"):
+            self._send(302, {}, {"Location": fault})
+        elif isinstance(fault, int):
             self._send(fault, {"error": "a fault of the test server"}, headers)
         elif fault is not None:
             self._send(200, {"error": {"code": fault, "info": f"Waiting: {fault}"}}, headers)
@@ -108,8 +123,18 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(200, self.wiki.answer(asked), {})
 
+    def _drip(self, seconds: float) -> None:
+        with contextlib.suppress(OSError):
+            self.send_response(200)
+            self.send_header("Content-Length", "1000000")
+            self.end_headers()
+            while not self.wiki.stopping.wait(seconds):
+                self.wfile.write(b" ")
+
     def _send(self, status: int, body: Any, headers: dict[str, str]) -> None:
-        payload = json.dumps(body).encode()
+        self._send_raw(status, json.dumps(body).encode(), headers)
+
+    def _send_raw(self, status: int, payload: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
         for name, value in {**headers, "Content-Type": "application/json", "Content-Length": len(payload)}.items():
             self.send_header(name, str(value))

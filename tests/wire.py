@@ -10,10 +10,13 @@ Chat models get what `wire.answer(model, prompt)` returns: the recorded answers 
 
 from __future__ import annotations
 
+import base64
+import codecs
 import contextlib
 import gzip
 import hashlib
 import json
+import re
 import sys
 import threading
 from collections import deque
@@ -61,6 +64,15 @@ Kind = Literal[
     "reversed",
     "huge",
     "drip",
+    "stray_nan",
+    "bom",
+    "twice",
+    "text_index",
+    "text_tokens",
+    "negative_tokens",
+    "no_text",
+    "parts",
+    "half",
 ]
 
 
@@ -71,7 +83,10 @@ class Fault:
     drop: closed with no answer; broken: closed within the body; slow: answers after `seconds`; truncated: JSON that
     breaks off; html: a page with status 200; wrong_shape and null: JSON with nothing in it; too_few: one vector less;
     boolean and text: a number that is none; duplicate: an index twice; reversed: the rows, each with its own index;
-    huge: 50 MB of text, gzipped; drip: a byte every `seconds`.
+    huge: 50 MB of text, gzipped; drip: a byte every `seconds`; twice: the first row again; text_index: an index as
+    text; bom and stray_nan: what JSON has not, which lenient parsers read, and reversed rows, with a boolean or not;
+    text_tokens and negative_tokens: counts that are none. In words: no_text: a number; parts: the text as a list of
+    parts, as some servers send it; half: one half of a surrogate pair.
     """
 
     kind: Kind = "status"
@@ -240,8 +255,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.wire.stopping.wait(self.wire.seconds_each)
         if kind == "slow" and fault is not None:
             self.wire.stopping.wait(fault.seconds)
+        if kind == "drip" and fault is not None:
+            self._drip(fault.seconds)
+            return
         if dialect.chat is not None:
-            self._deliver(dialect.chat(asked, self.wire.answer(asked.model, asked.texts[-1])), kind)
+            said = dialect.chat(asked, self.wire.answer(asked.model, asked.texts[-1]))
+            self._deliver(_altered_words(said, kind), kind)
             return
         vectors = self.wire.vectors(asked)
         if kind == "too_few":
@@ -252,13 +271,16 @@ class _Handler(BaseHTTPRequestHandler):
             vectors[0, 0] = np.nan
         elif kind == "zero":
             vectors[0] = 0
-        if kind == "drip" and fault is not None:
-            self._drip(fault.seconds)
-            return
         self._deliver(_altered(dialect.write(asked, vectors), kind), kind)
 
     def _deliver(self, body: Any, kind: Kind | None) -> None:
+        if kind in ("text_tokens", "negative_tokens"):
+            body = _miscounted(body, "12" if kind == "text_tokens" else -1_000_000)
+        elif kind == "stray_nan":
+            body = {"stray": float("nan"), **body}
         payload = json.dumps(body).encode()
+        if kind == "bom":
+            payload = codecs.BOM_UTF8 + payload
         if kind == "drop":
             self._hang_up()
         elif kind == "broken":
@@ -327,17 +349,49 @@ def _altered(body: Any, kind: Kind | None) -> Any:
     """The same answer with one thing wrong, wherever this protocol keeps its vectors."""
     rows = body.get("data") or body.get("results") or body["embeddings"]
     rows = rows["float"] if isinstance(rows, dict) else rows
-    if kind in ("boolean", "text"):
-        wrong: Any = True if kind == "boolean" else "0.5"
+    if kind in ("boolean", "text", "stray_nan"):
+        wrong: Any = "0.5" if kind == "text" else True
         row = rows[0]
-        if isinstance(row, dict):
+        if isinstance(row, dict) and "relevance_score" in row:
+            row["relevance_score"] = wrong
+        elif isinstance(row, dict):
             field = "values" if "values" in row else "embedding"
-            numbers = row[field] if isinstance(row[field], list) else [0.5] * 8
+            numbers = row[field]
+            if isinstance(numbers, str):
+                numbers = np.frombuffer(base64.b64decode(numbers), dtype="<f4").tolist()
             row[field] = [wrong, *numbers[1:]]
         else:
             row[0] = wrong
     elif kind == "duplicate":
         rows[0]["index"] = rows[1]["index"]
-    elif kind == "reversed":
+    elif kind == "twice":
+        rows.append(rows[0])
+    elif kind == "text_index":
+        rows[0]["index"] = str(rows[0]["index"])
+    if kind in ("reversed", "stray_nan", "bom"):
         rows.reverse()
     return body
+
+
+def _altered_words(body: Any, kind: Kind | None) -> Any:
+    """The same answer with another text in it, wherever this protocol keeps it."""
+    if "candidates" in body:
+        place, key = body["candidates"][0]["content"]["parts"][0], "text"
+    else:
+        place, key = body.get("message") or body["choices"][0]["message"], "content"
+    if kind in ("no_text", "stray_nan", "bom", "boolean"):
+        place[key] = True
+    elif kind == "parts":
+        thought = {"type": "thinking", "thinking": [{"type": "text", "text": "let me see"}]}
+        place[key] = [thought, *({"type": "text", "text": part} for part in (place[key][:3], place[key][3:]))]
+    elif kind == "half":
+        place[key] = f"half: \ud800 {place[key]}"
+    return body
+
+
+def _miscounted(body: Any, count: Any) -> Any:
+    """The same with every number of tokens replaced."""
+    if isinstance(body, dict):
+        counts = {key for key in body if re.search("tokens?(_?count)?$|eval_count$", key, re.IGNORECASE)}
+        return {key: count if key in counts else _miscounted(value, count) for key, value in body.items()}
+    return [_miscounted(entry, count) for entry in body] if isinstance(body, list) else body

@@ -20,7 +20,7 @@ ROWS = {  # the row: where it is, and how many attempts it makes
     "pairs": ("chaos.pairs:pairs", 10),
     "leftovers": ("chaos.leftovers:leftovers", 2),
     "corruptions": ("chaos.corruptions:corruptions", 3000),
-    "faults": ("chaos.faults:faults", 760),
+    "faults": ("chaos.faults:faults", 1520),
     "redirects": ("chaos.redirects:redirects", 55),
     "secrets": ("chaos.secrets:secrets", 20),
     "disk": ("chaos.disk:disk", 58),

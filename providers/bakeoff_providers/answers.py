@@ -5,6 +5,7 @@ The SDKs coerce (a boolean becomes a number, text a vector), follow redirects wi
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,7 +21,10 @@ HEADERS = {"Accept-Encoding": "gzip"}
 BASE_BYTES = 1 << 20  # for everything around the vectors, and for errors
 NUMBER_BYTES = 32  # a number as JSON writes it at its longest, with its comma
 MOST_DIMENSIONS = 16_384  # where the card does not say
+ESCAPED = 12  # bytes of a character as JSON writes it at its longest: two escapes
+RESULT_BYTES = 1024  # around a document
 CHUNK = 1 << 16
+MOST_TOKENS = 10**12  # more than any call can count
 
 
 class RefusedAnswer(Exception):
@@ -39,6 +43,12 @@ class Expected:
     shape: Any = None
     parsed: Any = None
 
+    def checked(self) -> Any:
+        """The answer in its shape; where nothing was held to it, the answer is not believed."""
+        if self.parsed is None:
+            raise RefusedAnswer("an answer that came past the checks")
+        return self.parsed
+
 
 _expected: ContextVar[Expected | None] = ContextVar("expected", default=None)
 
@@ -51,6 +61,11 @@ def expecting(expected: Expected) -> Iterator[Expected]:
         yield expected
     finally:
         _expected.reset(token)
+
+
+def rerank_bytes(documents: list[str]) -> int:
+    """The longest honest answer about these: some servers send the documents back, escaped."""
+    return BASE_BYTES + sum(ESCAPED * len(document) + RESULT_BYTES for document in documents)
 
 
 def most_bytes(texts: int, dimensions: int | None) -> int:
@@ -79,7 +94,7 @@ def httpx_options() -> dict[str, Any]:
 def _check_head(status: int, headers: Any) -> None:
     if 300 <= status < 400:
         target = shown_url(str(headers.get("location") or "")) or "nowhere"
-        raise RefusedAnswer(f"a redirect to {target}, which is not followed; name the right server by base_url", status)
+        raise RefusedAnswer(f"a redirect to {target}, which is not followed: name the right address instead", status)
     if (encoding := str(headers.get("content-encoding") or "").lower()) not in ENCODINGS:
         raise RefusedAnswer(f"an answer packed as {encoding}, which was not asked for")
 
@@ -95,13 +110,39 @@ def _checked_body(status: int, chunks: Iterable[bytes]) -> bytes:
         parts.append(chunk)
     body = b"".join(parts)
     if expected.shape is not None and status < 300:
-        try:
-            expected.parsed = msgspec.json.decode(body, type=expected.shape)
-        except msgspec.ValidationError as error:
-            raise RefusedAnswer(f"an answer of another shape ({error})") from None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            pass  # broken off, a page, or NaN: the SDK says so in its own words
+        expected.parsed = _parsed(body, expected.shape)
     return body
+
+
+def _parsed(body: bytes, shape: Any) -> Any:
+    """The answer in its shape. SDKs read more than JSON allows (NaN, byte order marks): unchecked is not believed."""
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except msgspec.ValidationError as error:
+        raise RefusedAnswer(f"an answer of another shape ({error})") from None
+    except RecursionError:
+        raise RefusedAnswer("an answer that is nested too deeply") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        _check_complete(body)
+        raise RefusedAnswer("an answer that is not quite JSON: NaN, a byte order mark, half a character") from None
+
+
+def _check_complete(body: bytes) -> None:
+    """Raises what may pass on another try: an answer that broke off, or a page of a gateway."""
+    try:
+        json.loads(body)
+    except RecursionError:
+        return
+    except ValueError:
+        raise json.JSONDecodeError("the answer broke off or is no JSON", "", 0) from None
+
+
+def counted(tokens: Any) -> int | None:
+    """A number of tokens as a server may count them; None for anything else, which must not enter a budget."""
+    if isinstance(tokens, float) and tokens.is_integer():
+        tokens = int(tokens)
+    whole = isinstance(tokens, int) and not isinstance(tokens, bool)
+    return tokens if whole and 0 <= tokens <= MOST_TOKENS else None
 
 
 def in_order(rows: list[Any], places: list[int]) -> list[Any]:

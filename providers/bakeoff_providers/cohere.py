@@ -85,7 +85,7 @@ class Cohere(Hosted):
         billed = getattr(getattr(answer, "meta", None), "billed_units", None)
         tokens = getattr(billed, "input_tokens", None)
         rows = getattr(getattr(answer, "embeddings", None), "float_", None)
-        return rows, int(tokens) if isinstance(tokens, (int, float)) else None
+        return rows, tokens
 
     def _disconnect(self, sdk: Any) -> None:
         sdk.__exit__(None, None, None)

@@ -128,7 +128,10 @@ class Connection(ABC):
 
         def guarded() -> T:
             with expecting(expected):
-                return work()
+                answer = work()
+            if expected.shape is not None:
+                expected.checked()
+            return answer
 
         try:
             return in_time(guarded, self._timeout)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 import numpy as np
 
-from bakeoff_providers.answers import Expected, most_bytes
+from bakeoff_providers.answers import Expected, counted, most_bytes
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
 from bakeoff_providers.cards import known_card, overridden
 from bakeoff_providers.connection import TIMEOUT, Connection
@@ -122,8 +122,7 @@ class Hosted(Connection, Provider):
         sdk = self._connected()
         expected = Expected(most_bytes(len(inputs), self.card.dimensions), self.shape)
         rows, tokens = self._answered(lambda: self._rows(self._call(sdk, inputs, role), expected), expected)
-        tokens = tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens >= 0 else None
-        return checked(EmbeddingBatch(self._vectors(rows), tokens, cut), texts, self.card)
+        return checked(EmbeddingBatch(self._vectors(rows), counted(tokens), cut), texts, self.card)
 
     def _rows(self, answer: tuple[Any, Any], expected: Expected) -> tuple[Any, Any]:  # noqa: ARG002 - for adapters
         """The rows in the order of the texts, for a protocol that numbers them."""

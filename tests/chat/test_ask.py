@@ -102,6 +102,24 @@ def test_the_budget_stops_before_it_is_passed_and_what_was_paid_for_is_kept(wire
     assert again.ask(Question("1abc", {}), read) == 1
 
 
+def test_counts_below_zero_make_no_budget_larger(wire: WireServer, tmp_path: Path) -> None:
+    wire.faults += [Fault("negative_tokens")] * 3
+    one = asker(wire, tmp_path, Budget(4.0), price_in=1e6, price_out=1e4)
+    assert [one.ask(Question(f"{n}abc", {}), read) for n in (1, 2)] == [1, 2]
+    with pytest.raises(BudgetReached):
+        one.ask(Question("3abc", {}), read)
+    assert one.usage.usd == pytest.approx(2.06)  # by the length of the texts, as above
+
+
+def test_a_text_that_can_not_be_written_down_fails_before_it_is_kept(wire: WireServer, tmp_path: Path) -> None:
+    wire.faults.append(Fault("half"))
+    one = asker(wire, tmp_path)
+    answers = dict(one.ask_all({"a": Question("1", {}), "b": Question("2", {})}, read))
+    failed = [answer for answer in answers.values() if isinstance(answer, CallFailed)]
+    assert len(failed) == 1
+    assert len(wire.chats()) == 2
+
+
 def test_a_budget_without_a_price_is_refused(wire: WireServer) -> None:
     with pytest.raises(InputError, match="no price is known") as caught:
         asker(wire, None, Budget(1.0))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from bakeoff.chat import CHATS
-from bakeoff.chat.base import ChatModel
+from bakeoff.chat.base import ChatModel, Reply
 from bakeoff_providers.errors import BakeoffError, CallFailed, InputError, Unavailable
 
 from tests.wire import PROXIES, Fault, WireServer
@@ -117,3 +117,63 @@ def test_another_server_or_temperature_is_another_identity(wire: WireServer) -> 
         CHATS.create("openai", base_url="http://127.0.0.1:1/v1").identity(),
     ]
     assert len({str(identity) for identity in identities}) == 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["no_text", "half", "stray_nan", "bom"])
+def test_an_answer_that_is_no_text_fails_its_question_alone(name: str, kind: Any, wire: WireServer) -> None:
+    wire.faults.append(Fault(kind))
+    with pytest.raises(CallFailed, match=name) as caught:
+        model(name, wire).ask("hello", SCHEMA, 0)
+    assert not caught.value.retryable
+    assert len(wire.chats()) == 1
+
+
+def test_a_text_in_parts_is_read_where_servers_send_it(wire: WireServer) -> None:
+    wire.faults.append(Fault("parts"))
+    assert model("openai", wire).ask("12345678", SCHEMA, 0).text == '{"grade": 8}'  # without the thoughts
+    for name in ("gemini", "ollama"):
+        wire.faults.append(Fault("parts"))
+        with pytest.raises(CallFailed, match="another shape"):
+            model(name, wire).ask("hello", SCHEMA, 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["text_tokens", "negative_tokens"])
+def test_counts_that_are_none_are_not_believed(name: str, kind: Any, wire: WireServer) -> None:
+    wire.faults.append(Fault(kind))
+    reply = model(name, wire).ask("12345678", SCHEMA, 0)
+    assert reply.text == '{"grade": 8}'
+    for tokens in (reply.prompt_tokens, reply.answer_tokens):  # some SDKs read the number in a text
+        assert tokens in ((None, 12, 24) if kind == "text_tokens" else (None,))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_long_or_a_dripping_answer_is_not_waited_for(name: str, wire: WireServer) -> None:
+    wire.faults += [Fault("huge"), Fault("drip", seconds=0.05)]
+    with pytest.raises(CallFailed, match="bytes"):
+        model(name, wire).ask("hello", SCHEMA, 0)
+    with pytest.raises(CallFailed, match="no answer in time"):
+        CHATS.create(name, base_url=wire.base(name), timeout=0.4).ask("hello", SCHEMA, 0)
+
+
+class _Own(ChatModel):
+    """A model of another package, which checks nothing."""
+
+    name, own_url, default_model = "own", "http://127.0.0.1:1", "m"
+    says: Any = Reply("fine")
+
+    def _connect(self, key: str) -> Any:
+        return self
+
+    def _call(self, sdk: Any, prompt: str, schema: Any, seed: int) -> Reply:
+        return Reply(*self.says)
+
+
+def test_what_a_model_of_ones_own_says_is_checked_too() -> None:
+    own = _Own()
+    own.says = ("half \ud800", -5, "12")
+    assert own.ask("hello", SCHEMA, 0) == Reply("half ?", None, None)
+    own.says = (["a"], 1, 1)
+    with pytest.raises(CallFailed, match="own m answered no text"):
+        own.ask("hello", SCHEMA, 0)

@@ -17,7 +17,7 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import Settings, run
 from bakeoff_providers.scratch import LOCK, PREFIX, collect, scratch
 
-from tests.native_task import ungraded_task
+from tests.native_task import native_files, ungraded_task, write_lineup
 from tests.wire import PROXIES, Fault, WireServer
 
 PATIENCE = 30.0  # seconds after which a test gives up; the waits that it cancels are longer
@@ -35,16 +35,21 @@ def _start(folder: Path, wire: WireServer, out: Path | None = None) -> subproces
         'task = "wikipedia"\n[[contender]]\nprovider = "openai"\nstore = "faiss"\n'
         f'options = {{ base_url = "{wire.base("openai")}", batch_items = 4 }}\n'
     )
+    return _bakeoff(folder, "run", str(lineup), "--out", str(out or folder / "results"))
+
+
+def _bakeoff(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     (folder / "tmp").mkdir()
     variables = {name: value for name, value in os.environ.items() if name not in PROXIES}
-    variables |= {"TMPDIR": str(folder / "tmp"), "BAKEOFF_HOME": str(folder / "home"), "OPENAI_API_KEY": "k" * 20}
-    command = [sys.executable, "-m", "bakeoff", "run", str(lineup), "--out", str(out or folder / "results")]
+    variables |= {"TMPDIR": str(folder / "tmp"), "BAKEOFF_HOME": str(folder / "home")}
+    variables |= {"OPENAI_API_KEY": "k" * 20, "CO_API_KEY": "k" * 20}
+    command = [sys.executable, "-m", "bakeoff", *arguments]
     return subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def _wait_for_requests(wire: WireServer, count: int, process: subprocess.Popen[str]) -> None:
     until = time.monotonic() + 60
-    while len(wire.embeddings()) < count:
+    while len(wire.embeddings()) + len(wire.chats()) < count:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -79,6 +84,39 @@ def test_a_signal_ends_a_run(tmp_path: Path, wire: WireServer, number: signal.Si
     _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + number
     assert len(wire.embeddings()) == asked
+    assert "kept" in said
+    assert "Traceback" not in said
+    assert list((tmp_path / "tmp").glob(f"{PREFIX}*")) == []
+    assert not (tmp_path / "results").exists()
+
+
+WAITING = {
+    "rerank": '[[contender]]\nranker = "bm25"\n'
+    'rerank = {{ provider = "cohere", options = {{ base_url = "{url}" }} }}\n',
+    "retriever": '[[contender]]\nlabel = "live"\n[contender.retriever]\nurl = "{url}/v2/rerank"\n'
+    'body = {{ model = "m", query = "{{text}}", documents = ["a"] }}\nids = "results.*.index"\n',
+}
+
+
+@pytest.mark.parametrize("what", ["chat", "rerank", "retriever"])
+def test_a_signal_ends_every_other_wait(tmp_path: Path, wire: WireServer, what: str) -> None:
+    """Each is told to come back in 50 seconds."""
+    wire.faults += [Fault(status=429, headers={"Retry-After": "50"})] * 100
+    if what == "chat":
+        ungraded_task(tmp_path)
+        model = ["--judge", "llm", "--model", "openai:m", "--set", f"base_url={wire.base('openai')}"]
+        process = _bakeoff(tmp_path, "grade", str(tmp_path / "task"), "--all-below", "10", *model)
+    else:
+        head = 'measures = ["mrr"]\nrounds = 1'
+        lineup = write_lineup(tmp_path, native_files(), head=head, contenders=WAITING[what].format(url=wire.url))
+        process = _bakeoff(tmp_path, "run", str(lineup), "--out", str(tmp_path / "results"))
+    _wait_for_requests(wire, 1, process)
+    time.sleep(0.5)  # until every worker holds
+    asked = len(wire.requests)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + signal.SIGINT, said
+    assert len(wire.requests) == asked
     assert "kept" in said
     assert "Traceback" not in said
     assert list((tmp_path / "tmp").glob(f"{PREFIX}*")) == []

@@ -1,13 +1,17 @@
 """Results appear whole or not at all."""
 
+import gzip
 import os
+import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bakeoff.core import files
 from bakeoff.core.files import read_json, read_json_lines, read_toml, write_atomic, write_folder
+from bakeoff.tasks.formats.tables import read_table
 from bakeoff_providers.errors import InputError
 
 
@@ -71,3 +75,36 @@ def test_nesting_without_end_is_bad_input(tmp_path: Path, name: str, content: st
 def test_a_null_byte_in_a_name_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="null byte"):
         read_json(tmp_path / "a\0b.json", Any)
+
+
+def test_where_a_file_stops_being_utf_8_is_found_piece_by_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_MEGABYTE", 4)
+    path = tmp_path / "a.csv"
+    for data in (
+        b"abc\xff",
+        b"abcdef\xffgh",
+        "äöüß€".encode() + b"\xe2\x82",
+        "äöü".encode() + b"\xe2\x28\xa1",
+        b"\xff",
+    ):
+        with pytest.raises(UnicodeDecodeError) as caught:
+            data.decode()
+        for packed in (data, gzip.compress(data), b"\xef\xbb\xbf" + data):
+            path.write_bytes(packed)
+            assert files.first_wrong_byte(path) == caught.value.start
+    path.write_text("äöüß€ and more")
+    assert files.first_wrong_byte(path) is None
+
+
+def test_a_table_that_unpacks_to_much_takes_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "documents.csv.gz"
+    path.write_bytes(gzip.compress(b"id,text\n1,\xff\n" + b"2,a\n" * (16 << 20), 1))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=r"is not UTF-8 \(byte 10\)"):
+            list(read_table(path).rows)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20  # unpacked it has 64 MB
+    finally:
+        tracemalloc.stop()

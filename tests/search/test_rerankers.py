@@ -14,11 +14,12 @@ from bakeoff.results.summary import summarise
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Outcome, Settings, run
 from bakeoff.search.rerankers import RERANKERS
-from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff.search.rerankers.base import Reranked, checked
+from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError, StoreError, Unavailable
 
 from tests.hub_server import hub_server
 from tests.native_task import TEXTS, native_files, write_lineup
-from tests.wire import PROXIES, Fault, WireServer
+from tests.wire import PROXIES, Fault, Kind, WireServer
 
 BASE = '[[contender]]\nprovider = "tfidf"\nstore = "faiss"\n'
 POLICY = RetryPolicy(attempts=3, first_wait=0.001, longest_wait=0.01)
@@ -91,6 +92,57 @@ def test_a_budget_and_a_failing_server_cost_the_row_only(tmp_path: Path, wire: W
     wire.faults.extend([Fault(status=500)] * 3)
     outcome = run(_lineup(tmp_path, BASE + entry), Settings(policy=POLICY))
     assert "HTTP 500" in outcome.not_run[0].reason
+
+
+FAULTS: list[Kind] = [
+    "duplicate", "twice", "text_index", "boolean", "text", "nan", "stray_nan", "bom", "too_few", "wrong_shape",
+    "null", "huge",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["cohere", "voyage"])
+def test_hosted_scores_are_checked_before_they_are_believed(wire: WireServer, name: str) -> None:
+    reranker = RERANKERS.create(name, base_url=wire.base(name))
+    documents = ["one", "two", "three"]
+    expected = [(row[0] + 1) / 2 for row in wire.vectors_of(reranker.model, "a query", *documents)]
+    for count, kind in enumerate(FAULTS, start=1):
+        wire.faults.append(Fault(kind=kind))
+        with pytest.raises(EmbeddingFailed, match=f"{name} {reranker.model}: "):
+            reranker.rank("a query", documents)
+        assert len(wire.requests) == count
+    for kind in ("reversed", "text_tokens", "negative_tokens"):
+        wire.faults.append(Fault(kind=kind))
+        answer = reranker.rank("a query", documents)
+        assert answer.scores == pytest.approx(expected, abs=1e-6)
+        if kind != "reversed":
+            assert answer.tokens is None
+    for kind in ("drop", "broken", "truncated", "html"):
+        wire.faults.append(Fault(kind=kind))
+        with pytest.raises(CallFailed) as caught:
+            reranker.rank("a query", documents)
+        assert caught.value.retryable
+    slow = RERANKERS.create(name, base_url=wire.base(name), timeout=0.4)
+    wire.faults.append(Fault(kind="drip", seconds=0.05))
+    with pytest.raises(CallFailed, match="no answer in time"):
+        slow.rank("a query", documents)
+
+
+@pytest.mark.parametrize("score", [1e300, float("inf"), float("nan")])
+@pytest.mark.filterwarnings("error")
+def test_scores_that_are_no_numbers_in_the_cache_are_refused(score: float) -> None:
+    with pytest.raises(StoreError, match="no number"):
+        checked(Reranked([score, 1.0]), ["a", "b"], "m")
+
+
+def test_scores_that_were_refused_are_not_cached(tmp_path: Path, wire: WireServer) -> None:
+    entry = f'rerank = {{ provider = "voyage", options = {{ base_url = "{wire.base("voyage")}" }} }}\n'
+    lineup, settings = _lineup(tmp_path, BASE + entry), Settings(cache=tmp_path / "vectors", policy=POLICY)
+    wire.faults.append(Fault(kind="twice"))
+    (lost,) = run(lineup, settings).not_run
+    assert "4 results for 3 documents" in lost.reason
+    (lost,) = run(lineup, Settings(cache=tmp_path / "vectors", offline=True)).not_run
+    assert "are not in the cache" in lost.reason
+    assert run(lineup, settings).not_run == []
 
 
 def test_the_fake_and_functions_rerank_and_the_gain_is_told(tmp_path: Path) -> None:

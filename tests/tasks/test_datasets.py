@@ -139,3 +139,19 @@ class TestHub:
             self._load(folder, documents={"config": "titles"})
         with pytest.raises(InputError, match=r"documents.*confg"):
             self._load(folder, documents={"confg": "titles"})
+
+    @pytest.mark.parametrize(
+        ("file", "content"),
+        [
+            ("corpus/rows.jsonl", '{"_id": "d1", "text": "metal"}\n{"_id": '),
+            ("corpus/rows.jsonl", "\0\1\2 no table"),
+            ("queries/rows.jsonl", '{"_id": "1", "text": "metal"}\n[5]\n'),
+            ("qrels/rows.jsonl", '{"query-id": "1"}\n{"query-id": {"a": 1}}\n'),
+            ("README.md", "---\nconfigs: [\n---\n"),
+            ("README.md", "---\nconfigs: 5\n---\n"),
+        ],
+    )
+    def test_a_damaged_folder_is_bad_input(self, folder: Path, file: str, content: str) -> None:
+        (folder / "own" / file).write_text(content)
+        with pytest.raises(InputError, match="own"):
+            self._load(folder)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
 import sqlite3
@@ -424,6 +425,52 @@ class TestAWiki:
             with pytest.raises(CallFailed, match="Waiting: badvalue"):
                 mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK)
             assert len(wiki.requests) == 4
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {"error": "text"},
+            {"error": {"code": 7}},
+            {"query": {"pages": [{"pageid": 12}]}},
+            {"query": {"pages": [{"pageid": "12", "title": "Bear Lake"}]}},
+            {"query": {"pages": [{"pageid": True, "title": "Bear Lake"}]}},
+            {"query": {"pages": {"12": {"title": "Bear Lake"}}}},
+            {"query": {"pages": [{"title": "Bear Lake", "categories": [{}]}]}},
+            {"query": {"normalized": [{"from": "x"}]}},
+            {"query": {"pages": [{"title": "Bear Lake", "extract": 5}]}},
+            {"continue": "x"},
+            [],
+        ],
+    )
+    def test_an_answer_of_another_shape_is_refused(self, body: Any) -> None:
+        with Wiki(self.PAGES) as wiki:
+            wiki.faults.append(body)
+            with pytest.raises(CallFailed, match="another shape"):
+                mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK)
+            assert len(wiki.requests) == 1
+
+    def test_a_redirect_is_not_followed(self) -> None:
+        with Wiki(self.PAGES) as wiki, Wiki(self.PAGES) as other:
+            wiki.faults.append(other.api)
+            with pytest.raises(CallFailed, match="redirect"):
+                mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK)
+            assert other.requests == []
+
+    def test_size_time_and_parts_are_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with Wiki(self.PAGES) as wiki:
+            wiki.faults.append(gzip.compress(bytes(64 << 20), 1))
+            with pytest.raises(CallFailed, match="bytes"):
+                mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK)
+            wiki.faults += [0.05] * 3
+            with pytest.raises(CallFailed, match="no answer in time"):
+                mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK, timeout=0.3)
+            wiki.faults.clear()
+            wiki.requests.clear()
+            monkeypatch.setattr(mediawiki, "MOST_PARTS", 3)
+            wiki.faults += [{"continue": {"clcontinue": "1"}}] * 9
+            with pytest.raises(CallFailed, match="has no end"):
+                mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK)
+            assert len(wiki.requests) == 3
 
     def test_addresses_and_titles_that_are_none(self, tmp_path: Path) -> None:
         with Wiki(self.PAGES) as wiki, pytest.raises(CallFailed, match="check --api"):

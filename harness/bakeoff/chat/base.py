@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from bakeoff_providers.answers import Expected
+from bakeoff_providers.answers import Expected, counted
 from bakeoff_providers.connection import Connection
-from bakeoff_providers.errors import CallFailed, InputError
+from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError
 from bakeoff_providers.shared_options import BaseUrl, KeyEnv, Timeout
 
 Schema = Mapping[str, Any]
@@ -38,6 +38,7 @@ class ChatModel(Connection):
 
     default_model: ClassVar[str]
     free: ClassVar[bool] = False
+    shape: ClassVar[Any] = None  # of the answer as JSON, types included; tokens apart, which `counted` looks at
 
     def __init__(
         self,
@@ -94,10 +95,16 @@ class ChatModel(Connection):
     def ask(self, prompt: str, schema: Schema, seed: int) -> Reply:
         """One request, whatever comes of it: retries are the caller's."""
         sdk = self._connected()
-        reply = self._answered(lambda: self._call(sdk, prompt, schema, seed), Expected())
+        try:
+            reply = self._answered(lambda: self._call(sdk, prompt, schema, seed), Expected(shape=self.shape))
+        except EmbeddingFailed as error:  # one question failed, not the model
+            raise CallFailed(str(error)) from None
+        if not isinstance(reply.text, str):
+            raise CallFailed(f"{self.name} {self.model} answered no text")
         if not reply.text.strip():
             raise CallFailed(f"{self.name} {self.model} answered nothing", retryable=True)
-        return reply
+        text = reply.text.encode(errors="replace").decode()  # half a character can't be written down
+        return Reply(text, counted(reply.prompt_tokens), counted(reply.answer_tokens))
 
     @abstractmethod
     def _call(self, sdk: Any, prompt: str, schema: Schema, seed: int) -> Reply:

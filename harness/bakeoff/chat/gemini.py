@@ -4,9 +4,29 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import msgspec
+from bakeoff_providers.answers import counted
 from bakeoff_providers.gemini import Gemini, Genai
 
 from bakeoff.chat.base import ChatModel, Reply, Schema
+
+
+class _Part(msgspec.Struct, frozen=True):
+    text: str | None = None
+
+
+class _Content(msgspec.Struct, frozen=True):
+    parts: list[_Part] | None = None
+
+
+class _Candidate(msgspec.Struct, frozen=True):
+    content: _Content | None = None
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """None are there where the prompt was blocked."""
+
+    candidates: list[_Candidate] | None = None
 
 
 class GeminiChat(ChatModel):
@@ -18,6 +38,7 @@ class GeminiChat(ChatModel):
     modules: ClassVar[tuple[str, ...]] = ("google.genai",)
     keys = Gemini.keys
     own_url = Gemini.own_url
+    shape = _Answer
 
     def _connect(self, key: str) -> Any:
         return Genai(key, self.base_url, self._timeout)
@@ -32,8 +53,8 @@ class GeminiChat(ChatModel):
         )
         answer = sdk.client.models.generate_content(model=self.model, contents=prompt, config=config)
         usage = answer.usage_metadata
-        thought = getattr(usage, "thoughts_token_count", None) or 0
-        written = getattr(usage, "candidates_token_count", None)
+        thought = counted(getattr(usage, "thoughts_token_count", None)) or 0
+        written = counted(getattr(usage, "candidates_token_count", None))
         return Reply(
             answer.text or "",
             getattr(usage, "prompt_token_count", None),

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from bakeoff_providers.ollama import OllamaServer
 
 from bakeoff.chat.base import ChatModel, Reply, Schema
+
+
+class _Message(msgspec.Struct, frozen=True):
+    content: str | None = None
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    message: _Message
 
 
 class OllamaChat(OllamaServer, ChatModel):
@@ -14,6 +23,7 @@ class OllamaChat(OllamaServer, ChatModel):
 
     default_model = "llama3.1"
     free = True
+    shape = _Answer
 
     def _call(self, sdk: Any, prompt: str, schema: Schema, seed: int) -> Reply:
         options: dict[str, Any] = {"seed": seed}

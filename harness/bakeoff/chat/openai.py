@@ -5,15 +5,36 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 from bakeoff_providers.openai import OpenAIServer
 
 from bakeoff.chat.base import ChatModel, Reply, Schema
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """Mistral's reasoning models answer in parts: thoughts, then text."""
+
+    type: str = "text"
+    text: str | None = None
+
+
+class _Message(msgspec.Struct, frozen=True):
+    content: str | list[_Part] | None = None
+
+
+class _Choice(msgspec.Struct, frozen=True):
+    message: _Message
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    choices: list[_Choice]
 
 
 class OpenAIChat(OpenAIServer, ChatModel):
     """Asks for a JSON object without a schema: that is what most servers of this API understand."""
 
     default_model = "gpt-4o-mini"
+    shape = _Answer
 
     def _call(self, sdk: Any, prompt: str, schema: Schema, seed: int) -> Reply:  # noqa: ARG002 - the prompt tells it
         optional: dict[str, Any] = {}
@@ -33,7 +54,14 @@ class OpenAIChat(OpenAIServer, ChatModel):
         choices = getattr(answer, "choices", None)
         usage = getattr(answer, "usage", None)
         return Reply(
-            (choices[0].message.content or "") if choices else "",
+            _text(choices[0].message.content) if choices else "",
             getattr(usage, "prompt_tokens", None),
             getattr(usage, "completion_tokens", None),
         )
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        parts = msgspec.convert(content, list[_Part])
+        return "".join(part.text or "" for part in parts if part.type == "text")
+    return content or ""

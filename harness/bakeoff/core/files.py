@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gzip
 import io
@@ -39,15 +40,21 @@ def read_bytes(path: Path) -> bytes:
         raise InputError("no file has a null byte in its name", file=path, remedy="check the path") from None
 
 
-def read_unpacked(path: Path) -> bytes:
-    """The content of a plain or a gzipped file, recognised by its first bytes; without a byte order mark."""
-    data = read_bytes(path)
-    if data.startswith(b"\x1f\x8b"):
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, OSError, zlib.error) as error:
-            raise InputError(f"is damaged gzip ({error})", file=path, remedy="fetch or pack it again") from None
-    return data.removeprefix(b"\xef\xbb\xbf")
+def first_wrong_byte(path: Path) -> int | None:
+    """Where a plain or a gzipped file stops being UTF-8, counted after a byte order mark; read piece by piece."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    read = 0
+    with opened_unpacked(path) as stream:
+        while True:
+            block = stream.read(_MEGABYTE)
+            waiting = len(decoder.getstate()[0])  # the beginning of a character, at the end of the last block
+            try:
+                decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                return read - waiting + error.start
+            if not block:
+                return None
+            read += len(block)
 
 
 @contextlib.contextmanager

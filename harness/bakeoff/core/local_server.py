@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import threading
+import time
 from email.message import Message
-from http.server import ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 IDLE = 30.0  # seconds that a connection may say nothing
+WHOLE = 60.0  # seconds from the end of one request to that of the next, however lively its bytes are
 MOST = 64  # connections at a time: a browser opens six
 
 
@@ -42,3 +45,47 @@ class LocalServer(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Quiet: a reader that goes away is no error, and the terminal belongs to the person who started it."""
+
+
+class LocalHandler(BaseHTTPRequestHandler):
+    """Requests of one connection: each must have come whole by its deadline. What is sent has `timeout` in all."""
+
+    timeout = IDLE
+    whole = WHOLE
+    until = 0.0
+
+    def setup(self) -> None:
+        """Reads under the deadline of the request that it is at."""
+        super().setup()
+        raw = self.rfile.detach()
+        self.rfile = io.BufferedReader(_InTime(raw, self))
+
+    def handle_one_request(self) -> None:
+        """As any other; a read that comes too late raises TimeoutError, which ends the connection there."""
+        self.until = time.monotonic() + self.whole
+        super().handle_one_request()
+
+
+class _InTime(io.RawIOBase):
+    """What comes over a connection, as long as there is time."""
+
+    def __init__(self, raw: io.RawIOBase, handler: LocalHandler) -> None:
+        self._raw, self._handler = raw, handler
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        handler = self._handler
+        left = handler.until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("a request that did not come whole")
+        handler.connection.settimeout(min(handler.timeout, left))
+        try:
+            return self._raw.readinto(buffer)
+        finally:
+            handler.connection.settimeout(handler.timeout)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import mimetypes
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.local_server import IDLE, LocalServer, right_length
+from bakeoff.core.local_server import LocalHandler, LocalServer, right_length
 from bakeoff.report import PAGE, history
 from bakeoff.report.history import Entry
 from bakeoff.results import schema as results
@@ -72,10 +71,9 @@ class Site(LocalServer):
         return None if hidden else wanted
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LocalHandler):
     server: Site
     server_version = "bakeoff"
-    timeout = IDLE
     sys_version = ""
 
     def do_GET(self) -> None:

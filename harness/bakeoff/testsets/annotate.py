@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hmac
 import secrets
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -14,7 +13,7 @@ import msgspec
 from bakeoff_providers.errors import InputError
 from markupsafe import Markup
 
-from bakeoff.core.local_server import IDLE, LocalServer, right_length
+from bakeoff.core.local_server import LocalHandler, LocalServer, right_length
 from bakeoff.report.templating import environment, style
 from bakeoff.testsets.grade import definition
 from bakeoff.testsets.grading_session import GivenGrade, GradingSession
@@ -76,10 +75,9 @@ def _step(grade: int, name: str) -> dict[str, Any]:
     return {"grade": grade, "name": name, "words": definition(grade, name).removeprefix(name).removeprefix(": ")}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LocalHandler):
     server_of_page: Server
     protocol_version = "HTTP/1.1"
-    timeout = IDLE
     server_version, sys_version = "bakeoff", ""
 
     def log_message(self, format: str, *arguments: object) -> None:

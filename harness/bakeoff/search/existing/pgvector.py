@@ -11,7 +11,9 @@ from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.search.existing.base import BLOCK, Existing, ExistingIndex, known
 from bakeoff.search.hits import Hits
+from bakeoff.search.stores import servers
 from bakeoff.search.stores.pgvector import URL
+from bakeoff.search.stores.pgvector_connection import connected
 from bakeoff.search.stores.servers import server_url
 
 OPERATORS = {"cosine": "<=>", "l2": "<->", "ip": "<#>", "l1": "<+>"}
@@ -42,7 +44,7 @@ class ExistingPgVector(ExistingIndex):
         if not address:
             raise Unavailable(f"{URL} is not set")
         try:
-            self._connection = psycopg.connect(address, autocommit=True)
+            self._connection = connected(address, lambda: servers.SCAN)
         except psycopg.OperationalError as error:
             raise Unavailable(f"pgvector: {str(error).splitlines()[0]}") from None
         self._connection.execute("set session characteristics as transaction read only")

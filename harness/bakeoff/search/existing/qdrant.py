@@ -10,6 +10,7 @@ from bakeoff_providers.base import Vectors
 
 from bakeoff.search.existing.base import BLOCK, Existing, ExistingIndex, field_of, is_url, known, path_of
 from bakeoff.search.hits import Hits
+from bakeoff.search.stores import servers
 from bakeoff.search.stores.servers import server_url
 
 SMALLER_IS_NEARER = ("Euclid", "Manhattan")
@@ -30,7 +31,12 @@ class ExistingQdrant(ExistingIndex):
 
         if is_url(existing):
             key = os.environ.get("QDRANT_API_KEY")
-            self._client = QdrantClient(url=server_url(existing, "QDRANT_URL"), api_key=key, check_compatibility=False)
+            self._client = QdrantClient(
+                url=server_url(existing, "QDRANT_URL"),
+                api_key=key,
+                check_compatibility=False,
+                timeout=servers.ANSWER,
+            )
         else:
             self._client = QdrantClient(path=str(path_of(existing)))
         names = [collection.name for collection in self._client.get_collections().collections]

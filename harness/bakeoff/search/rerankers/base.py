@@ -74,7 +74,8 @@ class Reranker(ABC):
 
 def checked(answer: Reranked, documents: Sequence[str], name: str) -> Reranked:
     """The promise, enforced in one place."""
-    scores = np.asarray(answer.scores, dtype=np.float32)
+    with np.errstate(over="ignore"):
+        scores = np.asarray(answer.scores, dtype=np.float32)
     if scores.shape != (len(documents),):
         raise StoreError(f"{name} answered {scores.size} scores for {len(documents)} documents")
     if not np.isfinite(scores).all():

@@ -5,20 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
-from bakeoff_providers.answers import Expected
+import msgspec
+from bakeoff_providers.answers import Expected, RefusedAnswer, counted, in_order, rerank_bytes
 from bakeoff_providers.cohere import Cohere
 from bakeoff_providers.connection import TIMEOUT, Connection
-from bakeoff_providers.errors import StoreError
 from bakeoff_providers.shared_options import BaseUrl, KeyEnv, Model, Timeout
 from bakeoff_providers.voyage import Voyage
 
 from bakeoff.search.rerankers.base import Reranked, Reranker
 
 
+class _Result(msgspec.Struct, frozen=True):
+    index: int
+    relevance_score: float
+
+
+class _CohereAnswer(msgspec.Struct, frozen=True):
+    rows: list[_Result] = msgspec.field(name="results")
+
+
+class _VoyageAnswer(msgspec.Struct, frozen=True):
+    rows: list[_Result] = msgspec.field(name="data")
+
+
 class HostedReranker(Connection, Reranker):
     """One request per query; prices are list prices that a line-up may replace."""
 
     prices: ClassVar[dict[str, float]] = {}
+    shape: ClassVar[Any]  # of the answer as JSON, types included
 
     def __init__(
         self,
@@ -48,13 +62,20 @@ class HostedReranker(Connection, Reranker):
     def rank(self, query: str, documents: Sequence[str]) -> Reranked:
         """The results come by index, best first: they are put back in the order of the candidates."""
         sdk = self._connected()
-        results, tokens = self._answered(lambda: self._call(sdk, query, list(documents)), Expected())
-        scores: dict[int, float] = {int(result.index): float(result.relevance_score) for result in results}
-        if sorted(scores) != list(range(len(documents))):
-            raise StoreError(f"{self.name} {self.model} answered {len(scores)} results for {len(documents)} documents")
-        return Reranked([scores[place] for place in range(len(documents))], tokens)
+        expected = Expected(rerank_bytes(list(documents)), self.shape)
 
-    def _call(self, sdk: Any, query: str, documents: list[str]) -> tuple[Any, int | None]:
+        def work() -> Reranked:
+            tokens = self._call(sdk, query, list(documents))
+            results = expected.checked().rows
+            if len(results) != len(documents):
+                raise RefusedAnswer(f"an answer of {len(results)} results for {len(documents)} documents")
+            scores = in_order([result.relevance_score for result in results], [result.index for result in results])
+            return Reranked(scores, counted(tokens))
+
+        return self._answered(work, expected)
+
+    def _call(self, sdk: Any, query: str, documents: list[str]) -> Any:
+        """Asks through the SDK; the scores are read from what was checked, the tokens are returned."""
         raise NotImplementedError
 
 
@@ -68,6 +89,7 @@ class CohereReranker(HostedReranker):
     keys: ClassVar[tuple[str, ...]] = Cohere.keys
     own_url: ClassVar[str] = Cohere.own_url
     url_variable: ClassVar[str | None] = Cohere.url_variable
+    shape: ClassVar[Any] = _CohereAnswer
 
     def cost(self, tokens: float, searches: int) -> float | None:  # noqa: ARG002 - tokens are free
         """Dollars for a thousand searches come from the line-up's `price`; none is known here."""
@@ -79,11 +101,10 @@ class CohereReranker(HostedReranker):
     def _disconnect(self, sdk: Any) -> None:
         sdk.__exit__(None, None, None)
 
-    def _call(self, sdk: Any, query: str, documents: list[str]) -> tuple[Any, int | None]:
-        answer = sdk.rerank(
+    def _call(self, sdk: Any, query: str, documents: list[str]) -> Any:
+        sdk.rerank(
             model=self.model, query=query, documents=documents, top_n=len(documents), request_options={"max_retries": 0}
         )
-        return answer.results, None
 
 
 class VoyageReranker(HostedReranker):
@@ -95,6 +116,7 @@ class VoyageReranker(HostedReranker):
     modules: ClassVar[tuple[str, ...]] = Voyage.modules
     keys: ClassVar[tuple[str, ...]] = Voyage.keys
     own_url: ClassVar[str] = Voyage.own_url
+    shape: ClassVar[Any] = _VoyageAnswer
 
     def cost(self, tokens: float, searches: int) -> float | None:  # noqa: ARG002 - searches are free
         """Dollars for a million tokens come from the line-up's `price`; none is known here."""
@@ -106,6 +128,5 @@ class VoyageReranker(HostedReranker):
     def _disconnect(self, sdk: Any) -> None:
         """Nothing: the SDK keeps its sessions for each thread."""
 
-    def _call(self, sdk: Any, query: str, documents: list[str]) -> tuple[Any, int | None]:
-        answer = sdk.rerank(query, documents, model=self.model, truncation=True)
-        return answer.results, int(answer.total_tokens)
+    def _call(self, sdk: Any, query: str, documents: list[str]) -> Any:
+        return sdk.rerank(query, documents, model=self.model, truncation=True).total_tokens

@@ -5,16 +5,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
+from bakeoff_providers.answers import Expected, expecting, httpx_options
 from bakeoff_providers.errors import BakeoffError, CallFailed, InputError, StoreError, Unavailable
 from bakeoff_providers.failures import failure
 from bakeoff_providers.shared_options import Timeout
+from bakeoff_providers.stopping import in_time
 
 from bakeoff.embedding.retry import RateLimit, RetryPolicy, call
 from bakeoff.search.retrievers.base import Retriever, Scored, Unknown, scored
 
+if TYPE_CHECKING:
+    import httpx
+
+ANSWER_BYTES, HIT_BYTES, MOST_BYTES = 8 << 20, 1 << 16, 1 << 28  # of an answer: in general, for each hit, at all
 _VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
 _SECRET = re.compile(r"authorization|api[-_]?key|token|secret|cookie", re.IGNORECASE)
 
@@ -45,13 +51,14 @@ class Http(Retriever):
     ) -> None:
         import httpx
 
-        self.url, self.unknown = url, unknown
+        self.url, self.unknown, self._timeout = url, unknown, timeout
         self._ids, self._scores, self._method = ids, scores, method.upper()
         self._body = {"query": "{text}", "k": "{k}"} if body is None else body
         self._policy, self._rate_limit = policy or RetryPolicy(), RateLimit()
         self._secrets = [os.environ.get(name, "") for value in (headers or {}).values() for name in _variables(value)]
         filled = {key: _VARIABLE.sub(_environment, value) for key, value in (headers or {}).items()}
-        self._client = httpx.Client(headers=filled, timeout=timeout)
+        shared = httpx_options()
+        self._client = httpx.Client(**{**shared, "headers": shared["headers"] | filled}, timeout=timeout)
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
@@ -90,7 +97,7 @@ class Http(Retriever):
     def search(self, text: str, k: int) -> tuple[Scored, int]:
         """The time of the request that was answered; failed ones and their waits are not in it."""
         content = _filled(self._body, text, k)
-        answer, attempted = call(lambda: self._request(content), self._policy, self._rate_limit)
+        answer, attempted = call(lambda: self._request(content, k), self._policy, self._rate_limit)
         ids = _at(answer, self._ids)
         if not self._scores:
             return scored(ids), attempted.nanoseconds
@@ -103,21 +110,25 @@ class Http(Retriever):
         """Closes the connection."""
         self._client.close()
 
-    def _request(self, content: Any) -> Any:
-        import httpx
-
+    def _request(self, content: Any, k: int) -> Any:
+        """One request, held to a deadline and to a size, redirects refused, as those to providers are."""
         try:
+            response = in_time(lambda: self._sent(content, k), self._timeout)
+        except Exception as error:
+            raise self._failed(error) from None
+        try:
+            return response.json()
+        except (ValueError, RecursionError):
+            raise StoreError(f"{self.url} answered no JSON") from None
+
+    def _sent(self, content: Any, k: int) -> httpx.Response:
+        with expecting(Expected(min(ANSWER_BYTES + k * HIT_BYTES, MOST_BYTES))):
             if self._method == "GET":
                 response = self._client.get(self.url, params=content)
             else:
                 response = self._client.post(self.url, json=content)
             response.raise_for_status()
-        except httpx.HTTPError as error:
-            raise self._failed(error) from None
-        try:
-            return response.json()
-        except ValueError:
-            raise StoreError(f"{self.url} answered no JSON") from None
+        return response
 
     def _failed(self, error: Exception) -> BakeoffError:
         failed = failure(error, who=self.url, secrets=[secret for secret in self._secrets if secret], hints={})

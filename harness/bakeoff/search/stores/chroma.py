@@ -12,9 +12,11 @@ from urllib.parse import urlsplit
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.secrets import scrubbed
+from bakeoff_providers.stopping import DeadlineTimeout, in_time
 
 from bakeoff.core.filters import Condition, Metadata, Scalar
 from bakeoff.search.hits import Hits
+from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
 from bakeoff.search.stores.servers import collection_name, listeners, server_url
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Url
@@ -25,10 +27,12 @@ URL, TOKEN = "CHROMA_URL", "CHROMA_API_KEY"
 def server_client(url: str) -> Any:
     """A client of the server at this URL; its token, tenant and database are in the environment."""
     import chromadb
+    import httpx
     from chromadb.config import DEFAULT_DATABASE, DEFAULT_TENANT, Settings
 
     parts, token = urlsplit(url), os.environ.get(TOKEN, "")
-    try:
+
+    def connected() -> Any:  # asks the server for its tenant, and waits without end
         return chromadb.HttpClient(
             host=parts.hostname or "",
             port=parts.port or (443 if parts.scheme == "https" else 8000),
@@ -38,8 +42,15 @@ def server_client(url: str) -> Any:
             tenant=os.environ.get("CHROMA_TENANT") or DEFAULT_TENANT,
             database=os.environ.get("CHROMA_DATABASE") or DEFAULT_DATABASE,
         )
-    except ValueError as error:
+
+    try:
+        client = in_time(connected, servers.CONNECT)
+    except (ValueError, DeadlineTimeout) as error:
         raise Unavailable(f"chroma: {scrubbed(str(error))}") from None
+    session = getattr(client._server, "_session", None)  # it has no option for the time that an answer may take
+    if isinstance(session, httpx.Client):
+        session.timeout = httpx.Timeout(servers.ANSWER)
+    return client
 
 
 class Chroma(Store):
@@ -86,18 +97,19 @@ class Chroma(Store):
 
             self.failures = (httpx.HTTPError, ChromaError)
         self._client = self._connect()
-        self._collection = self._client.get_or_create_collection(
-            self._name,
-            embedding_function=None,  # the default one would download a model
-            configuration={
-                "hnsw": {
-                    "space": "cosine",
-                    "ef_search": ef_search,
-                    "ef_construction": ef_construction,
-                    "max_neighbors": max_neighbors,
-                }
-            },
-        )
+        with self._failures_as_unavailable():
+            self._collection = self._client.get_or_create_collection(
+                self._name,
+                embedding_function=None,  # the default one would download a model
+                configuration={
+                    "hnsw": {
+                        "space": "cosine",
+                        "ef_search": ef_search,
+                        "ef_construction": ef_construction,
+                        "max_neighbors": max_neighbors,
+                    }
+                },
+            )
 
     def _connect(self) -> Any:
         import chromadb

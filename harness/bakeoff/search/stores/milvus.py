@@ -17,6 +17,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
+from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.hybrid import POOL, C, HybridStore
 from bakeoff.search.stores.servers import collection_name, key, listeners, server_url
@@ -78,7 +79,9 @@ class Milvus(HybridStore):
         try:
             with _logs_in(folder):
                 self._client: Any = pymilvus.MilvusClient(
-                    self._url or str(folder / "milvus.db"), token=os.environ.get("MILVUS_TOKEN", "")
+                    self._url or str(folder / "milvus.db"),
+                    token=os.environ.get("MILVUS_TOKEN", ""),
+                    timeout=servers.CONNECT,
                 )
             if not self._client.has_collection(self._name):
                 self._client.create_collection(self._name, schema=self._schema(), consistency_level="Strong")
@@ -191,11 +194,16 @@ class Milvus(HybridStore):
             filter=passing,
             search_params=parameters,
             output_fields=["id"],
+            timeout=servers.ANSWER,
         )
         if len(hits) == k or self.index == "FLAT":
             return _hits(hits)
         rows = self._client.query(
-            self._name, filter=passing or 'point != ""', output_fields=["id", "vector"], limit=MOST
+            self._name,
+            filter=passing or 'point != ""',
+            output_fields=["id", "vector"],
+            limit=MOST,
+            timeout=servers.ANSWER,
         )
         scores = np.array([row["vector"] for row in rows], dtype=np.float32).reshape(-1, self.dimensions) @ vector
         nearest_first = np.argsort(-scores)[:k]
@@ -212,7 +220,12 @@ class Milvus(HybridStore):
         if said:
             parts.append(request([said], "words", {"metric_type": "BM25"}, pool, expr=passing))
         (hits,) = self._client.hybrid_search(
-            self._name, parts, self._milvus.RRFRanker(C), limit=min(k, MOST), output_fields=["id"]
+            self._name,
+            parts,
+            self._milvus.RRFRanker(C),
+            limit=min(k, MOST),
+            output_fields=["id"],
+            timeout=servers.ANSWER,
         )
         return _hits(hits)
 

@@ -6,7 +6,7 @@ import contextlib
 import importlib
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -18,9 +18,11 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.filters import Condition, Metadata, Scalar
 from bakeoff.search.hits import Hits
+from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.hybrid import POOL, HybridStore
 from bakeoff.search.stores.pgvector_columns import Column
+from bakeoff.search.stores.pgvector_connection import connected
 from bakeoff.search.stores.pgvector_words import Words
 from bakeoff.search.stores.servers import collection_name, family, server_url
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, Lists, M, Probes, SearchKind, Url
@@ -140,7 +142,7 @@ class PgVector(HybridStore):
             from pgvector.psycopg import register_vector
 
             try:
-                connection = psycopg.connect(self.url, autocommit=True)
+                connection = connected(self.url, lambda: getattr(self._local, "seconds", servers.ANSWER))
                 for extension in self._extensions:
                     connection.execute(f"create extension if not exists {extension}")
             except psycopg.Error as error:
@@ -153,6 +155,15 @@ class PgVector(HybridStore):
                 self._local.connection.execute(f"set {name} = {value}")
             self._local.tuning = self._tuning
         return self._local.connection
+
+    @contextlib.contextmanager
+    def _unhurried(self) -> Iterator[Any]:
+        """This thread's connection, without a limit: how long writing and building take is what is measured."""
+        self._local.seconds = None
+        try:
+            yield self._connection
+        finally:
+            del self._local.seconds
 
     def _settings(self) -> dict[str, int | str]:
         """What a connection is told of the query parameters; a server without vectorscale would refuse its names."""
@@ -198,7 +209,7 @@ class PgVector(HybridStore):
             types["body"] = "text"
         columns = ", ".join(types)
         changed = ", ".join(f"{column} = excluded.{column}" for column in types if column != "id")
-        with self._connection.transaction(), self._connection.cursor() as cursor:
+        with self._unhurried() as connection, connection.transaction(), connection.cursor() as cursor:
             cursor.execute(f"create temporary table incoming (like {self._table}) on commit drop")
             with cursor.copy(f"copy incoming ({columns}) from stdin with (format binary)") as copy:
                 copy.set_types(list(types.values()))
@@ -211,7 +222,8 @@ class PgVector(HybridStore):
             )
 
     def _delete(self, ids: list[str]) -> None:
-        self._connection.execute(f"delete from {self._table} where id = any(%s)", (ids,))
+        with self._unhurried() as connection:
+            connection.execute(f"delete from {self._table} where id = any(%s)", (ids,))
 
     def build(self) -> None:
         """The index over all rows at once is faster, and an ivfflat one needs them to find its lists."""
@@ -220,16 +232,17 @@ class PgVector(HybridStore):
             "ivfflat": f"lists = {int(self.lists)}",
             "diskann": f"num_neighbors = {2 * int(self.m)}, search_list_size = {int(self.ef_construction)}",
         }
-        if self.index in options:
-            self._connection.execute(f"drop index if exists {self._table}_nearest")
-            self._connection.execute(
-                f"create index {self._table}_nearest on {self._table} using {self.index}"
-                f" ({self._column.expression} {self._column.operators}) with ({options[self.index]})"
-            )
-        if self._words:
-            self._connection.execute(f"drop index if exists {self._table}_words")
-            self._connection.execute(self._words.index)
-        self._connection.execute(f"vacuum analyze {self._table}")
+        with self._unhurried() as connection:
+            if self.index in options:
+                connection.execute(f"drop index if exists {self._table}_nearest")
+                connection.execute(
+                    f"create index {self._table}_nearest on {self._table} using {self.index}"
+                    f" ({self._column.expression} {self._column.operators}) with ({options[self.index]})"
+                )
+            if self._words:
+                connection.execute(f"drop index if exists {self._table}_words")
+                connection.execute(self._words.index)
+            connection.execute(f"vacuum analyze {self._table}")
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         """Where the index answers fewer than asked for, the search is repeated without it."""

@@ -14,6 +14,7 @@ from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.filters import Condition
 from bakeoff.search.hits import Hits
+from bakeoff.search.stores import servers
 from bakeoff.search.stores.hybrid import POOL, C
 
 INDEX_FROM_KB = 1000  # segments larger than this get a graph; Qdrant's own default waits for 10 or 20 MB
@@ -173,7 +174,8 @@ class Server:
         self._models, self._name, self._memory = models, name, url == MEMORY
         key = os.environ.get("QDRANT_API_KEY")
         self._client: Any = qdrant_client.QdrantClient(
-            **({"location": MEMORY} if self._memory else {"url": url, "api_key": key, "check_compatibility": False})
+            **({"location": MEMORY} if self._memory else {"url": url, "api_key": key, "check_compatibility": False}),
+            timeout=servers.ANSWER,
         )
         try:
             known = self._client.collection_exists(name)

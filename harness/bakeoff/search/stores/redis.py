@@ -14,6 +14,7 @@ from bakeoff_providers.needs import Needs
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
+from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, Store, graph_bytes
 from bakeoff.search.stores.servers import collection_name, key, listeners, marks, server_url
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Url
@@ -59,7 +60,9 @@ class Redis(Store):
         self.failures = (redis.RedisError,)
         self._name = collection_name(folder)
         with self._failures_as_unavailable():
-            self._client: Any = redis.Redis.from_url(self._url, protocol=2)
+            self._client: Any = redis.Redis.from_url(
+                self._url, protocol=2, socket_connect_timeout=servers.CONNECT, socket_timeout=servers.ANSWER
+            )
             if self._name.encode() not in self._client.execute_command("FT._LIST"):
                 self._create()
 

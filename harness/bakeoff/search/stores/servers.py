@@ -13,6 +13,10 @@ from urllib.parse import urlsplit
 
 from bakeoff_providers.errors import InputError
 
+CONNECT = 30  # seconds until a server has taken a connection
+ANSWER = 120  # seconds for one answer of a server
+SCAN = 3600  # seconds for a statement that may read all of a table that exists
+
 
 def collection_name(folder: Path) -> str:
     """A name on a shared server that belongs to this folder alone, and is found again from it."""

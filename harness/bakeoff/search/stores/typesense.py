@@ -16,6 +16,7 @@ from bakeoff_providers.needs import Needs
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
+from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, Store, graph_bytes
 from bakeoff.search.stores.servers import collection_name, key, listeners, marks, server_url
 from bakeoff.search.stores.shared_options import Ef, Url
@@ -47,7 +48,7 @@ class Typesense(Store):
         if not self._url:
             raise Unavailable(f"typesense: no server: name it by `url`, or {URL} in the environment")
         self._client = httpx.Client(
-            base_url=self._url, headers={"X-TYPESENSE-API-KEY": os.environ.get(KEY, "")}, timeout=60
+            base_url=self._url, headers={"X-TYPESENSE-API-KEY": os.environ.get(KEY, "")}, timeout=servers.ANSWER
         )
         self._name = collection_name(folder)
         with self._failures_as_unavailable():

@@ -102,6 +102,9 @@ def _read(part: Part, base: Path, revision: str | None) -> Rows:
         raise InputError(str(error), place=source) from None
     except (OSError, RuntimeError) as error:
         raise Unavailable(f"{source}: {error}") from error
+    except Exception as error:  # damaged tables and heads: its own errors share no base with those of its parsers
+        why = " ".join(str(error.__cause__ or error).split()) or type(error).__name__
+        raise InputError(f"can't be read: {why}", place=source, remedy="repair its files, or fetch it again") from error
     return Rows.of(source, _rows(table))
 
 

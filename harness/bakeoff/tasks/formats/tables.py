@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import missing_modules
 
-from bakeoff.core.files import opened_unpacked, read_json, read_json_blocks, read_unpacked
+from bakeoff.core.files import first_wrong_byte, opened_unpacked, read_json, read_json_blocks
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats.cells import Block, Numbered, Rows
 from bakeoff.tasks.formats.rows import Columns, Leniency, task_of
@@ -86,11 +86,9 @@ def _separated(path: Path) -> Numbered:
             first = text.readline()
             delimiter = max(",;\t", key=first.count)
             yield from _cells(csv.reader(chain([first], text), delimiter=delimiter, strict=True), path)
-    except UnicodeDecodeError:
-        try:
-            read_unpacked(path).decode()  # counts from the beginning of the file
-        except UnicodeDecodeError as error:
-            raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
+    except UnicodeDecodeError:  # it counts from the beginning of a block
+        place = first_wrong_byte(path)
+        raise InputError(f"is not UTF-8 (byte {place})", file=path, remedy="save it as UTF-8") from None
 
 
 def _cells(reader: Any, path: Path) -> Numbered:

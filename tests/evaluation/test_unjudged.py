@@ -9,7 +9,7 @@ import pytest
 from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join
-from bakeoff.evaluation.unjudged import if_relevant, turn
+from bakeoff.evaluation.unjudged import if_relevant, top_grade, turn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -112,3 +112,9 @@ def test_the_fewest_documents_for_the_most_are_taken_first() -> None:
     judgments = {"q1": {"a": 0, "b": 0}, "q2": {"a": 0, "b": 0}, "q3": {"a": 1, "b": 0, "c": 0}}
     weights = np.array([0.5, 0.4, 0.1])
     assert turn(best, other, judgments, ["q1", "q2", "q3"], Measure.parse("p@2"), weights=weights) == [("q1", "x")]
+
+
+def test_the_highest_grade_is_one_that_is_relevant() -> None:
+    assert top_grade({"q": {"a": 3, "b": 0}}, 1) == 3
+    assert top_grade({"q": {"a": 1, "b": 0}}, 2) == 2  # nothing relevant was found yet
+    assert top_grade({}, 2) == 2

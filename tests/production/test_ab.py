@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from bakeoff.production.ab import Difference, always_valid, compare_arms, difference, metric_of, mismatch
 from bakeoff.production.clusters import Clusters
-from bakeoff.production.sequential import p_value, ratio, width
+from bakeoff.production.sequential import p_value, ratio, split_p, width
 from bakeoff.tasks.search_log import Impression, LogColumns
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
 
 def _arm(rng: np.random.Generator, users: int, lift: float = 0.0, sessions: float = 4.0) -> Clusters:
@@ -100,6 +100,24 @@ def test_thirty_looks_raise_at_most_5_percent_false_alarms(returning: bool) -> N
         assert alarms[1] > 150
 
 
+@given(st.integers(0, 3000), st.integers(0, 3000), st.floats(0.1, 10))
+def test_the_split_at_every_look_is_a_ratio_of_likelihoods(a: int, b: int, share: float) -> None:
+    """B(a + 1, b + 1) is the mean likelihood of the order over all proportions, by scipy."""
+    planned = share / (share + 1)
+    evidence = special.betaln(a + 1, b + 1) - a * np.log(planned) - b * np.log(1 - planned)
+    assert split_p([a, b], [share, 1]) == pytest.approx(min(1.0, np.exp(-evidence)), rel=1e-6, abs=1e-300)
+    assert split_p([3, 0], [1, 1]) == pytest.approx(0.5)  # (1/4) / (1/8) is the evidence
+
+
+def test_looking_at_the_split_every_day_raises_no_more_false_alarms_than_promised() -> None:
+    """1,000 experiments of 30 days, 1:1 as planned, at 5%; a chi-squared test every day would alarm far more often."""
+    rng = np.random.default_rng(8)
+    daily = rng.binomial(80, 0.5, (1000, DAYS)).cumsum(axis=1)
+    seen = [[(int(n), 80 * (day + 1) - int(n)) for day, n in enumerate(people)] for people in daily]
+    assert sum(any(split_p(users, [1, 1]) < 0.05 for users in days) for days in seen) <= 50
+    assert sum(any(mismatch(users, [1, 1]) < 0.05 for users in days) for days in seen) > 150
+
+
 def test_the_sequential_interval_is_tightest_where_it_was_planned() -> None:
     around = [width(ratio(1000, planned, 0.05), 0.05) for planned in (500, 900, 1000, 1100, 2000)]
     assert min(around) == around[2]
@@ -177,6 +195,9 @@ def test_a_lopsided_split_is_worse_whatever_the_difference(tmp_path: Path) -> No
     assert check.worse
     assert any("planned proportions" in sentence for sentence in check.sentences)
     assert not compare_arms(log, LogColumns(), control="old", treatment="new", split=(3, 2)).worse
+    looked = compare_arms(log, LogColumns(), control="old", treatment="new", planned=1000)
+    assert looked.figures["split_p"] == split_p([300, 200], [1, 1])
+    assert looked.worse
 
 
 def test_an_unknown_arm_names_those_of_the_log(tmp_path: Path) -> None:

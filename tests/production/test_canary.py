@@ -230,6 +230,8 @@ def test_what_a_change_does_to_rankings() -> None:
     recording = record(before, texts, {}, calls=2, task=task)
     same = effect_on(recording, task, ask_queries(before, task))
     assert (same.overlap, same.score_before, same.score_after) == (1.0, 1.0, 1.0)  # a query is its own document
+    bound = 1 - 0.025 ** (1 / len(task.queries))  # no change on so many queries is no proof of none
+    assert (same.low, same.high) == pytest.approx((-bound, bound), abs=0.02)
     turned = check(recording, Turned(ortho_group.rvs(8, random_state=3)), calls=2, task=task)
     assert turned.figures["way"] == "rotated"
     assert turned.figures["task"]["overlap"] < 0.7

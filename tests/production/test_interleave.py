@@ -10,7 +10,7 @@ import bakeoff
 import numpy as np
 import pytest
 from bakeoff.production.interleave import Interleaved, interleave
-from bakeoff.production.interleave_analysis import analyse, credit, read_interleaved, sign_test
+from bakeoff.production.interleave_analysis import analyse, credit, preference_of, read_interleaved, sign_test
 from bakeoff.tasks.search_log import Impression, LogColumns
 from bakeoff_providers.errors import InputError
 from hypothesis import given
@@ -91,18 +91,54 @@ def _experiment(a: list[str], b: list[str], seed: int, users: int = 40) -> list[
 def test_equal_systems_are_told_apart_in_at_most_5_percent_of_1000_experiments() -> None:
     """Two ways to be equal: the same list, and other documents that are as good."""
     experiments = (_experiment(GOOD, AS_GOOD if seed % 2 else GOOD, seed, users=30) for seed in range(1000))
-    assert sum(analyse(experiment, resamples=1).figures["decided"] for experiment in experiments) <= 50
+    assert sum(analyse(experiment).figures["decided"] for experiment in experiments) <= 50
 
 
 def test_a_better_system_wins() -> None:
-    outcomes = [analyse(_experiment(POOR, GOOD, seed), resamples=1) for seed in range(60)]
+    outcomes = [analyse(_experiment(POOR, GOOD, seed)) for seed in range(60)]
     assert sum(outcome.figures["better"] == "b" for outcome in outcomes) >= 54
     assert not any(outcome.worse for outcome in outcomes)
-    assert analyse(_experiment(GOOD, POOR, 1), resamples=1).worse  # b is the new one
+    assert analyse(_experiment(GOOD, POOR, 1)).worse  # b is the new one
+
+
+def _won(user: str, side: str, times: int = 1) -> list[Impression]:
+    return [Impression(query="q", user=user, shown=("1",), team=(side,), clicked=("1",))] * times
+
+
+def test_one_eager_user_turns_neither_figure() -> None:
+    """One user clicks b on 100 queries, twenty click a on one each: 20 of 21 prefer a, and every line says so."""
+    check = analyse([*_won("eager", "b", 100), *(one for at in range(20) for one in _won(str(at), "a"))])
+    assert check.figures["preference"] == pytest.approx((1 - 20) / 21)
+    assert check.figures["better"] == "a"
+    assert check.figures["high"] < 0
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.sampled_from([0.01, 0.05, 0.2]))
+def test_the_interval_is_clopper_and_pearsons_and_agrees_with_the_test(ahead: int, behind: int, alpha: float) -> None:
+    value, low, high = preference_of(ahead, behind, alpha)
+    if not ahead + behind:
+        assert (value, low, high) == (0.0, -1.0, 1.0)
+        return
+    expected = stats.binomtest(ahead, ahead + behind).proportion_ci(1 - alpha, "exact")
+    assert (low, high) == pytest.approx((2 * expected.low - 1, 2 * expected.high - 1), abs=1e-9)
+    assert (low > 0 or high < 0) == (sign_test(ahead, behind) < alpha)
+
+
+def test_alpha_reaches_the_interval_and_the_users_still_needed() -> None:
+    log = [one for at in range(60) for one in _won(str(at), "b" if at < 35 else "a")]
+    loose, strict = analyse(log, alpha=0.2), analyse(log, alpha=0.01)
+    assert "(80% interval" in " ".join(loose.sentences)
+    assert "(99% interval" in " ".join(strict.sentences)
+    assert strict.figures["low"] < loose.figures["low"] < loose.figures["high"] < strict.figures["high"]
+    # ((2.5758 + .8416)·σ/δ)² with δ = 1/6 and σ = .9944
+    assert 416 <= 60 + strict.figures["more_users_needed"] <= 422
+    undecided = [one for at in range(60) for one in _won(f"even {at}", "b") + _won(f"even {at}", "a")]
+    twice = analyse([*log, *undecided], alpha=0.01).figures["more_users_needed"]
+    assert twice == pytest.approx(2 * strict.figures["more_users_needed"], abs=1)  # every second one has no preference
 
 
 def test_the_interval_over_users_covers_no_preference_where_there_is_none() -> None:
-    figures = [analyse(_experiment(GOOD, AS_GOOD, seed), resamples=500).figures for seed in range(150)]
+    figures = [analyse(_experiment(GOOD, AS_GOOD, seed)).figures for seed in range(150)]
     covered = sum(figure["low"] <= 0 <= figure["high"] for figure in figures)
     assert covered >= 133  # 142 are expected; fewer than 133 once in 1,000 such tests
 
@@ -111,7 +147,7 @@ def test_traffic_still_needed_by_hand() -> None:
     """35 users for b, 25 for a: δ = 1/6, σ = .9944, ((1.96 + .8416)·σ/δ)² = 279 users, a few more for Student's t."""
     wins = [Impression(query="q", user=f"b{i}", shown=("1",), team=("b",), clicked=("1",)) for i in range(35)]
     losses = [Impression(query="q", user=f"a{i}", shown=("1",), team=("a",), clicked=("1",)) for i in range(25)]
-    check = analyse([*wins, *losses], resamples=100)
+    check = analyse([*wins, *losses])
     assert not check.figures["decided"]
     assert check.figures["p"] == pytest.approx(stats.binomtest(35, 60).pvalue)
     assert 279 <= 60 + check.figures["more_users_needed"] <= 284

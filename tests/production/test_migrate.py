@@ -13,7 +13,7 @@ from bakeoff.embedding.chunking import chunks
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.production.migrate import Side, Way, procrustes, sides, ways
+from bakeoff.production.migrate import Cost, Side, Way, procrustes, sides, ways
 from bakeoff.production.migrate_plan import plan
 from bakeoff.running.settings import Settings
 from bakeoff.search.index import Index
@@ -101,6 +101,23 @@ def test_a_better_model_is_advised_and_its_map_is_not() -> None:
     back = plan(list(world.ways(new, old).values()), ("new", "old"), NDCG, N)
     assert back.worse
     assert "is worse on this task" in back.sentences[-1]
+
+
+def test_the_switch_is_the_one_question_and_pays_for_no_other() -> None:
+    """Nine queries of 40 gain, none loses: p = 2 / 2⁹. Times 16 ways that change nothing much, it would be 0.06."""
+    rng = np.random.default_rng(5)
+    old = rng.uniform(0.2, 0.6, 40)
+    new = old + np.where(np.arange(40) < 9, 0.3, 0.0)
+    keys = [f"mixed {share}% {asked}" for share in (10, 25, 50, 75) for asked in ("old", "new")]
+    keys += [*(f"parts {share}%" for share in (10, 25, 50, 75)), "mapped 200", "mapped 600", "mapped 1200", "both"]
+    rest = [Way(key, key, old + rng.normal(0, 0.05, 40), Cost()) for key in keys]
+    found = [Way("old", "as it is", old, Cost()), Way("new", "switched", new, Cost()), *rest]
+    check = plan(found, ("old", "new"), NDCG, N)
+    assert check.figures["ways"]["new"]["against_old"]["p_holm"] == pytest.approx(2 / 2**9)
+    assert any(sentence.startswith("Change to new") for sentence in check.sentences)
+    side = [check.figures["ways"][key]["against_old"] for key in keys]
+    least = min(side, key=lambda pair: pair["p"])
+    assert least["p_holm"] == pytest.approx(min(1.0, least["p"] * len(keys)))
 
 
 def test_other_dimensions_share_no_index_but_can_be_mapped() -> None:

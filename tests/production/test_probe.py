@@ -67,6 +67,14 @@ def test_recall_by_hand(metric: Metric) -> None:
     assert recalls(_table(metric, lost=3), asked, 10, metric)[0] == pytest.approx([0.7] * 50)
 
 
+def test_recall_of_one_everywhere_still_has_an_interval() -> None:
+    """Fifty of fifty: Clopper and Pearson's lower end is 0.025^(1/50)."""
+    asked = ProbeQueries("given", BEFORE.queries)
+    figures = probe(_table("cosine"), asked, k=10, metric="cosine", min_recall=0.9).figures
+    assert (figures["recall"], figures["high"]) == (1.0, 1.0)
+    assert figures["low"] == pytest.approx(0.025 ** (1 / 50), abs=0.005)
+
+
 def test_a_stored_vector_does_not_count_itself() -> None:
     index = _table("cosine")
     queries = stored_queries(index, 40, seed=1)

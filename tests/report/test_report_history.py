@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import shutil
 import socket
@@ -220,8 +221,28 @@ def test_a_broken_result_does_not_empty_the_front_page(site: Site, results: Path
         status, _, front = ask(site, "/")
         assert status == 200
         assert 'href="20260305-101500-wikipedia/evaluation_report.html"' in front
+        assert f"{broken.name} can&#39;t be read: " in front
     finally:
         shutil.rmtree(broken)
+
+
+def test_a_result_that_can_not_be_shown_is_named_with_its_reason(
+    site: Site, results: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It can be read, but its best contender is none of its rows."""
+    odd = results / "20260403-101500-wikipedia"
+    shutil.copytree(results / "20260305-101500-wikipedia", odd)
+    summary = json.loads((odd / SUMMARY).read_text(encoding="utf-8"))
+    summary["verdict"]["best"] = "nobody"
+    (odd / SUMMARY).write_text(json.dumps(summary), encoding="utf-8")
+    try:
+        status, _, front = ask(site, "/")
+        assert status == 200
+        assert 'href="20260305-101500-wikipedia/evaluation_report.html"' in front
+        assert f"{odd.name} can&#39;t be shown: " in front
+        assert f"{odd.name} can't be shown" in caplog.text
+    finally:
+        shutil.rmtree(odd)
 
 
 def test_a_length_that_is_no_number_is_a_bad_request(site: Site) -> None:

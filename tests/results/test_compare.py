@@ -252,7 +252,17 @@ class TestGate:
     def test_what_is_said_of_wins_and_losses_by_as_much(self, differences: list[float], said: str) -> None:
         mean = sum(differences) / 2
         pair = PairedDifference("after", "before", mean, None, None, 1.0, 1.0, 1.0, 1.0, None, 0, 0, 0)
-        assert _judged(pair, np.array(differences), 0.3, 0.05) == (False, f"{said}, 0.3 is allowed")
+        assert _judged(-mean, pair, np.array(differences), 0.3, 0.05) == (False, f"{said}, 0.3 is allowed")
+
+    def test_a_drop_of_a_geometric_mean_is_that_of_the_figures_shown(self, make: Make) -> None:
+        """Eight of twelve queries fall from 1 to 0.00001: a geometric mean of 1 becomes 10^(−40/12)."""
+        new, old = _two(make("new", "none"), make("old", "english"))
+        (check,) = gate(new, old, "gm_map", 0.9996).checks
+        assert (check.before, check.after) == pytest.approx((1.0, 10 ** (-40 / 12)))
+        assert check.failed is False  # 1 − 0.00046; the difference of logarithms is 7.7
+        assert check.reason == "a drop of 0.9995, 0.9996 is allowed"
+        (check,) = gate(new, old, "gm_map", 0.99).checks
+        assert check.failed
 
     def test_a_contender_that_is_gone_can_not_pass(self, make: Make) -> None:
         new, old = _read(make("new", "english", label="other"), make("old", "english"))

@@ -67,6 +67,17 @@ def test_rows_that_answer_alike_are_not_undecided() -> None:
     assert "the same result on every query" in {row[3] for row in section.rows}
 
 
+@pytest.mark.parametrize(("queries", "relation"), [(3, "same"), (400, "equivalent")])
+def test_three_queries_without_a_difference_do_not_show_equivalence(queries: int, relation: str) -> None:
+    """0.98³ is 0.94 and 0.98⁴⁰⁰ is 0.0003: so likely is it not to meet a loss that is as large as the margin."""
+    values = np.random.default_rng(2).uniform(0.4, 0.9, queries)
+    scores = {"one": values, "other": values.copy()}
+    rows = [Row(label=label, kind="dense", measures={"ndcg@10": Value(float(v.mean()))}) for label, v in scores.items()]
+    verdict = with_standings(decide(scores, NDCG, rows, PerQuery(42)), scores, 0.02, PerQuery())
+    assert verdict.standings["other"].relation == relation
+    assert verdict.standings["other"].p_equivalent == pytest.approx(0.98**queries, abs=0.01)
+
+
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("standings")

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Query, Task
-from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.measures import Measure, families
 from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.evaluation.unjudged import if_relevant
 from bakeoff.report.matrix import matrix
 from bakeoff.results.averaging import PerQuery
 from bakeoff.results.schema import Row, Turning
-from bakeoff.results.unjudged import MONOTONE, bounds_of, turning, turning_sentences, unjudged_sections
+from bakeoff.results.unjudged import bounds_of, turning, turning_sentences, unjudged_sections
 
 P1 = Measure.parse("p@1")
 
@@ -64,11 +64,13 @@ def test_a_run_says_what_is_unjudged(tmp_path: Path, graded: bool) -> None:
         "query-id\tcorpus-id\tscore\n" + "".join(f"{q}\t{d}\t{g}\n" for q, d, g in pairs)
     )
     (tmp_path / "lineup.toml").write_text(
-        'task = {format = "beir", folder = "."}\nmeasures = ["p@1"]\n[[contender]]\nranker = "bm25"\n'
+        'task = {format = "beir", folder = "."}\nmeasures = ["p@1", "rbp_residual"]\n[[contender]]\nranker = "bm25"\n'
         '[[contender]]\nprovider = "tfidf"\nstore = "faiss"\n'
     )
     summary = summarise(run(Lineup.read(tmp_path / "lineup.toml")))
     heads = [column.head for column in matrix(summary).columns]
+    marks = [(line.cells["p@1"].marks, line.cells["rbp_residual"].marks) for line in matrix(summary).lines[:2]]
+    assert all("★" in ranked and not known for ranked, known in marks)  # no star for knowing least
     sections = [section.title for section in summary.sections]
     assert ("judged @1" in heads, "Unjudged documents" in sections) == (not graded, not graded)
     bounds = next(row.bounds["p@1"] for row in summary.rows if row.label == "bm25")
@@ -101,7 +103,7 @@ def test_a_run_does_not_count_what_its_ranker_filled_up_with(tmp_path: Path) -> 
     assert result.values("bm25", "judged@2").tolist() == [1.0, 1.0]  # worked out from the stored rankings
 
 
-@pytest.mark.parametrize("name", sorted(MONOTONE))
+@pytest.mark.parametrize("name", [name for name, family in families().items() if family.monotone])
 def test_what_is_called_bounded_is_so_under_every_grading(name: str) -> None:
     measure, judged = Measure.of(name, 3), {"b": 2, "far": 1}
     for order in permutations("abcd"):
@@ -117,9 +119,30 @@ def test_what_is_called_bounded_is_so_under_every_grading(name: str) -> None:
             assert low - 1e-12 <= graded <= high + 1e-12, (order, grades)
 
 
+def test_a_condensed_list_falls_below_its_score_when_what_was_taken_out_gets_a_grade() -> None:
+    """An unjudged document before five relevant ones: without it p@5 is 1, and 0.8 once it is graded 0."""
+    measure, answers = Measure.parse("p(unjudged=removed)@5"), {"q": Ranking(tuple("uabcde"), (6, 5, 4, 3, 2, 1))}
+    judged = dict.fromkeys("abcde", 1)
+    shown, graded = (
+        float(evaluate(join(answers, {"q": grades}, ["q"]), [measure])[measure][0])
+        for grades in (judged, judged | {"u": 0})
+    )
+    assert (shown, graded) == (1.0, 0.8)
+
+
+def test_what_tells_how_much_is_judged_has_no_bounds_of_its_own() -> None:
+    answers = {"q1": Ranking(("a",), (1.0,)), "q2": Ranking(("b",), (1.0,))}
+    measures = [P1, Measure.parse("judged@1"), Measure.parse("rbp_residual")]
+    assert list(bounds_of(answers, _task({"q1": {"a": 1}}), measures, PerQuery())) == ["p@1"]
+
+
 @pytest.mark.parametrize(
     ("name", "last"),
-    [("p@1", "Whatever grades they get, the score stays between the two."), ("ndcg@1", "may give a score outside")],
+    [
+        ("p@1", "Whatever grades they get, the score stays between the two."),
+        ("ndcg@1", "relevant may give a score outside"),
+        ("p(unjudged=removed)@1", "a low grade may give a score outside"),
+    ],
 )
 def test_the_table_says_what_its_columns_mean(name: str, last: str) -> None:
     measure = Measure.parse(name)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Percentiles
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.averaging import PerQuery
 from bakeoff.results.schema import Latency, Row, Value
 from bakeoff.results.verdict import decide, order_agreement
 from bakeoff.statistics.compare import tied_with_best
+from bakeoff.statistics.power import smallest_detectable
 from msgspec.structs import replace
 from scipy import stats
 
@@ -52,6 +54,42 @@ def test_the_order_within_a_tiny_category_is_not_worth_a_sentence() -> None:
     assert "category y" not in verdict.agreement
     verdict = decide(scores, NDCG, _rows(), PerQuery(42), [NDCG], category_sizes=sizes)
     assert verdict.sentences[-1].endswith("by every other measure and in every category of 4 queries or more.")
+
+
+def _decided(measure: Measure, scores: dict[str, Values]) -> list[str]:
+    name = str(measure)
+    rows = [
+        Row(label=label, kind="dense", measures={name: Value(measure.figure(float(values.mean())))})
+        for label, values in scores.items()
+    ]
+    return list(decide(scores, measure, rows, PerQuery(42)).sentences)
+
+
+def test_only_a_measure_that_ends_at_one_can_be_out_of_reach() -> None:
+    """Three queries find a difference of several points of DCG, and none that NDCG could have."""
+    scores = {"a": np.array([9.0, 2.0, 7.0]), "b": np.array([4.0, 6.0, 1.0])}
+    dcg = next(text for text in _decided(Measure.parse("dcg@10"), scores) if "4 of 5 cases" in text and "true" in text)
+    spread = float(np.std(scores["a"] - scores["b"], ddof=1))
+    assert f"from {smallest_detectable(spread, 3):.3f} on" in dcg
+    ndcg = _decided(NDCG, {label: values / 10 for label, values in scores.items()})
+    assert any("however large" in text for text in ndcg)
+
+
+def test_the_gaps_of_a_geometric_mean_are_those_of_the_figures_shown() -> None:
+    """Logarithms of 0.8 and 0.2 on twenty queries, less a little: a lead of 0.6, not of log 4 = 1.386."""
+    noise = np.random.default_rng(1).normal(0, 0.01, 20)
+    noise -= noise.mean()
+    said = _decided(Measure.parse("gm_map"), {"a": np.log(0.8) + noise, "b": np.log(0.2) - noise})
+    assert any("It is better than b, by 0.600" in text for text in said)
+    spread = float(np.std(2 * noise, ddof=1))
+    least = 0.8 * (1 - np.exp(-smallest_detectable(spread, 20)))
+    assert any(f"in 4 of 5 cases from {least:.3f} on" in text for text in said)
+
+
+def test_how_much_is_judged_is_no_order_to_agree_with() -> None:
+    judged = Measure.parse("judged@10")
+    rows = [replace(row, measures=row.measures | {"judged@10": Value(1 - row.measures["mrr"].mean)}) for row in _rows()]
+    assert list(order_agreement(rows, NDCG, [NDCG, MRR, judged])) == ["mrr"]
 
 
 def test_rows_of_one_model_are_not_compared_on_the_time_of_the_same_call() -> None:

@@ -247,6 +247,17 @@ def test_dbsf_is_qdrants(first: dict[str, float], second: dict[str, float]) -> N
     assert _fused(first, second, "dbsf", (1.0, 1.0)) == pytest.approx(theirs, abs=1e-9)
 
 
+@pytest.mark.parametrize("method", ["min_max", "z_score", "dbsf"])
+def test_what_a_ranking_was_filled_up_with_moves_no_scale(method: str) -> None:
+    """Five fillers of score 0 behind two matches: by min_max b would have 0.6 instead of 0, and lead."""
+    words, vectors = ordered([("a", 5.0), ("b", 3.0)]), ordered([("b", 0.9), ("c", 0.5), ("d", 0.1)])
+    fusion = Fusion(("words", "vectors"), (1.0, 1.0), method=method)
+    filled = fuse([words.filled(["v", "w", "x", "y", "z"], 7), vectors], fusion)
+    assert filled == fuse([words, vectors], fusion)
+    if method == "min_max":
+        assert dict(zip(filled.ids, filled.scores, strict=True)) == {"a": 1.0, "b": 1.0, "c": 0.5, "d": 0.0}
+
+
 def test_a_fusion_by_scores_is_a_row_with_a_default_label(tmp_path: Path) -> None:
     file = write_lineup(
         tmp_path,

@@ -6,27 +6,49 @@ import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.equivalence import equivalence_test, equivalence_tests, relation
+from bakeoff.statistics.small_samples import exact_interval, too_few
 from bakeoff.statistics.winning import winning
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
 
-@given(st.lists(st.floats(-1, 1), min_size=2, max_size=30), st.floats(0.001, 0.5))
+@given(st.lists(st.floats(-1, 1), min_size=15, max_size=30), st.floats(0.001, 0.5))
 def test_it_is_two_one_sided_t_tests(values: list[float], margin: float) -> None:
     d = np.array(values)
-    assume(np.ptp(d) > 1e-6)
+    assume(np.ptp(d) > 1e-6 and not too_few(d))
     above = stats.ttest_1samp(d, -margin, alternative="greater").pvalue
     below = stats.ttest_1samp(d, margin, alternative="less").pvalue
     assert equivalence_test(d, margin) == pytest.approx(max(above, below), abs=1e-9)
 
 
-def test_queries_that_all_differ_alike_need_no_test() -> None:
-    assert equivalence_test([0.0] * 5, 0.01) == 0
+@pytest.mark.parametrize(("n", "margin"), [(2, 0.01), (3, 0.05), (20, 0.05), (60, 0.05), (300, 0.01)])
+def test_no_spread_is_no_proof(n: int, margin: float) -> None:
+    """If 1 were lost with a chance of the margin, n queries in a row would show no difference with (1 − margin)ⁿ."""
+    assert equivalence_test([0.0] * n, margin) == pytest.approx((1 - margin) ** n, abs=0.015)
+
+
+def test_queries_that_all_differ_by_more_are_not_equivalent() -> None:
     assert equivalence_test([0.3] * 5, 0.01) == 1
     assert equivalence_test([0.0], 0.01) == 1  # one query says nothing
-    assert equivalence_test([0.0, 0.0], 0.01) == 0
     assert equivalence_test([0.01] * 5, 0.01) == 1  # on the margin is not within it
+    assert equivalence_test([0.0] * 500, 0.01, bounded=False) == 1  # without bounds, a loss may be of any size
+
+
+def test_a_loss_that_is_rare_is_not_equivalence() -> None:
+    """One query in twenty loses 1, so the mean is on the margin: 40 queries show no loss at all in 13% of cases."""
+    rng = np.random.default_rng(5)
+    sets = (rng.random((400, 40)) < 0.05).astype(float)
+    assert np.mean(~sets.any(axis=1)) > 0.1
+    assert np.mean([equivalence_test(d, 0.05) <= 0.05 for d in sets]) <= 0.05
+
+
+def test_of_few_queries_it_is_the_exact_interval() -> None:
+    """At the level of its p, the exact interval of the mean just touches the margin."""
+    d = np.array([0.02, -0.01, 0.0, 0.05, 0.01, -0.03, 0.0, 0.02])
+    p = equivalence_test(d, 0.3)
+    low, high = exact_interval(d, (-1.0, 1.0), level=1 - 2 * p)
+    assert max(-low, high) == pytest.approx(0.3, abs=0.005)
 
 
 def test_holm_is_over_the_pairs() -> None:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.compare import compare, compare_nearest, outlook, tied_with_best
-from bakeoff.statistics.many_pairs import MANY_PAIRS, pair_tests, tail_p
-from bakeoff.statistics.tests import sign_flip_tests
+from bakeoff.statistics.flip_tail import tail_p
+from bakeoff.statistics.many_pairs import MANY_PAIRS, pair_tests
+from bakeoff.statistics.tests import holm_of_pairs, sign_flip_tests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
@@ -151,3 +152,28 @@ def test_a_difference_of_nothing_has_a_p_of_one_among_many(table: Values) -> Non
     changed[:20, 1] += 0.5
     changed[20:40, 1] -= 0.5
     assert pair_tests(changed, list(combinations(range(46), 2)))[0] == 1.0
+
+
+def test_few_flips_still_tell_eleven_contenders_apart() -> None:
+    """100,000 queries get 1,000 flips, of which the least p is 1 / 1,001: times 55 pairs, nothing could be significant.
+
+    Here every query has the same order, so only 2 of the 2⁴⁰ flips are as extreme.
+    """
+    table = np.random.default_rng(3).random((40, 1)) + 0.05 * np.arange(11)
+    pairs = list(combinations(range(11), 2))
+    p = pair_tests(table, pairs, flips=1000)
+    assert p.tolist() == pytest.approx([2.0**-39] * 55)
+    assert holm_of_pairs(p, table, pairs).max() == pytest.approx(55 * 2.0**-39)
+
+
+def test_a_p_beyond_few_flips_is_the_binomial_tests() -> None:
+    """As many contenders as one likes may be held to a random order: 50 queries won by as much as 10 are lost."""
+    d = np.where(np.arange(60) < 50, 0.1, -0.1)
+    table = np.repeat(d[:, None], 60, axis=1)
+    exact = float(stats.binomtest(50, 60).pvalue)
+    assert sign_flip_tests(table, flips=1000).tolist() == pytest.approx([exact] * 60, rel=1e-9)
+
+
+def test_where_flips_are_enough_they_are_counted() -> None:
+    d = np.where(np.arange(60) < 50, 0.1, -0.1)[:, None]
+    assert sign_flip_tests(d)[0] * 100_001 == pytest.approx(round(sign_flip_tests(d)[0] * 100_001), abs=1e-6)

@@ -157,3 +157,24 @@ def test_what_is_doubted_and_what_is_not() -> None:
 
 def test_one_query_has_no_interval_anywhere() -> None:
     assert all(np.isnan(bound).all() for bound in mean_intervals(np.array([[0.5, 1.0]])))
+
+
+@pytest.mark.parametrize("n", [3, 20, 200])
+def test_a_difference_of_nothing_has_the_width_that_its_queries_allow(n: int) -> None:
+    """A loss of 1 that n queries do not meet with 2.5%, either way: 1 − 0.025^(1/n)."""
+    same = np.random.default_rng(6).random(n)
+    low, high = difference_intervals(np.stack([same, same], axis=1), [(0, 1)])
+    bound = 1 - 0.025 ** (1 / n)
+    assert (low[0], high[0]) == pytest.approx((-bound, bound), abs=0.01)
+    unbounded = difference_intervals(np.stack([5 * same, 5 * same], axis=1), [(0, 1)])
+    assert np.isnan(unbounded).all()
+
+
+def test_an_interval_of_no_difference_covers_a_rare_one() -> None:
+    """One query in fifty loses 1: most sets of 20 show no loss, and their interval must hold the mean all the same."""
+    losses = (np.random.default_rng(7).random((20, 300)) < 0.02).astype(float)
+    quiet = losses[:, ~losses.any(axis=0)]
+    table = np.concatenate((1 - quiet, np.ones((20, 1))), axis=1)
+    low, high = difference_intervals(table, [(at, quiet.shape[1]) for at in range(quiet.shape[1])], resamples=2000)
+    assert quiet.shape[1] > 150
+    assert ((low <= -0.02) & (high >= -0.02)).all()

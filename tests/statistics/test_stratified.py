@@ -121,13 +121,14 @@ def test_where_nothing_varies() -> None:
     strata = Strata(np.full(3, 1 / 3), ["all"] * 3, [9] * 3)
     zero, same = np.zeros(3), np.full(3, 0.2)
     assert (estimate(zero, strata).p, estimate(same, strata).p) == (1.0, 0.0)
-    assert (p_equivalent(same, strata, 0.3), p_equivalent(same, strata, 0.1)) == (0.0, 1.0)
-    assert p_equivalent(same, strata, 0.2) == 1.0  # on the margin is not within it
+    assert p_equivalent(same, strata, 0.3) == 1.0  # three of nine without a spread say nothing of the other six
     assert effect_size(same, zero, strata) == np.inf
     assert effect_size(zero, same, strata) == -np.inf
     assert effect_size(same, same, strata) == 0.0
     whole = Strata(np.full(3, 1 / 3), ["all"] * 3, [3] * 3)
     assert (estimate(zero, whole).p, estimate(same, whole).p) == (1.0, 0.0)
+    assert (p_equivalent(same, whole, 0.3), p_equivalent(same, whole, 0.1)) == (0.0, 1.0)
+    assert p_equivalent(same, whole, 0.2) == 1.0  # on the margin is not within it
 
 
 def test_columns_are_estimated_one_by_one() -> None:

@@ -18,7 +18,8 @@ def _measured(
 ) -> Measured:
     return Measured(
         documents=documents, add_seconds=1.0, build_seconds=1.0, searchable_seconds=2.0, disk_bytes=disk,
-        resident_bytes=resident, server_bytes=server, theory_bytes=100.0 * documents, formula="n · 100", exact=exact,
+        resident_bytes=resident, server_bytes=server, size_model_bytes=100.0 * documents, formula="n · 100",
+        exact=exact,
     )  # fmt: skip
 
 
@@ -27,7 +28,7 @@ def test_the_line_by_hand() -> None:
     formulas, (ahead,) = project(_measured(1024, 615_400, 100_000), _measured(2048, 1_229_800, 400_000), [4096])
     assert ahead.disk_bytes == pytest.approx(1000 + 600 * 4096)
     assert ahead.resident_bytes == pytest.approx(2 * 400_000)
-    assert ahead.theory_bytes == pytest.approx(409_600)
+    assert ahead.size_model_bytes == pytest.approx(409_600)
     assert ahead.build_seconds == pytest.approx(2.0 * (4096 * 12) / (2048 * 11))
     assert formulas["disk"] == "0.0 MB + 600 bytes · n"
     assert formulas["build"].endswith("s · n · log2 n")
@@ -51,7 +52,7 @@ def test_real_stores_in_processes_of_their_own() -> None:
     assert flat.measured[1].resident_bytes >= 0.5 * 8000 * 64 * 4
     assert flat.measured[1].searchable_seconds >= flat.measured[1].add_seconds
     assert [each.documents for each in flat.projections] == [1_000_000, 100_000_000]
-    assert flat.projections[0].theory_bytes == pytest.approx(256e6)
+    assert flat.projections[0].size_model_bytes == pytest.approx(256e6)
     assert lists.not_run is not None
     assert "do not train" in lists.not_run
     text = markdown(footprint_sheet(found))

@@ -26,7 +26,7 @@ def sample() -> VectorSample:
 def _point(recall: float, p50: float | None, size: int | None, ef: int = 1, store: str = "s") -> Point:
     return Point(
         store=store, label=f"{store} G", build={"index": "G"}, query={"ef": ef}, exact=False, recall=recall,
-        latency=Percentiles(100, p50), build_seconds=1, index_bytes=size, theory_bytes=1,
+        latency=Percentiles(100, p50), build_seconds=1, index_bytes=size, size_model_bytes=1,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from bakeoff_providers.errors import InputError
@@ -96,24 +96,20 @@ def history(
     """Chart every contender over time, with the points where task, model or library changed."""
     check_file(out)
     folders = _results(results)
-    deliver("history", lambda: _told(folders, out, pictures=pictures), as_json=as_json, metrics_file=metrics_file)
+    deliver(
+        "history", lambda: _history_check(folders, out, pictures=pictures), as_json=as_json, metrics_file=metrics_file
+    )
 
 
-def _told(folders: list[Path], out: Path, *, pictures: bool) -> Check:
-    """The page, and the same story in sentences."""
-    from itertools import pairwise
-
+def _history_check(folders: list[Path], out: Path, *, pictures: bool) -> Check:
+    """The page, and the same in sentences."""
     from bakeoff.production.check import Check, Gauge
-    from bakeoff.report.history import changes, ordered, sentences
+    from bakeoff.report.history import all_changes, ordered, sentences
 
     problems = _history(folders, out, pictures=pictures)
     entries = ordered(_entries(folders, out))
     said = sentences(entries)
-    changed: list[dict[str, Any]] = [
-        {"when": after.summary.started[:10], "result": after.name, "changes": found}
-        for before, after in pairwise(entries)
-        if (found := changes(before.summary, after.summary))
-    ]
+    changed = all_changes(entries)
     said += [f"{change['when']}: {'; '.join(change['changes'])}." for change in changed]
     latest = entries[-1].summary
     gauges = [

@@ -235,19 +235,19 @@ def _sample(
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
     from bakeoff.running.runner import Settings, vectors_folder
-    from bakeoff.storelab import vector_sample as bed
+    from bakeoff.storelab import vector_sample
 
     if queries is not None and vectors is None:
         raise InputError("--queries needs --vectors", remedy="give both")
     if synthetic is not None and vectors is not None:
         raise InputError("--synthetic and --vectors exclude each other", remedy="give one of them")
     if vectors is not None:
-        return bed.from_files(vectors, queries)
+        return vector_sample.from_files(vectors, queries)
     if synthetic is not None:
         _check_memory(synthetic, dimensions)
-        return bed.synthetic(synthetic, dimensions, min(bed.HELD_OUT, synthetic // 2))
+        return vector_sample.synthetic(synthetic, dimensions, min(vector_sample.HELD_OUT, synthetic // 2))
     chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or ())
-    return bed.from_lineup(chosen, Settings(cache=vectors_folder(), progress=Bars()))
+    return vector_sample.from_lineup(chosen, Settings(cache=vectors_folder(), progress=Bars()))
 
 
 def _check_memory(documents: int, dimensions: int) -> None:

@@ -71,7 +71,7 @@ def _lineup(target: str | None) -> tuple[Path, Lineup]:
     """The line-up that was named; for a task, one without contenders and with the usual measures."""
     from bakeoff.core.files import read_toml
     from bakeoff.core.paths import lineup_names, task_names
-    from bakeoff.evaluation.measures import Measure
+    from bakeoff.evaluation.measures import Measure, primary_measure
     from bakeoff.lineup.lineup import DEFAULT_MEASURES, Lineup
     from bakeoff.tasks.description import task_description
 
@@ -90,7 +90,7 @@ def _lineup(target: str | None) -> tuple[Path, Lineup]:
         task=str(path.resolve()),
         contenders=(),
         measures=measures,
-        primary=measures[-1],
+        primary=primary_measure(measures),
         depth=None,
         rounds=1,
         seed=42,

@@ -44,10 +44,6 @@ class Places:
         """1 for a row's first judged document, 2 for its second, and so on."""
         return ordinals(self.rows, self.shape[0])
 
-    def count_above(self, k: int | None) -> Values:
-        """How many of the documents above the cut-off have a grade."""
-        return self.sum_above(k, "judged", lambda: None)
-
     def _cumulated(self, weights: NDArray[Any] | None, keep: NDArray[np.bool_] | None) -> Values:
         """One pass for all cut-offs, then one sum over the bands between them."""
         cell = self.cell if keep is None else self.cell[keep]

@@ -66,14 +66,8 @@ def random_expectation(
     }
 
 
-def weighted_f1(confusion: ArrayLike) -> float:
-    """F1 of each class weighted by its true count; rows are the true classes, columns the predicted ones."""
-    matrix = np.asarray(confusion, dtype=np.float64)
-    return weighted_f1_of(np.diagonal(matrix), matrix.sum(axis=1), matrix.sum(axis=0))
-
-
-def weighted_f1_of(hits: ArrayLike, true: ArrayLike, predicted: ArrayLike) -> float:
-    """The same from counts for each class: a matrix of a million classes would fit into no memory."""
+def weighted_f1(hits: ArrayLike, true: ArrayLike, predicted: ArrayLike) -> float:
+    """F1 of each class weighted by its true count, from counts: a matrix of a million classes fits into no memory."""
     hits, true, predicted = (np.asarray(counts, dtype=np.float64) for counts in (hits, true, predicted))
     f1 = ratio(2 * hits, true + predicted)
     return float(ratio(np.array([f1 @ true]), np.array([true.sum()]))[0])

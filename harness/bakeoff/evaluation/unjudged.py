@@ -20,15 +20,15 @@ Answers = Mapping[str, Ranking]  # by query
 
 
 def top_grade(judgments: Judgments, rel: int) -> int:
-    """The highest grade that was given, and never one that is not relevant."""
-    return max((grade for judged in judgments.values() for grade in judged.values()), default=rel)
+    """The highest grade that was given, or the lowest that is relevant where none was."""
+    return max(rel, max((grade for judged in judgments.values() for grade in judged.values()), default=rel))
 
 
 def if_relevant(
     answers: Answers, judgments: Judgments, queries: Sequence[str], measure: Measure, rel: int = 1
 ) -> Values:
     """Per query, the value if every unjudged document that matched above the cut-off had the highest grade."""
-    best = max(top_grade(judgments, rel), rel)
+    best = top_grade(judgments, rel)
 
     def values(asked: Sequence[str]) -> Values:
         graded = {
@@ -57,7 +57,7 @@ def turn(
     Only documents that the challenger ranks above the best are taken, all of a query's or none: what is found is
     always true, but for measures with an ideal a cleverer choice may exist where nothing is found.
     """
-    highest = max(top_grade(judgments, rel), rel)
+    highest = top_grade(judgments, rel)
     open_ = {query: _favouring(best.get(query), challenger.get(query), judgments, query, measure) for query in queries}
     graded = {query: {**judgments.get(query, {}), **dict.fromkeys(open_[query], highest)} for query in queries}
     now, then = (

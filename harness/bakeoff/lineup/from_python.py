@@ -17,7 +17,7 @@ from bakeoff_providers.registry import nearest
 from bakeoff_providers.shapes import converted
 
 from bakeoff.core.task import Task
-from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.measures import Measure, primary_measure
 from bakeoff.lineup.contender import Contender, safe_label, with_unique_labels
 from bakeoff.lineup.entries import DEFAULT_MEASURES, ContenderEntry
 from bakeoff.lineup.lineup import Lineup
@@ -46,13 +46,12 @@ def lineup_of(
     chosen = tuple(dict.fromkeys(map(Measure.parse, measures)))
     if not chosen:
         raise InputError("there is no measure", remedy=f"for example {list(DEFAULT_MEASURES)}")
-    deciding = next((measure for measure in chosen if measure.name == "ndcg"), chosen[0])
     return Lineup(
         name=name,
         task=_task(task),
         contenders=tuple(with_unique_labels(rows)),
         measures=chosen,
-        primary=Measure.parse(primary) if primary else deciding,
+        primary=primary_measure(chosen, primary),
         depth=depth,
         rounds=rounds,
         seed=seed,

@@ -13,7 +13,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
 from bakeoff.core.task import Task
-from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.measures import Measure, primary_measure
 from bakeoff.lineup.checks import check_addresses, check_label, check_name, check_number, check_seed
 from bakeoff.lineup.contender import Contender, called, with_unique_labels
 from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, EngineEntry, LineupFile, RerankEntry, TaskEntry
@@ -196,6 +196,8 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
     measures = tuple(dict.fromkeys(_measure(text, f"measures[{i}]") for i, text in enumerate(content.measures)))
     if not measures:
         raise InputError("there is no measure", place="measures", remedy=f"for example {list(DEFAULT_MEASURES)}")
+    with _within("primary"):
+        primary = primary_measure(measures, content.primary)
     contenders: list[Contender] = []
     second_stages: list[RerankEntry] = []
     for place, entry in enumerate(content.contender):
@@ -229,7 +231,7 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
         bases=content.bases,
         contenders=tuple(with_unique_labels([*contenders, *fusions, *reranked])),
         measures=measures,
-        primary=_measure(content.primary, "primary") if content.primary else _primary(measures),
+        primary=primary,
         depth=content.depth,
         rounds=content.rounds,
         seed=content.seed,
@@ -244,8 +246,3 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
 def _measure(text: str, place: str) -> Measure:
     with _within(place):
         return Measure.parse(text)
-
-
-def _primary(measures: Sequence[Measure]) -> Measure:
-    """NDCG sees all grades, so it decides where the line-up does not say."""
-    return next((measure for measure in measures if measure.name == "ndcg"), measures[0])

@@ -11,7 +11,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.production.check import Check, Gauge
 from bakeoff.production.clusters import Clusters
-from bakeoff.production.sequential import p_value, ratio, width
+from bakeoff.production.sequential import p_value, ratio, split_p, width
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.tasks.search_log import Impression, LogColumns, read_log, timestamp
 
@@ -56,7 +56,7 @@ def _first_click(impression: Impression) -> float:
 
 
 def mismatch(users: Sequence[int], split: Sequence[float]) -> float:
-    """p of a chi-squared test that users came in the planned proportions."""
+    """p of a chi-squared test that users came in the planned proportions: valid for one look, at a planned time."""
     from scipy.special import chdtrc
 
     expected = [sum(users) * share / sum(split) for share in split]
@@ -153,7 +153,7 @@ def compare_arms(
             raise InputError(
                 f"arm {arm!r} has {len(clusters)} users of its own", file=path, remedy="collect more first"
             )
-    p_split = mismatch([len(arm) for arm in arms], split)
+    p_split = (mismatch if planned is None else split_p)([len(arm) for arm in arms], split)
     found = difference(*arms, alpha) if planned is None else always_valid(*arms, planned, alpha)
     sentences = _sentences(found, arms, (control, treatment), metric, mixed, p_split, planned, alpha)
     worse = p_split < MISMATCH or found.high < 0

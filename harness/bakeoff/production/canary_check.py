@@ -21,7 +21,7 @@ from bakeoff.production.canary_change import Change, compare, sentences
 from bakeoff.production.check import Check, Gauge
 from bakeoff.production.log_replay import overlap
 from bakeoff.search import exact
-from bakeoff.statistics.intervals import bca_interval
+from bakeoff.statistics.small_samples import difference_intervals
 
 K = 10
 NDCG = Measure.parse("ndcg@10")
@@ -75,7 +75,7 @@ def effect_on(recording: Recording, task: Task, queries: NDArray[np.float32]) ->
     after = _rankings(unit(queries, recording.head.model), documents, ids, task)
     asked = [query.id for query in task.queries]
     old, new = (evaluate(join(one, task.judgments, asked), [NDCG], task.rel)[NDCG] for one in (before, after))
-    low, high = bca_interval(new - old)
+    low, high = (float(end[0]) for end in difference_intervals(np.stack([new, old], axis=1), [(0, 1)]))
     shared = float(np.mean([overlap(before[query].ids, after[query].ids, K) for query in asked]))
     return Effect(
         queries=len(asked), overlap=shared, score_before=float(old.mean()), score_after=float(new.mean()), low=low,

@@ -73,7 +73,7 @@ def fit(counts: ClickCounts, model: Model = "position") -> Attraction:
 
 
 def _examination(shown: Values, clicked: Values) -> Values:
-    """EM over both unknowns; a place that was never shown is taken for as good as the one before it."""
+    """EM over both unknowns; a place that was never shown keeps the 1 / rank that it began with."""
     total = shown.sum(axis=0)
     used = total > 0
     examined = 1 / np.arange(1, shown.shape[1] + 1)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.arrays import Values
 from bakeoff.production.check import Check, Gauge
 from bakeoff.production.clusters import Clusters
-from bakeoff.statistics.columns import affordable
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.effects import wins_ties_losses
-from bakeoff.statistics.intervals import RESAMPLES, bca_of_sums
 from bakeoff.statistics.power import queries_needed
 from bakeoff.tasks.search_log import Impression, LogColumns, read_log
 
@@ -48,23 +46,25 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, 2 * float(bdtr(min(wins, losses), n, 0.5))) if n else 1.0
 
 
-def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA, resamples: int = RESAMPLES) -> Check:
-    """Queries are won, tied and lost; users are what is tested, since one user's clicks resemble each other."""
+def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA) -> Check:
+    """Every user has one vote, for the side that won more of their queries: one user's clicks resemble each other.
+
+    Test, interval and direction are of the same votes, so that they can't contradict each other.
+    """
     signs = np.sign([credit(impression) for impression in impressions]).astype(np.float64)
     users = Clusters.of([impression.user for impression in impressions], signs.tolist())
     wins, ties, losses = wins_ties_losses(signs)
-    ahead, _, behind = wins_ties_losses(users.sums)
-    p = sign_test(ahead, behind)
-    preference, low, high = _interval(users, resamples)
-    needed = queries_needed(preference, float(users.influence.std(ddof=1))) if len(users) > 1 else None
-    more = None if needed is None else max(0, needed - len(users))
+    ahead, even, behind = wins_ties_losses(users.sums)
+    p, (preference, low, high) = sign_test(ahead, behind), preference_of(ahead, behind, alpha)
+    more = _more_users(ahead, even, behind, alpha)
     better = "b" if ahead > behind else "a"
     decided = p <= alpha
     sentences = [
         f"{len(impressions)} queries of {len(users)} users: b won {wins}, {ties} tied, a won {losses}.",
-        f"Preference for b: {preference:+.4f} (95% interval {low:+.4f} to {high:+.4f}, users resampled; 0 is none).",
-        f"{ahead} users clicked more of b, {behind} more of a: exact sign test p = {p:.2g}.",
-    ]  # fmt: skip
+        f"{ahead} users clicked more of b, {behind} more of a, {even} neither: exact sign test p = {p:.2g}.",
+        f"Preference for b: {preference:+.4f} ({100 * (1 - alpha):g}% interval {low:+.4f} to {high:+.4f}): of those who "
+        "clicked more of one, the share for b less the share for a.",
+    ]
     if decided:
         sentences.append(f"People prefer {better}.")
     elif more:
@@ -79,8 +79,9 @@ def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA, resample
         "users_for_b": ahead, "users_for_a": behind, "preference": preference, "low": low, "high": high, "p": p,
         "decided": decided, "better": better if decided else None, "more_users_needed": more,
     }  # fmt: skip
+    about = "Of users who clicked more of one side, the share for b minus the share for a"
     gauges = [
-        Gauge("interleave_preference", "Share of queries that b won minus share that a won", preference),
+        Gauge("interleave_preference", about, preference),
         Gauge("interleave_p", "Exact sign test over users", p),
         Gauge("interleave_queries", "Interleaved queries in the log", float(len(impressions))),
     ]
@@ -89,11 +90,21 @@ def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA, resample
     )
 
 
-def _interval(users: Clusters, resamples: int) -> tuple[float, float, float]:
-    parts = np.stack([users.sums, users.rows], axis=1)
+def preference_of(ahead: int, behind: int, alpha: float = ALPHA) -> tuple[float, float, float]:
+    """The share for b less the share for a, with Clopper and Pearson's interval: it leaves out 0 where p < alpha."""
+    from scipy.special import betaincinv
 
-    def preference(sums: Values) -> Values:
-        ratio: Values = sums[:, 0] / sums[:, 1]
-        return ratio
+    if not ahead + behind:
+        return 0.0, -1.0, 1.0
+    low = float(betaincinv(ahead, behind + 1, alpha / 2)) if ahead else 0.0
+    high = float(betaincinv(ahead + 1, behind, 1 - alpha / 2)) if behind else 1.0
+    return (ahead - behind) / (ahead + behind), 2 * low - 1, 2 * high - 1
 
-    return bca_of_sums(parts, preference, resamples=affordable(resamples, len(users)))
+
+def _more_users(ahead: int, even: int, behind: int, alpha: float) -> int | None:
+    """How many more would show this preference in 4 of 5 cases, if as many of them have none; None where none would."""
+    votes = np.repeat([1.0, -1.0], [ahead, behind])
+    if len(votes) < 2:
+        return None
+    needed = queries_needed(float(votes.mean()), float(votes.std(ddof=1)), alpha=alpha)
+    return None if needed is None else max(0, math.ceil((needed - len(votes)) * (1 + even / len(votes))))

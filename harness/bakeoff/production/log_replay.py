@@ -77,11 +77,14 @@ def replay(
     grade: int = 50,
     out: Path | None = None,
 ) -> Check:
-    """Means per query asked where weights are given. Worth grading is what only one list has, most traffic first."""
+    """Means per query asked where weights are given. Worth grading is what only one list has, most traffic first.
+
+    Only what matched is compared: two lists that are filled up alike do not agree for that.
+    """
     share = np.array([weights.get(query.id, 1 / len(queries)) for query in queries])
     share /= share.sum()
-    overlaps = np.array([overlap(old[query.id].ids, new[query.id].ids, k) for query in queries])
-    biased = np.array([rbo(old[query.id].ids, new[query.id].ids, k) for query in queries])
+    overlaps = np.array([overlap(old[query.id].found, new[query.id].found, k) for query in queries])
+    biased = np.array([rbo(old[query.id].found, new[query.id].found, k) for query in queries])
     order = sorted(range(len(queries)), key=lambda at: (biased[at], queries[at].id))
     worth = sorted(range(len(queries)), key=lambda at: (-share[at] * (1 - overlaps[at]), queries[at].id))
     pairs = [
@@ -121,5 +124,5 @@ def _only_one_has(old: Ranking, new: Ranking) -> list[str]:
     return [
         document
         for document in dict.fromkeys([*new.found, *old.found])
-        if document not in old.ids or document not in new.ids
+        if document not in old.found or document not in new.found
     ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from pathlib import Path
 
 import msgspec
@@ -19,9 +18,9 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.files import read_json_lines, write_atomic
 from bakeoff.core.sampling import order_key
 from bakeoff.production.check import Check, Gauge
+from bakeoff.results.averaging import PerQueryAsked
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.stratified import Strata, estimate
-from bakeoff.statistics.tests import holm
 
 STRATA = ("head", "torso", "tail")
 
@@ -109,28 +108,28 @@ def read_sample(path: Path) -> dict[str, SampledQuery]:
 
 
 def weighted_matrix(scores: Mapping[str, Values], sample: Sequence[SampledQuery], measure: str) -> Check:
-    """Every contender's mean per query asked, best first, and every pair's difference; Holm over the pairs."""
+    """Every contender's mean per query asked, best first, and every pair's difference, by the tests of the matrix."""
     strata = strata_arrays(sample)
     rows = {label: estimate(values, strata) for label, values in scores.items()}
     order = sorted(rows, key=lambda label: -rows[label].mean)
-    pairs = list(combinations(order, 2))
-    differences = [estimate(scores[a] - scores[b], strata) for a, b in pairs]
-    adjusted = holm([one.p for one in differences]) if pairs else np.empty(0)
+    pairs = PerQueryAsked(strata).pairs({label: scores[label] for label in order}, among=order)
     said = [f"{measure} per query asked, over {len(sample)} drawn queries:"]
     for label in order:
         row, plain = rows[label], float(scores[label].mean())
         said.append(f"{label}: {row.mean:.4f} ({row.low:.4f} to {row.high:.4f}); per drawn query {plain:.4f}.")
-    for (a, b), found, p in zip(pairs, differences, adjusted.tolist(), strict=True):
-        verdict = "differ" if p <= ALPHA else "can't be told apart"
-        said.append(f"{a} and {b} {verdict}: {found.mean:+.4f} ({found.low:+.4f} to {found.high:+.4f}, p = {p:.2g}).")
+    for pair in pairs:
+        verdict = "differ" if pair.p_holm <= ALPHA else "can't be told apart"
+        interval = "" if pair.low is None else f"{pair.low:+.4f} to {pair.high:+.4f}, "
+        said.append(f"{pair.a} and {pair.b} {verdict}: {pair.difference:+.4f} ({interval}p = {pair.p_holm:.2g}).")
     figures = {
         "measure": measure,
         "rows": {label: msgspec.to_builtins(rows[label]) for label in order},
         "pairs": [
-            {"a": a, "b": b, **msgspec.to_builtins(found), "p_holm": p}
-            for (a, b), found, p in zip(pairs, differences, adjusted.tolist(), strict=True)
+            {"a": pair.a, "b": pair.b, "mean": pair.difference, "low": pair.low, "high": pair.high, "p": pair.p,
+             "p_holm": pair.p_holm}
+            for pair in pairs
         ],
-    }
+    }  # fmt: skip
     gauges = [
         Gauge("log_mean", "Mean per query asked", rows[label].mean, {"contender": label, "measure": measure})
         for label in order

@@ -19,7 +19,9 @@ from bakeoff.statistics.power import more_queries, queries_needed
 def plan(ways: Sequence[Way], labels: tuple[str, str], measure: Measure, documents: int) -> Check:
     """Every way against what there is, and a recommendation; 1 where the new model is worse."""
     scores = {way.key: way.scores for way in ways}
-    pairs = compare_chosen(scores, [(way.key, "old") for way in ways[1:]])
+    side = [way.key for way in ways[1:] if way.key != "new"]
+    primary = compare_chosen(scores, [("new", "old")])  # the question; Holm is over what is asked beside it
+    pairs = [*primary, *compare_chosen(scores, [(key, "old") for key in side])]
     against = {pair.a: pair for pair in pairs}
     queries = len(ways[0].scores)
     said = [f"{labels[0]} → {labels[1]}: {measure.label} over {queries} queries; costs are for {documents} documents."]

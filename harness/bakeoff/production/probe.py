@@ -22,7 +22,7 @@ from bakeoff.production.check import Check, Gauge
 from bakeoff.running.failures import reason_of
 from bakeoff.search.exact import TOLERANCE
 from bakeoff.search.existing.base import ExistingIndex
-from bakeoff.statistics.intervals import bca_interval
+from bakeoff.statistics.small_samples import mean_intervals
 
 Metric = Literal["cosine", "l2", "ip"]
 
@@ -132,7 +132,8 @@ def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, metric: Metric
     """The whole check; 1 where mean recall is below the limit."""
     with asking(index.name):
         shares, times = recalls(index, queries, k, metric)
-    mean, (low, high), latency = float(shares.mean()), bca_interval(shares), percentiles(times)
+    mean, latency = float(shares.mean()), percentiles(times)
+    low, high = (float(end[0]) for end in mean_intervals(shares[:, None]))
     worse = mean < min_recall
     worst = int(np.count_nonzero(shares < 0.5))
     shown = {name: value for name, value in (("p50", latency.p50), ("p95", latency.p95)) if value is not None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,15 @@ def changes(before: Summary, after: Summary) -> list[str]:
     if before.verdict.measure != after.verdict.measure:
         differences.append(f"{before.verdict.measure} → {after.verdict.measure} decides")
     return differences
+
+
+def all_changes(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Every result before which something changed: when, which one, and what."""
+    return [
+        {"when": after.summary.started[:10], "result": after.name, "changes": found}
+        for before, after in pairwise(entries)
+        if (found := changes(before.summary, after.summary))
+    ]
 
 
 def _libraries(before: Summary, after: Summary) -> list[str]:
@@ -119,13 +129,14 @@ def _moved(entries: Sequence[Entry], label: str, value: float) -> list[str]:
     return []
 
 
-def page(entries: Sequence[Entry], drawn: Sequence[Chart] | None = None) -> str:
-    """One page for several results."""
+def page(entries: Sequence[Entry], drawn: Sequence[Chart] | None = None, problems: Sequence[str] = ()) -> str:
+    """One page for several results; `problems` says which are missing, and why."""
     entries = ordered(entries)
     if drawn is None:
         drawn = charts(entries) if drawing.available() else []
+    said = sentences(entries) if entries else ["There is no result here yet: bakeoff run makes one."]
     content = {
-        "sentences": sentences(entries) if entries else ["There is no result here yet: bakeoff run makes one."],
+        "sentences": [*said, *problems],
         "palette": _palette(entries),
         "measures": {name: Measure.parse(name).label for name in measures(entries)} if entries else {},
         "results": _lines(entries),

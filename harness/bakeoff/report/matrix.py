@@ -159,7 +159,7 @@ def _measure(row: Row, column: Column, summary: Summary, best: float) -> Cell:
     state, marks = "", []
     # what is tied and shows the same figure has the same mark: nobody can see the digits that differ
     shows_best = row.ties.get(measure) and f"{value.mean:.3f}" == f"{best:.3f}"
-    if row.kind != "baseline" and (round(value.mean, 12) == best or shows_best):
+    if column.ranks and row.kind != "baseline" and (round(value.mean, 12) == best or shows_best):
         state, marks = "best", [BEST]
     elif row.ties.get(measure):
         state, marks = "tied", [TIED]

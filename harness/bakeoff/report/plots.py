@@ -162,7 +162,7 @@ def _cuts(summary: Summary, palette: Mapping[str, str]) -> Chart:
     panels = []
     for family, values in families.items():
         cuts = sorted({value["k"] for value in values})
-        if len(cuts) < 2 or family == "judged":
+        if len(cuts) < 2 or MEASURES.get(family).diagnostic:
             continue
         x = alt.X("k:Q", title="k", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(values=cuts, grid=False))
         tip = [alt.Tooltip("contender:N"), alt.Tooltip("k:Q"), alt.Tooltip("mean:Q", format=".3f"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import mimetypes
 from http import HTTPStatus
 from pathlib import Path
@@ -16,35 +17,45 @@ from bakeoff.report.history import Entry
 from bakeoff.results import schema as results
 
 HOST = "127.0.0.1"
+log = logging.getLogger(__name__)
 
 
 def entries(folder: Path) -> list[Entry]:
     """Every result that can be read; one that is broken does not hide the others."""
-    readable = []
+    return _read(folder)[0]
+
+
+def _read(folder: Path) -> tuple[list[Entry], list[str]]:
+    """What can be read, and why the rest can't."""
+    readable, problems = [], []
     for path in results.find(folder):
         try:
             summary = results.read_summary(path)
-        except InputError:
+        except InputError as error:
+            problems.append(f"{path.name} can't be read: {error}")
             continue
         link = quote(f"{path.relative_to(folder).as_posix()}/{PAGE}") if path != folder else PAGE
         readable.append(Entry(name=path.name, link=link if (path / PAGE).is_file() else "", summary=summary))
-    return readable
+    return readable, problems
 
 
-def _page(readable: list[Entry]) -> str:
-    """The history; a result that can be read but not shown does not take the others with it."""
+def _page(readable: list[Entry], problems: list[str]) -> str:
+    """The history; a result that can be read but not shown is named with its reason, and does not hide the others."""
     try:
-        return history.page(readable)
-    except Exception:
-        return history.page([entry for entry in readable if _shows(entry)])
+        return history.page(readable, problems=problems)
+    except Exception:  # which of them it was is found out one by one
+        failed = {entry.name: reason for entry in readable if (reason := _why_not_shown(entry))}
+        problems = [*problems, *(f"{name} can't be shown: {reason}" for name, reason in failed.items())]
+        return history.page([entry for entry in readable if entry.name not in failed], problems=problems)
 
 
-def _shows(entry: Entry) -> bool:
+def _why_not_shown(entry: Entry) -> str:
     try:
         history.page([entry])
-    except Exception:
-        return False
-    return True
+    except Exception as error:
+        log.warning("%s can't be shown", entry.name, exc_info=True)
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 class Site(LocalServer):
@@ -59,7 +70,7 @@ class Site(LocalServer):
         """The history of everything in the folder."""
         state = tuple((path.name, (path / results.SUMMARY).stat().st_mtime_ns) for path in results.find(self.folder))
         if self._front is None or self._front[0] != state:
-            self._front = (state, _page(entries(self.folder)).encode())
+            self._front = (state, _page(*_read(self.folder)).encode())
         return self._front[1]
 
     def file(self, path: str) -> Path | None:

@@ -68,8 +68,8 @@ class Averaging(Protocol):
     def p_zero(self, table: Values) -> Values:
         """For each column, p of its mean being 0."""
 
-    def p_equivalent(self, differences: Sequence[Values], margin: float) -> Values:
-        """Holm-adjusted p of each mean being within the margin of 0."""
+    def p_equivalent(self, differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:
+        """Holm-adjusted p of each mean being within the margin of 0; `bounded` are measures from 0 to 1."""
 
     def winning(self, scores: Scores) -> dict[str, Winning]:
         """How often each contender would be the best."""
@@ -113,9 +113,9 @@ class PerQuery:
         """Randomisation tests."""
         return sign_flip_tests(table, seed=self.seed)
 
-    def p_equivalent(self, differences: Sequence[Values], margin: float) -> Values:
-        """Two one-sided t-tests."""
-        return equivalence_tests(differences, margin)
+    def p_equivalent(self, differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:
+        """Two one-sided tests: Student's, or what few queries allow."""
+        return equivalence_tests(differences, margin, bounded=bounded)
 
     def winning(self, scores: Scores) -> dict[str, Winning]:
         """Over resampled queries."""
@@ -192,8 +192,8 @@ class PerQueryAsked:
         """Stratified t-tests."""
         return stratified.estimates(table, self.strata)[3]
 
-    def p_equivalent(self, differences: Sequence[Values], margin: float) -> Values:
-        """Two one-sided stratified t-tests."""
+    def p_equivalent(self, differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:  # noqa: ARG002
+        """Two one-sided stratified t-tests, whatever the bounds."""
         return holm([stratified.p_equivalent(d, self.strata, margin) for d in differences])
 
     def winning(self, scores: Scores) -> dict[str, Winning]:

@@ -33,6 +33,7 @@ class Column:
     field: str = ""
     samples: Callable[[Row], int] = lambda _: 0
     decides: bool = False
+    ranks: bool = True  # whether its figures say who is better
     ending: str = ""  # where every ranking ends, of a measure without a cut-off of its own
 
     @property
@@ -53,7 +54,7 @@ class Column:
     @property
     def best_is_high(self) -> bool:
         """Measures are sorted from the top, everything else from the bottom."""
-        return self.quantity is Quantity.MEASURE
+        return self.quantity is Quantity.MEASURE and self.ranks
 
 
 MODEL = Column("model", "Model", Quantity.TEXT)
@@ -90,10 +91,7 @@ def measure_columns(summary: Summary) -> list[Column]:
     """The measures of the matrix; the one that decides is always among them."""
     deciding, depth = summary.verdict.measure, int(summary.lineup["depth"])
     cut = depth if depth < summary.task.documents else None
-    return [
-        _measure_column(measure, summary.label(measure), measure == deciding, cut)
-        for measure in dict.fromkeys([*summary.matrix_measures, deciding])
-    ]
+    return [_measure_column(measure, summary, cut) for measure in dict.fromkeys([*summary.matrix_measures, deciding])]
 
 
 def judged_columns(summary: Summary) -> list[Column]:
@@ -109,8 +107,13 @@ def judged_columns(summary: Summary) -> list[Column]:
     return [Column("judged", "judged", Quantity.SHARE, judged, f"@{k}", f"judged@{k}")]
 
 
-def _measure_column(measure: str, label: str, decides: bool, cut: int | None) -> Column:
-    """`cut` is where every ranking ends, which the head says of a measure that has no cut-off of its own."""
+def _measure_column(measure: str, summary: Summary, cut: int | None) -> Column:
+    """`cut` is where every ranking ends, which the head says of a measure that has no cut-off of its own.
+
+    A measure by which no row was tested against the best orders nobody.
+    """
+    label, decides = summary.label(measure), measure == summary.verdict.measure
+    tested = [row.ties for row in summary.ran if row.ties]
     ending = f"top {cut}" if cut and "@" not in measure else ""
     name = f"{label} ({ending})" if ending else label
 
@@ -120,7 +123,7 @@ def _measure_column(measure: str, label: str, decides: bool, cut: int | None) ->
 
     return Column(
         measure, name, Quantity.MEASURE, mean, "[95%]" if decides else "", measure,
-        decides=decides, ending=ending,
+        decides=decides, ending=ending, ranks=not tested or any(measure in ties for ties in tested),
     )  # fmt: skip
 
 

@@ -54,7 +54,7 @@ class Comparison:
         if self.equivalent_within is None:
             return []
         differences = [differences_of(self.scores[a], self.scores[b]) for a, b in self.tested]
-        adjusted = self.averaging.p_equivalent(differences, self.equivalent_within)
+        adjusted = self.averaging.p_equivalent(differences, self.equivalent_within, bounded=self.measure.bounded)
         p = dict(zip(self.tested, adjusted.tolist(), strict=True))
         return [p[pair.a, pair.b] for pair in self.pairs]
 

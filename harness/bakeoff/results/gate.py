@@ -20,7 +20,7 @@ from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.holm_power import HolmPower
 from bakeoff.statistics.power import more_queries
 
-MAX_DROP = 0.02  # of the mean, where nothing else is said
+MAX_DROP = 0.02  # of the figure that is shown, where nothing else is said
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,15 +94,17 @@ def gate(
     checks = []
     for at, ((new, _), pair) in enumerate(zip(chosen, pairs, strict=True)):
         after, before = scores[pair.a], scores[pair.b]
-        failed, reason = _judged(pair, differences[:, at], max_drop, alpha)
-        more = power.more_queries(at) if not failed and -pair.difference > max_drop + NOISE else None
+        figures = [measure.figure(averaging.mean(values)) for values in (before, after)]
+        drop = figures[0] - figures[1]
+        failed, reason = _judged(drop, pair, differences[:, at], max_drop, alpha)
+        more = power.more_queries(at) if not failed and drop > max_drop + NOISE else None
         if more:
             reason += f"; {more_queries(more)} would settle it in 4 of 5 cases"
         checks.append(
             Check(
                 contender=new,
-                before=measure.figure(averaging.mean(before)),
-                after=measure.figure(averaging.mean(after)),
+                before=figures[0],
+                after=figures[1],
                 pair=pair,
                 failed=failed,
                 reason=reason,
@@ -111,10 +113,12 @@ def gate(
     return msgspec.structs.replace(verdict, checks=checks)
 
 
-def _judged(pair: PairedDifference, differences: Values, max_drop: float, alpha: float) -> tuple[bool, str]:
-    drop = -pair.difference
+def _judged(
+    drop: float, pair: PairedDifference, differences: Values, max_drop: float, alpha: float
+) -> tuple[bool, str]:
+    """The drop is of the figures that are shown, the test is of the values that they are made from."""
     if drop <= max_drop + NOISE:
-        what = "unchanged" if not differences.any() else "no drop" if drop <= 0 else f"a drop of {drop:.4f}"
+        what = "unchanged" if not differences.any() else "no drop" if drop <= NOISE else f"a drop of {drop:.4f}"
         return False, f"{what}, {max_drop:g} is allowed"
     if pair.p_holm <= alpha:
         return True, f"a drop of {drop:.4f}, {max_drop:g} is allowed, and it is significant (p = {pair.p_holm:.2g})"

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import msgspec
 
 from bakeoff.results.schema import Recommendation, Row, Verdict
-from bakeoff.statistics.constants import ALPHA
+from bakeoff.statistics.ties import told_from
 
 MEGABYTE = 1e6
-NOISE = 1.5  # times that differ by less are a tie: a busy core, or samples that rows of one model share
+FASTER_FROM = 1.5  # times that differ by less are a tie: a busy core, or samples that rows of one model share
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +97,7 @@ def _quick(ran: Sequence[Row], best: Row, verdict: Verdict) -> Recommendation:
         return Recommendation(use="Best under a latency limit", label=None, why=why)
     limit = round_below(slowest)
     use = f"Best under {limit:g} ms"
-    quick = [row for row in ran if keeps(row, Limits(p95_ms=limit)) and NOISE * (p95(row) or 0.0) < slowest]
+    quick = [row for row in ran if keeps(row, Limits(p95_ms=limit)) and FASTER_FROM * (p95(row) or 0.0) < slowest]
     if not quick:
         why = f"Nothing answers faster by more than noise; {best.label} needs {_ms(slowest)} (p95)."
         return Recommendation(use=use, label=None, why=why)
@@ -126,14 +126,14 @@ def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
     cost = min(price(row) or 0.0 for row in priced)
     equals = [row for row in priced if price(row) == cost]
     fastest = min((p95(row) or math.inf for row in equals), default=math.inf)
-    as_fast = [row for row in equals if (p95(row) or math.inf) <= NOISE * fastest]
+    as_fast = [row for row in equals if (p95(row) or math.inf) <= FASTER_FROM * fastest]
     chosen = _best(as_fast or equals, verdict)  # rows within the noise of the fastest are as fast
     why = f"{dollars(cost)} for a million documents"
     figure = p95(chosen)
     if len(equals) > 1:
         why += f", as {_count(len(equals) - 1, 'other')}"
     if len(equals) > 1 and figure is not None:
-        which = "the fastest of these" if len(as_fast) == 1 else f"within {NOISE:g}× of the fastest of these"
+        which = "the fastest of these" if len(as_fast) == 1 else f"within {FASTER_FROM:g}× of the fastest of these"
         why += f"; {which} ({_ms(figure)}, p95).{timing_doubt(chosen)}"
     else:
         why += "."
@@ -159,8 +159,9 @@ def _best(rows: Sequence[Row], verdict: Verdict) -> Row:
 
 
 def _tied(label: str, verdict: Verdict) -> list[str]:
-    pairs = [pair for pair in verdict.pairs if label in (pair.a, pair.b) and pair.p_holm > ALPHA]
-    return [pair.b if pair.a == label else pair.a for pair in pairs]
+    told = told_from(label, ((pair.a, pair.b, pair.p_holm) for pair in verdict.pairs))
+    others = [pair.b if pair.a == label else pair.a for pair in verdict.pairs if label in (pair.a, pair.b)]
+    return [other for other in others if other not in told]
 
 
 def _named(verdict: Verdict) -> str:

@@ -137,7 +137,7 @@ class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
-class Verdict(msgspec.Struct, kw_only=True):
+class Verdict(msgspec.Struct, kw_only=True, frozen=True):
     """Who wins, who ties, how sure, and what this many queries can't show."""
 
     measure: str

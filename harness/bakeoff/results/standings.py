@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Section
+from bakeoff.evaluation.measures import Measure
 from bakeoff.results.averaging import Averaging
 from bakeoff.results.recommend import listed
 from bakeoff.results.schema import Standing, Summary, Verdict
@@ -32,10 +33,11 @@ def with_standings(
     others = [label for label in scores if label != best]
     against = {pair.b if pair.a == best else pair.a: pair for pair in verdict.pairs if best in (pair.a, pair.b)}
     differences = [differences_of(scores[label], scores[best]) for label in others]
+    bounded = Measure.parse(verdict.measure).bounded
     equivalent = (
         dict.fromkeys(others, None)
         if margin is None
-        else dict(zip(others, averaging.p_equivalent(differences, margin).tolist(), strict=True))
+        else dict(zip(others, averaging.p_equivalent(differences, margin, bounded=bounded).tolist(), strict=True))
     )
     wins = averaging.winning(scores)
     standings = {best: Standing(probability=wins[best].probability, regret=wins[best].regret, relation="best")}
@@ -47,9 +49,7 @@ def with_standings(
             relation=_relation(d, averaging.mean(d), against[label].p_holm, p),
             p_equivalent=p,
         )
-    sentences = list(verdict.sentences)
-    if margin is not None:
-        sentences.append(_equivalence_sentence(standings, best, margin))
+    sentences = [*verdict.sentences, *_margin_sentences(standings, best, margin)]
     return replace(verdict, standings=standings, equivalent_within=margin, sentences=sentences)
 
 
@@ -59,12 +59,15 @@ def _relation(differences: Values, mean: float, p: float, p_equivalent: float | 
     return "same" if found == "undecided" and not np.any(np.abs(differences) > NOISE) else found
 
 
-def _equivalence_sentence(standings: Mapping[str, Standing], best: str, margin: float) -> str:
+def _margin_sentences(standings: Mapping[str, Standing], best: str | None, margin: float | None) -> list[str]:
+    """What a margin adds to the verdict: one sentence, or none without a margin."""
+    if margin is None or best is None:
+        return []
     alike = [label for label, standing in standings.items() if standing.relation == "equivalent"]
     open_ = [label for label, standing in standings.items() if standing.relation == "undecided"]
     what = f"{listed(alike)} {'is' if len(alike) == 1 else 'are'}" if alike else "Nothing is shown to be"
     more = f"; for {listed(open_)} it is undecided" if open_ else ""
-    return f"{what} as good as {best} within {margin:g} (two one-sided tests, Holm, 5%){more}."
+    return [f"{what} as good as {best} within {margin:g} (two one-sided tests, Holm, 5%){more}."]
 
 
 def standing_sections(verdict: Verdict) -> list[Section]:
@@ -102,7 +105,8 @@ def restated(folder: Path, margin: float) -> Summary:
     result = load(folder)
     summary = result.summary
     scores = {label: result.values(label) for label in result.labels}
-    kept = [sentence for sentence in summary.verdict.sentences if "two one-sided tests" not in sentence]
+    before = _margin_sentences(summary.verdict.standings, summary.verdict.best, summary.verdict.equivalent_within)
+    kept = [sentence for sentence in summary.verdict.sentences if sentence not in before]
     averaging = result.averaging(int(summary.lineup["seed"]))
     verdict = with_standings(replace(summary.verdict, sentences=kept), scores, margin, averaging)
     sections = [section for section in summary.sections if section.title != TITLE]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from bakeoff.core.figures import Timing
 from bakeoff.core.progress import steps
@@ -36,7 +37,8 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
     ties: dict[str, dict[str, bool]] = {}
     with steps("tests: measures", len(by_measure)) as advance:
         for measure, scores in by_measure.items():
-            ties[str(measure)] = averaging.tied(scores)
+            if not measure.diagnostic:
+                ties[str(measure)] = averaging.tied(scores)
             advance(1)
     in_part = () if TASK_KINDS.get(task.kind).judges_all else shown
     maker = Rows(task, outcome.machine, ties, averaging, in_part)
@@ -57,8 +59,9 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
         advance(1)
     if in_part:
         rankings = {row.contender.label: row.rankings for row in outcome.ran}
-        verdict.turning = turning(rankings, verdict.best, task, lineup.primary, averaging.weights)
-        verdict.sentences += turning_sentences(verdict.turning, verdict.best, lineup.primary)
+        turns = turning(rankings, verdict.best, task, lineup.primary, averaging.weights)
+        said = [*verdict.sentences, *turning_sentences(turns, verdict.best, lineup.primary)]
+        verdict = replace(verdict, turning=turns, sentences=said)
     breakdowns = breakdown_sections(task, by_measure[lineup.primary], lineup.primary, averaging)
     return Summary(
         name=lineup.name,

@@ -1,4 +1,4 @@
-"""What nobody has judged, beside every row: how much it is, how far it could move a score, and whom it could crown."""
+"""What nobody has judged, beside every row: how much it is, how far it could move a score, and who could win by it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from bakeoff.results.averaging import Averaging
 from bakeoff.results.schema import Bounds, Row, Turning
 
 JUDGED_CUT = 10  # where the measure has no cut-off of its own
-MONOTONE = {"p", "recall", "rbp", "dcg", "f1", "mrr", "acc", "err"}  # a higher grade in a ranking never lowers them
 
 
 def judged_measure(measure: Measure) -> Measure:
@@ -36,7 +35,7 @@ def bounds_of(answers: Answers, task: Task, measures: Sequence[Measure], averagi
             relevant=measure.figure(averaging.mean(if_relevant(answers, task.judgments, queries, measure, task.rel))),
         )
         for measure in measures
-        if measure.name != "judged"
+        if not measure.diagnostic
     }
 
 
@@ -79,7 +78,7 @@ def unjudged_sections(rows: Sequence[Row], measure: Measure) -> list[Section]:
     return [
         Section(
             title="Unjudged documents",
-            head=["Contender", judged_measure(measure).label, f"{measure.label} if irrelevant", "if relevant"],
+            head=["Contender", judged_measure(measure).label, f"{measure.label} {_as_scored(measure)}", "if relevant"],
             rows=[
                 [row.label, f"{bounds.judged:.3f}", f"{bounds.irrelevant:.3f}", f"{bounds.relevant:.3f}"]
                 for row, bounds in sorted(bounded, key=lambda pair: -pair[1].irrelevant)
@@ -93,11 +92,23 @@ def _meaning(measure: Measure) -> list[str]:
     """What the columns are, in the reader's words."""
     share = judged_measure(measure)
     places = "place" if share.k == 1 else f"{share.k} places"
+    counted = "takes the others out of the rankings" if measure.condensed else "counts the others as irrelevant"
     return [
         f"{share.label}: of the documents that matched in the first {places}, the share that has a grade.",
-        f"{measure.label} if irrelevant: the score of the matrix, which counts the others as irrelevant. "
+        f"{measure.label} {_as_scored(measure)}: the score of the matrix, which {counted}. "
         "if relevant: the score if every one of them had the highest grade that was given.",
-        "Whatever grades they get, the score stays between the two."
-        if measure.name in MONOTONE
-        else f"{measure.label} divides by what is relevant in all, so some of them relevant may give a score outside.",
+        _between(measure),
     ]
+
+
+def _as_scored(measure: Measure) -> str:
+    return "without them" if measure.condensed else "if irrelevant"
+
+
+def _between(measure: Measure) -> str:
+    """Whether the two scores of a row are bounds."""
+    if measure.condensed:
+        return f"{measure.label} moves up what is below an unjudged document, so a low grade may give a score outside."
+    if measure.monotone:
+        return "Whatever grades they get, the score stays between the two."
+    return f"{measure.label} divides by what is relevant in all, so some of them relevant may give a score outside."

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.averaging import Averaging
-from bakeoff.results.recommend import listed, recommend
+from bakeoff.results.recommend import FASTER_FROM, listed, recommend
 from bakeoff.results.schema import Row, Verdict
 from bakeoff.statistics.compare import Outlook, tie_group
 from bakeoff.statistics.constants import ALPHA
@@ -21,7 +22,6 @@ from bakeoff.statistics.tests import holm
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
 FEWEST_IN_CATEGORY = 4  # queries: the order within a smaller category is chance
 MADE_OF_OTHERS = ("fused", "reranked")  # kinds of rows that embed with the models of other rows
-WORTH_A_SENTENCE = 1.5  # how many times faster a tied contender must be before the verdict mentions it
 
 
 def decide(
@@ -61,8 +61,7 @@ def decide(
         sentences=sentences,
         agreement=agreement,
     )
-    verdict.recommendations = recommend(rows, verdict)
-    return verdict
+    return replace(verdict, recommendations=recommend(rows, verdict))
 
 
 def _sentences(
@@ -91,7 +90,7 @@ def _sentences(
         if faster := _faster(rows[best], [rows[label] for label in tied]):
             sentences.append(faster)
         if ahead and ahead.rival in tied and ahead.more:
-            gap = averaging.mean(scores[best]) - averaging.mean(scores[ahead.rival])
+            gap = value.mean - rows[ahead.rival].measures[str(measure)].mean
             sentences.append(
                 f"If the gap of {gap:.3f} to {ahead.rival} is real, "
                 f"{more_queries(ahead.more)} would show it in 4 of 5 cases."
@@ -99,23 +98,27 @@ def _sentences(
     if worse:
         closest = min(worse, key=lambda label: abs(against[label].difference))
         pair = against[closest]
-        lead = f"{abs(pair.difference):.3f}"
+        lead = f"{abs(value.mean - rows[closest].measures[str(measure)].mean):.3f}"
         by = f", by {lead}" if len(worse) == 1 else f"; the smallest of these leads is {lead} over {closest}"
         sentences.append(f"It is better than {listed(worse)}{by} (p = {pair.p_holm:.2g}).")
         sentences += [f"{best} and {label}: {against[label].doubt}." for label in worse if against[label].doubt]
-    return sentences + _outlook_sentence(best, n, ahead)
+    return sentences + _outlook_sentence(best, n, ahead, measure, averaging.mean(scores[best]))
 
 
-def _outlook_sentence(best: str, n: int, ahead: Outlook | None) -> list[str]:
-    """What would be found how often: said of one pair, so that it can't contradict what was found of another."""
+def _outlook_sentence(best: str, n: int, ahead: Outlook | None, measure: Measure, mean: float) -> list[str]:
+    """What would be found how often: said of one pair, so that it can't contradict what was found of another.
+
+    The difference is of the figures that are shown, down from the best's `mean`.
+    """
     if ahead is None:
         return []
     tested = f"Holm over {ahead.pairs} pairs" if ahead.pairs > 1 else "one pair tested"
     between = f"between {best} and {ahead.rival}"
-    if ahead.detectable >= 1:
+    if not np.isfinite(ahead.detectable) or (measure.bounded and ahead.detectable >= 1):
         return [f"{n} queries are too few to find a difference {between} in 4 of 5 cases, however large ({tested})."]
+    least = measure.figure(mean) - measure.figure(mean - ahead.detectable)
     return [
-        f"{n} queries find a true difference {between} in 4 of 5 cases from {ahead.detectable:.3f} on, "
+        f"{n} queries find a true difference {between} in 4 of 5 cases from {least:.3f} on, "
         f"and smaller ones less often ({tested})."
     ]
 
@@ -147,7 +150,8 @@ def order_agreement(
         return {}
     name = str(measure)
     mine = [row.measures[name].mean for row in rows]
-    columns = {str(other): [row.measures[str(other)].mean for row in rows] for other in others if other != measure}
+    ranking = [str(other) for other in others if other != measure and not other.diagnostic]
+    columns = {other: [row.measures[other].mean for row in rows] for other in ranking}
     for category in categories:
         columns[f"category {category}"] = [row.categories[category][name] for row in rows]
     taus = {key: kendall_tau(mine, values) for key, values in columns.items()}
@@ -184,7 +188,7 @@ def _faster(best: Row, tied: Sequence[Row]) -> str | None:
     if not timed or mine is None:
         return None
     label = min(timed, key=lambda label: timed[label])
-    if mine < WORTH_A_SENTENCE * timed[label]:
+    if mine < FASTER_FROM * timed[label]:
         return None
     doubtful = bool(best.latency and best.latency.doubts) or any(
         row.latency and row.latency.doubts for row in tied if row.label == label

@@ -14,7 +14,7 @@ from bakeoff.lineup.contender import Contender
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import attempt
 from bakeoff.running.preparers import PREPARERS
-from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.preparers.base import PreparationContext, Preparer
 from bakeoff.running.stages import Given, NotRun, Prepared
 
 log = logging.getLogger(__name__)
@@ -84,9 +84,9 @@ class Preparation:
 
     def _prepared(self, contender: Contender) -> Prepared | Given | NotRun:
         if contender.label not in self._ready:
-            workshop = Workshop(
+            context = PreparationContext(
                 self._embeddings, self._scratch / str(self._contenders.index(contender)), dict(self._ready)
             )
-            step = partial(preparer_of(contender).prepare, contender, workshop)
+            step = partial(preparer_of(contender).prepare, contender, context)
             self._ready[contender.label] = attempt(contender, step)
         return self._ready[contender.label]

@@ -74,13 +74,13 @@ def _by_ranks(rankings: Sequence[Ranking], weights: Sequence[float], fusion: Fus
 
 
 def _by_scores(normalised: Normalise) -> Method:
-    """A weighted sum of normalised scores."""
+    """A weighted sum of normalised scores; what a ranking was filled up with has none, and moves no scale."""
 
     def fused(rankings: Sequence[Ranking], weights: Sequence[float], fusion: Fusion) -> Ranking:
-        scores: dict[str, float] = {document: 0.0 for ranking in rankings for document in ranking.ids[: fusion.top_n]}
+        scores: dict[str, float] = {document: 0.0 for ranking in rankings for document in ranking.found[: fusion.top_n]}
         for ranking, weight in zip(rankings, weights, strict=True):
-            ids = ranking.ids[: fusion.top_n]
-            values, absent = normalised(np.array(ranking.scores[: fusion.top_n], dtype=np.float64))
+            ids = ranking.found[: fusion.top_n]
+            values, absent = normalised(np.array(ranking.scores[: len(ids)], dtype=np.float64))
             held = dict(zip(ids, values.tolist(), strict=True))
             for document in scores:
                 scores[document] += weight * held.get(document, absent)

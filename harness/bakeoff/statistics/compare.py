@@ -19,6 +19,7 @@ from bakeoff.statistics.intervals import RESAMPLES
 from bakeoff.statistics.many_pairs import MANY_PAIRS, pair_tests
 from bakeoff.statistics.small_samples import difference_intervals, doubt
 from bakeoff.statistics.tests import FLIPS, first_equal, holm, holm_of_pairs, paired_t, wilcoxon
+from bakeoff.statistics.ties import told_from
 
 SIMULATED_PAIRS = 400  # that stand for all, where there are very many
 
@@ -108,8 +109,7 @@ def tie_group(means: Mapping[str, float], pairs: Sequence[PairedDifference], alp
     if not means:
         return []
     best = max(means, key=lambda name: means[name])
-    separated = [pair for pair in pairs if best in (pair.a, pair.b) and pair.p_holm <= alpha]
-    worse = {pair.b if pair.a == best else pair.a for pair in separated}
+    worse = told_from(best, ((pair.a, pair.b, pair.p_holm) for pair in pairs), alpha)
     return sorted((name for name in means if name not in worse), key=lambda name: -means[name])
 
 
@@ -137,8 +137,8 @@ def tied_with_best(scores: Mapping[str, Values], seed: int) -> dict[str, bool]:
 def tied_pairs(names: Sequence[str], means: Values, indices: Pairs, adjusted: Values) -> dict[str, bool]:
     """For each contender, whether no adjusted p separates it from the one with the best mean."""
     best = int(np.argmax(means))
-    separated = {at for pair, p in zip(indices, adjusted, strict=True) if best in pair and p <= ALPHA for at in pair}
-    return {name: at == best or at not in separated for at, name in enumerate(names)}
+    separated = told_from(best, ((i, j, float(p)) for (i, j), p in zip(indices, adjusted, strict=True)))
+    return {name: at not in separated for at, name in enumerate(names)}
 
 
 class Outlook(msgspec.Struct, frozen=True):

@@ -11,32 +11,33 @@ from numpy.typing import ArrayLike
 
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import spread
-from bakeoff.statistics.constants import ALPHA, NOISE
+from bakeoff.statistics.constants import ALPHA
+from bakeoff.statistics.small_samples import DIFFERENCES, exact_p_below, too_few
 from bakeoff.statistics.tests import holm
 
 Relation = Literal["better", "worse", "equivalent", "undecided"]
 
 
-def equivalence_test(differences: ArrayLike, margin: float) -> float:
-    """p of two one-sided paired t-tests (Schuirmann, 1987): small where the mean difference is within ± the margin.
+def equivalence_test(differences: ArrayLike, margin: float, *, bounded: bool = True) -> float:
+    """p of two one-sided paired tests (Schuirmann, 1987): small where the mean difference is within ± the margin.
 
-    A single query says nothing, whatever it shows.
+    Student's; of too few queries, or too few that differ, the exact ones for differences from −1 to 1, as a spread that
+    was not seen is no proof that there is none. Where values have no bounds, no spread shows nothing.
     """
     from scipy.special import stdtr
 
     d = np.asarray(differences, dtype=np.float64)
-    if len(d) < 2:
+    if len(d) < 2:  # a single query says nothing, whatever it shows
         return 1.0
-    mean, sd = float(d.mean()), spread(d)
-    room = margin - abs(mean)
-    if sd == 0:
-        return 0.0 if room > NOISE else 1.0
-    return float(stdtr(len(d) - 1, -room / sd * math.sqrt(len(d))))
+    if bounded and too_few(d):
+        return max(exact_p_below(side, margin, DIFFERENCES) for side in (d, -d))
+    room, sd = margin - abs(float(d.mean())), spread(d)
+    return float(stdtr(len(d) - 1, -room / sd * math.sqrt(len(d)))) if sd > 0 else 1.0
 
 
-def equivalence_tests(differences: Sequence[Values], margin: float) -> Values:
+def equivalence_tests(differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:
     """Holm-adjusted p of each pair."""
-    return holm([equivalence_test(d, margin) for d in differences])
+    return holm([equivalence_test(d, margin, bounded=bounded) for d in differences])
 
 
 def relation(difference: float, p: float, p_equivalent: float | None, alpha: float = ALPHA) -> Relation:

@@ -17,6 +17,7 @@ from bakeoff.statistics.intervals import PAIRS_AT_ONCE, RESAMPLES, bca_intervals
 FEWEST_QUERIES = 15
 FEWEST_UNLIKE = 10  # values that differ from the most frequent one
 SKEW = 10  # a test of the mean needs about so many times the squared skewness of the differences
+DIFFERENCES = (-1.0, 1.0)  # the bounds of differences of measures from 0 to 1
 
 
 def unlike(values: ArrayLike) -> int:
@@ -58,21 +59,35 @@ def exact_interval(
     between them is assumed. For zeros and ones this is the interval of Clopper and Pearson.
     """
     x, tail = np.sort(np.asarray(values, dtype=np.float64)), (1 - level) / 2
-    high = _upper(x - bounds[0], bounds[1] - bounds[0], tail, draws, seed) + bounds[0]
-    low = bounds[1] - _upper(bounds[1] - x[::-1], bounds[1] - bounds[0], tail, draws, seed)
+    width = bounds[1] - bounds[0]
+    high = _quantile(_largest_means(x - bounds[0], width, draws, seed), 1 - tail) + bounds[0]
+    low = bounds[1] - _quantile(_largest_means(bounds[1] - x[::-1], width, draws, seed), 1 - tail)
     return float(min(low, x.mean())), float(max(high, x.mean()))
 
 
-def _upper(ordered: Values, most: float, tail: float, draws: int, seed: int) -> float:
-    """The bound above the mean of values from 0 to `most`; only where two neighbours differ does a draw matter."""
+def exact_p_below(
+    values: ArrayLike, limit: float, bounds: tuple[float, float], *, draws: int = RESAMPLES, seed: int = SEED
+) -> float:
+    """p against a true mean of the limit or more: the level at which the exact interval ends below the limit."""
+    x = np.sort(np.asarray(values, dtype=np.float64)) - bounds[0]
+    means = _largest_means(x, bounds[1] - bounds[0], draws, seed)
+    return float((np.count_nonzero(means >= limit - bounds[0]) + 1) / (len(means) + 1))
+
+
+def _quantile(means: Values, level: float) -> float:
+    return float(np.quantile(means, level, method="higher"))
+
+
+def _largest_means(ordered: Values, most: float, draws: int, seed: int) -> Values:
+    """Means of values from 0 to `most` as large as drawn order statistics allow; only gaps between values matter."""
     n, gaps = len(ordered), np.diff(np.append(ordered, most))
     places = np.flatnonzero(gaps > NOISE)
     if not len(places):
-        return most
+        return np.full(draws, most)
     shapes = np.diff(np.concatenate(([0], places + 1, [n + 1])))
     spacings = np.cumsum(np.random.default_rng(seed).gamma(shapes, size=(draws, len(shapes))), axis=1)
-    means = most - (spacings[:, :-1] / spacings[:, -1:]) @ gaps[places]
-    return float(np.quantile(means, 1 - tail, method="higher"))
+    means: Values = most - (spacings[:, :-1] / spacings[:, -1:]) @ gaps[places]
+    return means
 
 
 def difference_intervals(
@@ -80,7 +95,8 @@ def difference_intervals(
 ) -> tuple[Values, Values]:
     """Of the mean difference of each pair: what BCa and Student's interval span, as each is too short at times.
 
-    BCa is where most queries tie, Student's where the differences are skewed. NaN for a single query.
+    BCa is where most queries tie, Student's where the differences are skewed. Where all are alike, neither has a width:
+    then the exact interval counts, which needs values from 0 to 1. NaN where there is none, as for a single query.
     """
     from scipy.special import stdtrit
 
@@ -95,7 +111,16 @@ def difference_intervals(
         half = quantile * differences.std(axis=1, ddof=1) / np.sqrt(n)
         means = differences.mean(axis=1)
         low[part], high[part] = np.minimum(low[part], means - half), np.maximum(high[part], means + half)
+        for at in (start + np.flatnonzero(np.ptp(differences, axis=1) <= NOISE)).tolist():
+            low[at], high[at] = _of_alike(table[:, list(pairs[at])], level, resamples, seed)
     return low, high
+
+
+def _of_alike(columns: Values, level: float, draws: int, seed: int) -> tuple[float, float]:
+    """Of a difference that is the same on every query: only their number bounds what others would show."""
+    if columns.min() < 0 or columns.max() > 1:
+        return np.nan, np.nan
+    return exact_interval(columns[:, 0] - columns[:, 1], DIFFERENCES, level=level, draws=draws, seed=seed)
 
 
 def doubt(differences: Values) -> str:

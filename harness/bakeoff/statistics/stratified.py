@@ -57,14 +57,19 @@ def estimates(table: Values, strata: Strata, alpha: float = ALPHA) -> tuple[Valu
 
 
 def p_equivalent(differences: Values, strata: Strata, margin: float) -> float:
-    """p of two one-sided tests: small where the mean difference per query asked is within ± the margin."""
+    """p of two one-sided tests: small where the mean difference per query asked is within ± the margin.
+
+    A sample without any spread shows nothing of what was not drawn; a log that was drawn whole leaves nothing open.
+    """
     from scipy.special import stdtr
 
     means, errors, freedom = _errors(differences[:, None], strata)
     room, error = margin - abs(float(means[0])), float(errors[0])
     if math.isnan(error):
         return 1.0
-    return float(stdtr(freedom, -room / error)) if error > 0 else float(room <= NOISE)
+    if error == 0:
+        return 1.0 if freedom else float(room <= NOISE)
+    return float(stdtr(freedom, -room / error))
 
 
 def p_of_pairs(table: Values, pairs: Pairs, strata: Strata) -> Values:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import Pairs, across, affordable, spread, without_noise
 from bakeoff.statistics.constants import SEED
+from bakeoff.statistics.flip_tail import ENOUGH, blocks, tail_p, too_coarse
 
 FLIPS = 100_000
 EXACT_UP_TO = 20
@@ -26,6 +27,7 @@ def sign_flip_tests(values: Values, pairs: Pairs | None = None, *, flips: int = 
     """One p for each pair of columns (queries × contenders), or for each column as it is.
 
     All share the flips: a pair's flipped sum is the difference of two columns' sums, so 45 pairs cost ten columns.
+    Where there are too few flips for so many tests, a p that few of them reach is read from the tail.
     """
     differences = without_noise(across(values.T, pairs))
     # Sums that are equal in exact arithmetic differ by rounding: they must count as equal, or p comes out too small.
@@ -39,6 +41,9 @@ def sign_flip_tests(values: Values, pairs: Pairs | None = None, *, flips: int = 
         for sums in flipped_sums(values, flips, seed):
             extreme += np.count_nonzero(np.abs(across(sums, pairs)) >= bar[:, None], axis=1)
         p[sampled] = (extreme[sampled] + 1) / (flips + 1)
+        if too_coarse(flips, len(p)):
+            for rows in blocks(np.flatnonzero(sampled & (extreme < ENOUGH)), len(values)):
+                p[rows] = tail_p(differences[rows])
     return p
 
 

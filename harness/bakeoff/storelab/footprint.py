@@ -43,7 +43,7 @@ class Measured(msgspec.Struct, kw_only=True):
     disk_bytes: int | None
     resident_bytes: int
     server_bytes: int | None
-    theory_bytes: float
+    size_model_bytes: float
     formula: str
     exact: bool
 
@@ -55,7 +55,7 @@ class Projection(msgspec.Struct, kw_only=True):
     build_seconds: float
     disk_bytes: float | None
     resident_bytes: float
-    theory_bytes: float
+    size_model_bytes: float
 
 
 class Footprint(msgspec.Struct, kw_only=True, frozen=True):
@@ -149,7 +149,7 @@ def measure(store: str, options: dict[str, Any], vectors: Any, query: Any, folde
         disk_bytes=built.size_bytes(),
         resident_bytes=max(0, after - before),
         server_bytes=_server(built),
-        theory_bytes=model.bytes(len(vectors)),
+        size_model_bytes=model.bytes(len(vectors)),
         formula=model.formula,
         exact=built.capabilities.exact,
     )
@@ -210,14 +210,14 @@ def project(small: Measured, large: Measured, sizes: Sequence[int] = SIZES) -> t
     if small.disk_bytes is not None and large.disk_bytes is not None:
         disk = Line.through(small.documents, small.disk_bytes, large.documents, large.disk_bytes)
     memory = Line.through(small.documents, _memory(small), large.documents, _memory(large))
-    theory = Line.through(small.documents, small.theory_bytes, large.documents, large.theory_bytes)
+    size_model = Line.through(small.documents, small.size_model_bytes, large.documents, large.size_model_bytes)
     growth = (lambda n: float(n)) if large.exact else (lambda n: n * math.log2(max(n, 2)))
     rate = (large.add_seconds + large.build_seconds) / growth(large.documents)
     formulas = {
         "build": f"{rate:.3g} s · n" + ("" if large.exact else " · log2 n"),
         "disk": "not known" if disk is None else str(disk),
         "memory": str(memory),
-        "theory": large.formula,
+        "size_model": large.formula,
     }
     projections = [
         Projection(
@@ -225,7 +225,7 @@ def project(small: Measured, large: Measured, sizes: Sequence[int] = SIZES) -> t
             build_seconds=rate * growth(documents),
             disk_bytes=None if disk is None else disk.at(documents),
             resident_bytes=memory.at(documents),
-            theory_bytes=theory.at(documents),
+            size_model_bytes=size_model.at(documents),
         )
         for documents in sizes
     ]

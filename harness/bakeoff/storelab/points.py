@@ -23,7 +23,7 @@ class Point(msgspec.Struct, kw_only=True, frozen=True):
     latency: Percentiles
     build_seconds: float
     index_bytes: int | None
-    theory_bytes: float
+    size_model_bytes: float
     fastest: bool = False
     smallest: bool = False
 

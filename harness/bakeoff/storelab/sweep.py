@@ -129,7 +129,7 @@ def _measure(
     ):
         _, added = timed(partial(store.add, sample.ids, sample.documents))
         _, built = timed(store.build)
-        size, theory = store.size_bytes(), store.size_model().bytes(len(sample.documents))
+        size, size_model = store.size_bytes(), store.size_model().bytes(len(sample.documents))
         points: list[Point] = []
         pruned = 0
         for query in _settings(store, walk):
@@ -149,7 +149,7 @@ def _measure(
                     latency=percentiles(samples),
                     build_seconds=(added + built) / 1e9,
                     index_bytes=size,
-                    theory_bytes=theory,
+                    size_model_bytes=size_model,
                 )
             )
         return points, pruned

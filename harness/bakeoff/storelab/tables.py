@@ -113,7 +113,7 @@ def loadtest_sheet(load: LoadTest) -> Sheet:
 def footprint_sheet(footprints: Footprints) -> Sheet:
     """What was measured, then what follows for sizes that were not tried."""
     heads = ["store", "documents", "add s", "build s", "searchable s", "disk MB", "memory MB", "server MB",
-             "theory MB"]  # fmt: skip
+             "size model MB"]  # fmt: skip
     rows = [
         [
             footprint.label,
@@ -124,7 +124,7 @@ def footprint_sheet(footprints: Footprints) -> Sheet:
             megabytes(measured.disk_bytes),
             megabytes(measured.resident_bytes),
             megabytes(measured.server_bytes),
-            megabytes(measured.theory_bytes),
+            megabytes(measured.size_model_bytes),
         ]
         for footprint in footprints.stores
         for measured in footprint.measured
@@ -135,10 +135,10 @@ def footprint_sheet(footprints: Footprints) -> Sheet:
         "build h",
         "disk GB",
         "memory GB",
-        "theory GB",
+        "size model GB",
         "disk",
         "memory",
-        "theory",
+        "size model",
         "build",
     ]
     projected_rows = [
@@ -148,8 +148,8 @@ def footprint_sheet(footprints: Footprints) -> Sheet:
             f"{projection.build_seconds / 3600:.2f}",
             "–" if projection.disk_bytes is None else f"{projection.disk_bytes / 1e9:.2f}",
             f"{projection.resident_bytes / 1e9:.2f}",
-            f"{projection.theory_bytes / 1e9:.2f}",
-            *(footprint.formulas[name] for name in ("disk", "memory", "theory", "build")),
+            f"{projection.size_model_bytes / 1e9:.2f}",
+            *(footprint.formulas[name] for name in ("disk", "memory", "size_model", "build")),
         ]
         for footprint in footprints.stores
         for projection in footprint.projections

@@ -27,7 +27,7 @@ from bakeoff.testsets.text_similarity import near_duplicates, overlap
 MOST_RELEVANT = 0.5  # of the corpus: above it a random order looks good
 LEXICAL = 0.9  # of the oracle's score: above it words alone answer the queries
 # Free and quick everywhere; their spread stands in for that of the real contenders.
-SCOUTS = (
+FREE_CONTENDERS = (
     Contender("bm25", ranker="bm25"),
     Contender("tfidf+faiss", provider="tfidf", store="faiss"),
     Contender("fake+faiss", provider="fake", store="faiss"),
@@ -135,8 +135,8 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
     """Looks at the judgments, then lets three contenders that cost nothing answer the queries."""
     measures = tuple(dict.fromkeys([*lineup.measures, *map(Measure.parse, task.targets)]))
     primary = lineup.primary
-    scouts = replace(lineup, contenders=SCOUTS, measures=measures, rounds=1)
-    outcome = run(scouts, Settings(progress=progress, graded=False, recorded=False))
+    free = replace(lineup, contenders=FREE_CONTENDERS, measures=measures, rounds=1)
+    outcome = run(free, Settings(progress=progress, graded=False, recorded=False))
     scales = outcome.baselines
     ids = [query.id for query in task.queries]
     answers = {scored.contender.label: scored.rankings for scored in outcome.ran}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bakeoff_providers.registry import Registry
 
-from bakeoff.evaluation.measures.base import Measure, deepest
+from bakeoff.evaluation.measures.base import Measure, deepest, primary_measure
 
-__all__ = ["MEASURES", "Measure", "deepest", "families"]
+__all__ = ["MEASURES", "Measure", "deepest", "families", "primary_measure"]
 
 _HERE = "bakeoff.evaluation.measures"
 

@@ -67,6 +67,7 @@ class GeometricMAP(CondensableMeasure):
 
     name: ClassVar = "gm_map"
     title: ClassVar = "GMAP"
+    bounded: ClassVar = False
     trec_name: ClassVar = "gm_map"
 
     rel: Rel = None

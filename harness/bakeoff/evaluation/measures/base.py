@@ -24,7 +24,9 @@ class Measure(ABC):
     """One measure. Every field besides `k` is an option of its spelling: `name(option=value)@k`.
 
     `k` is None for the whole ranking; an option `rel` is None where the task's own threshold counts. `trec_name` and
-    `trec_cut_name` are what trec_eval calls it without and with a cut-off.
+    `trec_cut_name` are what trec_eval calls it without and with a cut-off. `bounded` values are from 0 to 1; a
+    `monotone` one never falls when a ranked document's grade rises; a `diagnostic` one says how much is known, not who
+    is better.
     """
 
     name: ClassVar[str]
@@ -32,6 +34,9 @@ class Measure(ABC):
     cut: ClassVar[Literal["required", "optional", "refused"]] = "optional"
     trec_name: ClassVar[str | None] = None
     trec_cut_name: ClassVar[str | None] = None
+    bounded: ClassVar[bool] = True
+    monotone: ClassVar[bool] = False
+    diagnostic: ClassVar[bool] = False
 
     k: Annotated[int | None, "places of the ranking that count, written behind @; all if left out"] = None
 
@@ -177,3 +182,16 @@ def deepest(measures: Sequence[Measure]) -> int | None:
     """How deep rankings must be joined for these measures; None where one of them reads the whole ranking."""
     cuts = [measure.reach for measure in measures]
     return None if None in cuts else max((cut for cut in cuts if cut is not None), default=None)
+
+
+def primary_measure(measures: Sequence[Measure], named: str = "") -> Measure:
+    """What decides: the named one, else the first NDCG, which sees all grades, else the first that can decide."""
+    ranking = [measure for measure in measures if not measure.diagnostic]
+    default = next((measure for measure in ranking if measure.name == "ndcg"), (*ranking, *measures)[0])
+    chosen = Measure.parse(named) if named else default
+    if chosen.diagnostic:
+        raise InputError(
+            f"{chosen} can't decide: it says how much is judged, not who ranks better",
+            remedy="let another measure decide, for example primary = 'ndcg@10'",
+        )
+    return chosen

@@ -26,6 +26,7 @@ class ExpectedReciprocalRank(CondensableMeasure):
 
     name: ClassVar = "err"
     title: ClassVar = "ERR"
+    monotone: ClassVar = True
 
     max: Annotated[int, "the highest grade of the scale"] = 4
 

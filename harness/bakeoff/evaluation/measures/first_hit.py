@@ -19,6 +19,7 @@ class ReciprocalRank(CondensableMeasure):
 
     name: ClassVar = "mrr"
     title: ClassVar = "MRR"
+    monotone: ClassVar = True
     trec_name: ClassVar = "recip_rank"
 
     rel: Rel = None
@@ -43,6 +44,7 @@ class Accuracy(CondensableMeasure):
 
     name: ClassVar = "acc"
     title: ClassVar = "Accuracy"
+    monotone: ClassVar = True
     cut: ClassVar = "required"
     trec_cut_name: ClassVar = "success"
 

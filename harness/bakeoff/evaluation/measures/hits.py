@@ -19,6 +19,7 @@ class Precision(CondensableMeasure):
 
     name: ClassVar = "p"
     title: ClassVar = "Precision"
+    monotone: ClassVar = True
     cut: ClassVar = "required"
     trec_cut_name: ClassVar = "P"
 
@@ -39,6 +40,7 @@ class Recall(CondensableMeasure):
 
     name: ClassVar = "recall"
     title: ClassVar = "Recall"
+    monotone: ClassVar = True
     trec_cut_name: ClassVar = "recall"
 
     rel: Rel = None
@@ -59,6 +61,7 @@ class F1(CondensableMeasure):
 
     name: ClassVar = "f1"
     title: ClassVar = "F1"
+    monotone: ClassVar = True
     cut: ClassVar = "required"
 
     rel: Rel = None

@@ -22,6 +22,7 @@ class Judged(Measure):
 
     name: ClassVar = "judged"
     title: ClassVar = "Judged"
+    diagnostic: ClassVar = True
     cut: ClassVar = "required"
 
     @property

@@ -20,6 +20,8 @@ class DCG(CondensableMeasure):
 
     name: ClassVar = "dcg"
     title: ClassVar = "DCG"
+    bounded: ClassVar = False
+    monotone: ClassVar = True
 
     gain: Annotated[Literal["linear", "exp"], "what a grade counts: itself, or 2 to its power less 1"] = "linear"
 
@@ -57,6 +59,8 @@ class NDCG(DCG):
 
     name: ClassVar = "ndcg"
     title: ClassVar = "NDCG"
+    bounded: ClassVar = True
+    monotone: ClassVar = False
     trec_name: ClassVar = "ndcg"
     trec_cut_name: ClassVar = "ndcg_cut"
 

@@ -20,6 +20,7 @@ class RankBiasedPrecision(CondensableMeasure):
 
     name: ClassVar = "rbp"
     title: ClassVar = "RBP"
+    monotone: ClassVar = True
 
     p: Annotated[float, "chance that a reader goes on to the next place"] = 0.8
     rel: Rel = None
@@ -43,6 +44,7 @@ class RankBiasedResidual(Measure):
 
     name: ClassVar = "rbp_residual"
     title: ClassVar = "RBP residual"
+    diagnostic: ClassVar = True
 
     p: Annotated[float, "chance that a reader goes on to the next place"] = 0.8
 

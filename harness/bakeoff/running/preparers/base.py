@@ -14,7 +14,7 @@ from bakeoff.running.stages import Given, NotRun, Prepared
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class PreparationContext:
     """What preparing may use: the embedded corpus, a folder for this row alone, and the rows before it by label."""
 
     embeddings: Embeddings
@@ -34,5 +34,5 @@ class Preparer(ABC):
         """What `validate` looks at besides: whether its parts can be made and its servers live. Embeds nothing."""
 
     @abstractmethod
-    def prepare(self, contender: Contender, workshop: Workshop) -> Prepared | Given:
+    def prepare(self, contender: Contender, context: PreparationContext) -> Prepared | Given:
         """Ready to be asked, or a reason in an exception, which costs this row alone."""

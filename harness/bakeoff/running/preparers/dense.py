@@ -13,7 +13,7 @@ from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work
-from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.preparers.base import PreparationContext, Preparer
 from bakeoff.running.stages import Build, Prepared
 from bakeoff.search.index import Index
 from bakeoff.search.searchers import DenseSearcher, HybridSearcher
@@ -50,9 +50,9 @@ class Dense(Preparer):
         store.check(dimensions=dimensions, documents=documents, **held.options)
         provider.ready()
 
-    def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
+    def prepare(self, contender: Contender, context: PreparationContext) -> Prepared:
         """A store that fails costs its row."""
-        embeddings, index = workshop.embeddings, workshop.embeddings.index(contender)
+        embeddings, index = context.embeddings, context.embeddings.index(contender)
         missing = STORES.get(contender.store).missing(**contender.store_options)
         if missing and not embeddings.settings.offline:
             raise Unavailable(missing)
@@ -60,10 +60,10 @@ class Dense(Preparer):
         variant = contender.variant.fitted(whole)
         vectors = variant.corpus(whole)
         dimensions = vectors.dimensions
-        workshop.folder.mkdir()
+        context.folder.mkdir()
         held = STORES.get(contender.store).holding(contender.variant.precision, contender.store_options)
         hybrid = {"search": contender.search} if contender.search else {}
-        store = STORES.create(contender.store, dimensions=dimensions, folder=workshop.folder, **held.options, **hybrid)
+        store = STORES.create(contender.store, dimensions=dimensions, folder=context.folder, **held.options, **hybrid)
         embeddings.engine.place(store)
         searcher: DenseSearcher
         if isinstance(store, HybridStore) and hybrid:

@@ -9,7 +9,7 @@ from bakeoff.core.task import Task
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work
-from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.preparers.base import PreparationContext, Preparer
 from bakeoff.running.stages import Build, Prepared
 from bakeoff.search.existing import EXISTING
 from bakeoff.search.existing.base import ExistingIndex
@@ -43,11 +43,11 @@ class Existing(Preparer):
         finally:
             existing.close()
 
-    def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
+    def prepare(self, contender: Contender, context: PreparationContext) -> Prepared:
         """Opens the index and looks at what it holds."""
         if reason := contender.missing():
             raise Unavailable(reason)
-        embeddings, task = workshop.embeddings, workshop.embeddings.task
+        embeddings, task = context.embeddings, context.embeddings.task
         embedder = embeddings.embedder(contender)
         with adapter_work():
             existing = EXISTING.create(contender.store, **contender.existing_options(embeddings.folder))

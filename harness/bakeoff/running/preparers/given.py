@@ -11,7 +11,7 @@ from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Task
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.embeddings import Embeddings
-from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.preparers.base import PreparationContext, Preparer
 from bakeoff.running.stages import Given
 
 
@@ -26,11 +26,11 @@ class FromFiles(Preparer):
             if not (embeddings.folder / file).is_file():
                 raise InputError("no such file", file=embeddings.folder / file, remedy="check the path")
 
-    def prepare(self, contender: Contender, workshop: Workshop) -> Given:
+    def prepare(self, contender: Contender, context: PreparationContext) -> Given:
         """Nothing to prepare but the paths."""
         if contender.live is not None:
-            return Given(contender, {}, rankings_of(contender.live, workshop.embeddings.task))
-        folder = workshop.embeddings.folder
+            return Given(contender, {}, rankings_of(contender.live, context.embeddings.task))
+        folder = context.embeddings.folder
         return Given(contender, {seed: folder / file for seed, file in contender.answers.items()})
 
 

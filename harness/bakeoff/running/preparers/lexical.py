@@ -9,7 +9,7 @@ from bakeoff.embedding.pieces import PieceTexts
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work
-from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.preparers.base import PreparationContext, Preparer
 from bakeoff.running.stages import Build, Prepared
 from bakeoff.search.rankers import RANKERS
 from bakeoff.search.searchers import LexicalSearcher
@@ -23,11 +23,11 @@ class Lexical(Preparer):
         if not contender.missing():
             RANKERS.create(contender.ranker, **contender.options)
 
-    def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
+    def prepare(self, contender: Contender, context: PreparationContext) -> Prepared:
         """Its index lives in memory and has no size on disk."""
         if reason := contender.missing():
             raise Unavailable(reason)
-        index = workshop.embeddings.index(contender)
+        index = context.embeddings.index(contender)
         ranker = RANKERS.create(contender.ranker, **contender.options)
         ids, texts = index.ids, PieceTexts(index.chunks)
         with adapter_work():

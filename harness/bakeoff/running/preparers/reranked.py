@@ -13,7 +13,7 @@ from bakeoff.embedding.cache import VectorCache
 from bakeoff.lineup.contender import Contender, Rerank
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work
-from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.preparers.base import PreparationContext, Preparer
 from bakeoff.running.stages import Prepared
 from bakeoff.search.reranked_searcher import RerankedSearcher
 from bakeoff.search.rerankers import RERANKERS
@@ -28,12 +28,12 @@ class Reranked(Preparer):
         if not contender.missing():
             reranker_of(_rerank(contender), embeddings.folder).close()
 
-    def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
+    def prepare(self, contender: Contender, context: PreparationContext) -> Prepared:
         """It can only run where its first stage can be asked."""
-        if (reason := contender.missing()) and not workshop.embeddings.settings.offline:
+        if (reason := contender.missing()) and not context.embeddings.settings.offline:
             raise Unavailable(reason)
-        rerank, embeddings = _rerank(contender), workshop.embeddings
-        first = workshop.ready[rerank.of]
+        rerank, embeddings = _rerank(contender), context.embeddings
+        first = context.ready[rerank.of]
         if not isinstance(first, Prepared):
             raise Unavailable(f"needs {rerank.of}, which can't be asked here")
         with adapter_work():

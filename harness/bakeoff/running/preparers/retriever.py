@@ -9,7 +9,7 @@ from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.embeddings import Embeddings
-from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.preparers.base import PreparationContext, Preparer
 from bakeoff.running.stages import Build, Prepared
 from bakeoff.search.retrievers import RETRIEVERS
 from bakeoff.search.retrievers.base import RetrieverSearcher
@@ -30,11 +30,11 @@ class Asked(Preparer):
         if not contender.missing():
             RETRIEVERS.create(contender.retriever["kind"], **_options(contender, embeddings.folder, embeddings)).close()
 
-    def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
+    def prepare(self, contender: Contender, context: PreparationContext) -> Prepared:
         """Connects; the first query is the cold one."""
         if reason := contender.missing():
             raise Unavailable(reason)
-        embeddings = workshop.embeddings
+        embeddings = context.embeddings
         retriever = RETRIEVERS.create(contender.retriever["kind"], **_options(contender, embeddings.folder, embeddings))
         task = embeddings.task
         items = {query.item for query in task.queries if query.item}

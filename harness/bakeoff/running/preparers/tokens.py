@@ -13,7 +13,7 @@ from bakeoff.embedding.token_rows import check_tokens, embed_tokens, storage_bil
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work
-from bakeoff.running.preparers.base import Preparer, Workshop
+from bakeoff.running.preparers.base import PreparationContext, Preparer
 from bakeoff.running.stages import Build, Prepared
 from bakeoff.search.token_searcher import TokenSearcher
 from bakeoff.search.token_stores import TOKEN_STORES
@@ -27,18 +27,18 @@ class Tokens(Preparer):
         if not contender.missing():
             check_tokens(embeddings.embedder(contender).provider)
 
-    def prepare(self, contender: Contender, workshop: Workshop) -> Prepared:
+    def prepare(self, contender: Contender, context: PreparationContext) -> Prepared:
         """What the vectors take is a note of the row: it is the price of this method."""
         if reason := contender.missing():
             raise Unavailable(reason)
-        embeddings, index = workshop.embeddings, workshop.embeddings.index(contender)
+        embeddings, index = context.embeddings, context.embeddings.index(contender)
         settings, embedder = embeddings.settings, embeddings.embedder(contender)
         texts = list(PieceTexts(index.chunks))
-        workshop.folder.mkdir()
+        context.folder.mkdir()
         with adapter_work():
             cache = VectorCache(settings.cache) if settings.cache else None
-            embedded = embed_tokens(embedder.provider, texts, cache, _folder(workshop, "vectors"), settings.progress)
-            store = TOKEN_STORES.create(contender.store, folder=_folder(workshop, "store"), **contender.store_options)
+            embedded = embed_tokens(embedder.provider, texts, cache, _folder(context, "vectors"), settings.progress)
+            store = TOKEN_STORES.create(contender.store, folder=_folder(context, "store"), **contender.store_options)
             searcher = TokenSearcher(check_tokens(embedder.provider), index, store, embedded.rows)
             metadata = [index.fields(row) for row in range(len(index.ids))]
             _, nanoseconds = timed(lambda: store.fill(index.ids, embedded.rows, metadata))
@@ -52,7 +52,7 @@ class Tokens(Preparer):
         return Prepared(contender, searcher, build, embedder)
 
 
-def _folder(workshop: Workshop, name: str) -> Path:
-    folder = workshop.folder / name
+def _folder(context: PreparationContext, name: str) -> Path:
+    folder = context.folder / name
     folder.mkdir()
     return folder

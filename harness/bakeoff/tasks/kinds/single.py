@@ -19,7 +19,7 @@ from bakeoff.core.files import read_bytes, read_json_lines
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, evaluate, weighted_f1_of
+from bakeoff.evaluation.metrics import Scores, evaluate, weighted_f1
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, UNJUDGED, RankedGrades
 from bakeoff.lineup.contender import Contender
 from bakeoff.statistics.tests import paired_t
@@ -280,7 +280,7 @@ def _f1_of_rankings(task: Task, rankings: Mapping[str, Ranking]) -> float:
 def _f1(right: Ranks, tops: Ranks, classes: int) -> float:
     """Weighted F1. The extra column is for queries that got no answer at all."""
     counts = partial(np.bincount, minlength=classes + 1)
-    return weighted_f1_of(counts(right[right == tops]), counts(right), counts(tops))
+    return weighted_f1(counts(right[right == tops]), counts(right), counts(tops))
 
 
 def _array_rankings(file: Path, task: Task, right: Ranks) -> dict[str, Ranking]:

@@ -20,11 +20,11 @@ from bakeoff.embedding.preflight import vector_warnings
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores
 from bakeoff.lineup.contender import Contender
-from bakeoff.results.averaging import Averaging
 from bakeoff.results.schema import Cost, Latency, Row, Value
 from bakeoff.results.unjudged import bounds_of
 from bakeoff.running.stages import Embedding, NotRun, Scored, Search
 from bakeoff.search.rerankers import RERANKERS
+from bakeoff.statistics.averaging import Averaging
 
 
 @dataclass(frozen=True, slots=True)

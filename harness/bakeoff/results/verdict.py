@@ -9,9 +9,9 @@ import numpy as np
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.averaging import Averaging
 from bakeoff.results.recommend import listed, recommend
 from bakeoff.results.schema import Row, Verdict
+from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.compare import Outlook, tie_group
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.effects import kendall_tau

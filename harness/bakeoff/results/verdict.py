@@ -9,7 +9,7 @@ import numpy as np
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.recommend import listed, recommend
+from bakeoff.results.recommend import MADE_OF_OTHERS, listed, recommend
 from bakeoff.results.schema import Row, Verdict
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.compare import Outlook, tie_group
@@ -20,7 +20,6 @@ from bakeoff.statistics.tests import holm
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
 FEWEST_IN_CATEGORY = 4  # queries: the order within a smaller category is chance
-MADE_OF_OTHERS = ("fused", "reranked")  # kinds of rows that embed with the models of other rows
 WORTH_A_SENTENCE = 1.5  # how many times faster a tied contender must be before the verdict mentions it
 
 

@@ -22,10 +22,10 @@ def measure(contenders: int, queries: int) -> dict[str, float]:
     """`decide` and the standings, as a run does them for its first measure, and the marks of one more measure."""
     import numpy as np
     from bakeoff.evaluation.measures import Measure
-    from bakeoff.results.averaging import PerQuery
     from bakeoff.results.schema import Row, Value
     from bakeoff.results.standings import with_standings
     from bakeoff.results.verdict import decide
+    from bakeoff.statistics.averaging import PerQuery
     from bakeoff.statistics.compare import tied_with_best
 
     rng = np.random.default_rng(42)

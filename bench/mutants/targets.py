@@ -104,9 +104,9 @@ TARGETS = (
     Target("gate", (HARNESS / "results/gate.py",), ("results/test_compare.py",)),
     Target(
         "averaging",
-        (HARNESS / "results/averaging.py",),
+        (HARNESS / "statistics/averaging.py",),
         (
-            "results/test_averaging.py",
+            "statistics/test_averaging.py",
             "results/test_breakdowns.py",
             "results/test_standings.py",
             "results/test_verdict.py",

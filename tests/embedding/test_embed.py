@@ -159,7 +159,8 @@ def test_hosted_queries_are_timed_once_and_local_ones_every_time(tmp_path: Path)
         embedder, _ = _embedder(provider, tmp_path / provider.__class__.__name__)
         times = [embedder.embed_timed("q", Role.QUERY)[1] for _ in range(3)]
         assert len(provider.asked) == calls
-        assert [time is not None for time in times] == [True, calls > 1, calls > 1]
+        assert None not in times
+        assert calls > 1 or len(set(times)) == 1  # the time of the one call
 
 
 def test_waits_are_not_timed_in() -> None:

@@ -197,18 +197,46 @@ def test_every_call_is_in_the_books(tmp_path: Path) -> None:
     embedder.embed(["a", "bb", "a", "ccc"], Role.DOCUMENT)
     assert embedder.usage[Role.DOCUMENT] == Usage(texts=3, requests=2, truncated=2, tokens=21.0)
     assert embedder.lengths == (5.0, 15.0)
-    embedder.embed(["bb", "dddd"], Role.DOCUMENT)  # bb had two thirds of a batch of 14 tokens
-    books = embedder.usage[Role.DOCUMENT]
-    assert (books.texts, books.cached, books.requests, books.truncated) == (5, 1, 3, 3)
-    assert books.tokens == pytest.approx(21 + 7 + 14 * 2 / 3)
+    embedder.embed(["bb", "dddd"], Role.DOCUMENT)  # bb is in the books already
+    assert embedder.usage[Role.DOCUMENT] == Usage(texts=4, requests=3, truncated=3, tokens=28.0)
     assert embedder.usage[Role.QUERY] == Usage()
     assert embedder.lengths == (5.0, 20.0)
+
+
+def test_what_an_earlier_run_paid_is_in_the_books_once(tmp_path: Path) -> None:
+    """a and bb were one batch of 14 tokens, of which bb had two thirds; a query is asked by two rows."""
+    first = Embedder(Counting(), VectorCache(tmp_path), workers=1)
+    first.embed(["a", "bb"], Role.DOCUMENT)
+    first.embed_timed("qq", Role.QUERY)
+    first.close()
+    second = Embedder(Counting(), VectorCache(tmp_path), workers=1)
+    for _ in range(2):
+        second.embed(["bb"], Role.DOCUMENT)
+        assert second.embed_timed("qq", Role.QUERY)[1] is None
+    books = second.usage[Role.DOCUMENT]
+    assert (books.texts, books.cached, books.requests) == (1, 1, 0)
+    assert books.tokens == pytest.approx(14 * 2 / 3)
+    assert second.usage[Role.QUERY] == Usage(texts=1, cached=1, tokens=7.0)
+
+
+@pytest.mark.parametrize("in_blocks", [True, False])
+def test_an_estimate_stays_one_in_the_next_run(tmp_path: Path, in_blocks: bool) -> None:
+    """Eight characters of the prompt go around each text: (8 + 8) / 4 and (16 + 8) / 4 tokens."""
+    for cached in (0, 2):
+        embedder = Embedder(Counting(counts=False), VectorCache(tmp_path / "vectors"), workers=1)
+        if in_blocks:
+            embedder.embed_corpus([["x" * 8], ["x" * 16, "x" * 8]], 3, tmp_path / "scratch")
+        else:
+            embedder.embed(["x" * 8, "x" * 16], Role.DOCUMENT)
+        books = embedder.usage[Role.DOCUMENT]
+        assert (books.texts, books.cached, books.tokens, books.estimated) == (2, cached, 10.0, True)
+        embedder.close()
 
 
 def test_where_no_server_counts_tokens_are_a_guess() -> None:
     embedder = Embedder(Counting(counts=False), workers=1)
     embedder.embed(["x" * 8, "x" * 16], Role.DOCUMENT)
-    assert embedder.usage[Role.DOCUMENT] == Usage(texts=2, requests=1, truncated=1, tokens=6.0, estimated=True)
+    assert embedder.usage[Role.DOCUMENT] == Usage(texts=2, requests=1, truncated=1, tokens=10.0, estimated=True)
 
 
 def test_the_estimate_of_a_call_holds_its_prompt_and_the_count_replaces_it() -> None:
@@ -231,8 +259,9 @@ def test_a_kill_loses_what_is_paid_for_at_once() -> None:
 def test_a_timed_query_is_paid_for_once(tmp_path: Path) -> None:
     hosted = Embedder(Counting(), VectorCache(tmp_path), workers=1)
     for _ in range(2):
-        vector, _ = hosted.embed_timed("qq", Role.QUERY)
+        vector, first = hosted.embed_timed("qq", Role.QUERY)
         assert vector == pytest.approx([0.6, 0.8])
+    assert hosted.embed_timed("qq", Role.QUERY)[1] == first  # another row has the time of the one call
     assert hosted.usage[Role.QUERY] == Usage(texts=1, requests=1, truncated=1, tokens=7.0)
     without = Embedder(Counting(), workers=1)
     _, nanoseconds = without.embed_timed("qq", Role.QUERY)

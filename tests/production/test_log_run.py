@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from operator import mul
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ from bakeoff.production.log_sample import sample_log
 from bakeoff.results.compare import compare_results
 from bakeoff.results.gate import gate
 from bakeoff.results.result import Result, load
+from bakeoff.results.summary import summarise
+from bakeoff.results.tasks import combine
+from bakeoff.running.runner import run
+from bakeoff.running.settings import Settings
 from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
 from scipy import stats
@@ -40,7 +45,7 @@ retriever = "file:mine.py:tail"
 WEIGHTED = "per query asked: weighted by traffic"
 
 
-def _folder(folder: Path) -> Path:
+def traffic_folder(folder: Path) -> Path:
     sample_log(COUNTS, 6, 3, folder / "queries.jsonl")
     rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
     rare = [row["text"] for row in rows if row["category"] == "tail"]
@@ -56,7 +61,7 @@ def _folder(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
-    folder = _folder(tmp_path_factory.mktemp("traffic"))
+    folder = traffic_folder(tmp_path_factory.mktemp("traffic"))
     saved = _run(folder)
     return saved, load(saved)
 
@@ -125,7 +130,7 @@ def test_every_head_says_what_the_means_are_over(result: tuple[Path, Result]) ->
 
 
 def test_without_the_columns_the_task_is_the_same_and_queries_count_alike(tmp_path: Path) -> None:
-    lineup = Lineup.read(_folder(tmp_path) / "bakeoff.toml")
+    lineup = Lineup.read(traffic_folder(tmp_path) / "bakeoff.toml")
     weighted = load_task(lineup.task, tmp_path)
     rows = [json.loads(line) for line in (tmp_path / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
     plain_rows = [{key: row[key] for key in ("id", "text", "category", "weight")} for row in rows]
@@ -151,9 +156,47 @@ def test_without_the_columns_the_task_is_the_same_and_queries_count_alike(tmp_pa
     ],
 )
 def test_weights_that_can_not_be_are_refused(change: dict[str, object], problem: str, tmp_path: Path) -> None:
-    lineup = Lineup.read(_folder(tmp_path) / "bakeoff.toml")
+    lineup = Lineup.read(traffic_folder(tmp_path) / "bakeoff.toml")
     first, *rest = (tmp_path / "queries.jsonl").read_text(encoding="utf-8").splitlines()
     lines = [json.dumps(json.loads(first) | change), *rest]
     (tmp_path / "queries.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=problem):
         load_task(lineup.task, tmp_path)
+
+
+def test_every_table_of_a_run_has_the_means_of_its_matrix(tmp_path: Path) -> None:
+    """The second stage puts the right document first: 5/12 of the traffic gain by it, four of the six queries.
+
+    Its error is that of `head`: the tail's alone, with 3 degrees of freedom.
+    """
+    folder = traffic_folder(tmp_path)
+    with (folder / "mine.py").open("a", encoding="utf-8") as file:
+        file.write("def right(query, documents):\n    return [float(text == 'yes') for text in documents]\n")
+    more = (
+        '[[fusion]]\nof = ["head", "tail"]\nlabel = "both"\n[[rerank]]\nof = "head"\nprovider = "file:mine.py:right"\n'
+    )
+    (folder / "bakeoff.toml").write_text(f'primary = "p@1"\n{LINEUP}{more}', encoding="utf-8")
+    outcome = run(Lineup.read(folder / "bakeoff.toml"), Settings(tune_weights=True))
+    rows = {row.label: row.measures["p@1"].mean for row in summarise(outcome).rows}
+    (gain,) = outcome.extras.figures["second_stage"].values()
+    assert (gain["before"], gain["after"], gain["gain"]) == pytest.approx((7 / 12, 1.0, 5 / 12))
+    assert gain["before"] == pytest.approx(rows["head"])
+    assert gain["p"] == pytest.approx(2 * stats.t.sf(5 / 12 / (0.5 / 144) ** 0.5, 3))
+    tuned = outcome.extras.figures["tuned_weights"]["both"]
+    assert tuned["given"] == pytest.approx(rows["both"])
+    shares = [query.drawn.weight for query in outcome.task.queries if query.drawn]
+    assert tuned["out_of_fold"] == pytest.approx(sum(map(mul, shares, tuned["per_query"])))
+
+
+def test_tasks_side_by_side_keep_their_weights(tmp_path: Path, result: tuple[Path, Result]) -> None:
+    """`head` is better by 1/12 per query asked on both tasks, though `tail` answers more of the queries."""
+    folder = traffic_folder(tmp_path)
+    (folder / "bakeoff.toml").write_text(LINEUP.replace('name = "log"', 'name = "other"'), encoding="utf-8")
+    table = combine([result[1], load(_run(folder))], "p@1")
+    assert {row.label: row.by_task for row in table.rows} == {
+        "head": pytest.approx({"log": 7 / 12, "other": 7 / 12}),
+        "tail": pytest.approx({"log": 0.5, "other": 0.5}),
+    }
+    (pair,) = table.pairs
+    assert (pair.a, pair.b) == ("head", "tail")
+    assert pair.over_tasks.difference == pytest.approx(1 / 12)

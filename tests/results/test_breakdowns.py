@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.averaging import PerQuery
 from bakeoff.results.breakdowns import breakdown_sections, by_language, by_length
+from bakeoff.statistics.averaging import PerQuery
 
 P1 = Measure.parse("p@1")
 

@@ -15,10 +15,10 @@ from bakeoff.report.matrix import keys, matrix
 from bakeoff.report.notes import headline, notes
 from bakeoff.report.provenance import USE, use_table
 from bakeoff.report.terminal import terminal
-from bakeoff.results.averaging import PerQuery
 from bakeoff.results.recommend import recommend
 from bakeoff.results.schema import Cost, Latency, Row, Summary, Value, Verdict, read_summary
 from bakeoff.results.verdict import decide
+from bakeoff.statistics.averaging import PerQuery
 from rich.console import Console
 
 NDCG, MRR = Measure.parse("ndcg@10"), Measure.parse("mrr")

@@ -232,3 +232,33 @@ def test_a_limit_may_be_reached() -> None:
     assert not keeps(ROWS[4], Limits())
     assert not keeps(ROWS[0], Limits(offline=True))
     assert round_below(0) == 0.1
+
+
+def _timed(label: str, *, search: int, total: int, kind: str = "dense") -> str:
+    """What is said of a best row with so many samples."""
+    latency = Latency(embed=Percentiles(total), search=Percentiles(search), total=Percentiles(total))
+    best = msgspec.structs.replace(row(label, 0.8, None, 0.0, 1.0, local=False), latency=latency, kind=kind)
+    return _recommended([best], [label])["Best under a latency limit"][1]
+
+
+def test_the_remedy_for_a_missing_p95_is_one_that_helps() -> None:
+    assert _timed("a", search=40, total=40) == "a has too few samples for a p95 (40): raise --rounds."
+    assert _timed("a", search=60, total=19) == (
+        "a has too few samples for a p95 (19): a hosted model is timed when a query is first asked: "
+        "this takes 61 new ones."
+    )
+    assert _timed("a", search=60, total=0) == (
+        "The query vectors of a came from the cache, so its answers were not timed: --no-cache times them, and pays."
+    )
+    assert _timed("a", search=60, total=0, kind="fused") == (
+        "a asks rows whose query vectors or scores were there already: no answer was timed whole."
+    )
+    assert "come from elsewhere" in _timed("a", search=0, total=0)
+
+
+def test_a_price_that_is_not_known_is_not_the_lowest_and_is_said() -> None:
+    rows = [row("a", 0.8, 9.0, None, 1.0), row("b", 0.7, 9.0, 5.0, 1.0), row("c", 0.7, 9.0, None, 1.0)]
+    assert _recommended(rows, ["a", "b", "c"])["Cheapest in the tie group"] == (
+        "b",
+        "$5.00 for a million documents. No price is known for a and c.",
+    )

@@ -10,7 +10,6 @@ from bakeoff.cli import app
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.matrix import matrix
-from bakeoff.results.averaging import PerQuery
 from bakeoff.results.plan_queries import plan_queries
 from bakeoff.results.result import load
 from bakeoff.results.save import save
@@ -18,6 +17,7 @@ from bakeoff.results.schema import Row, Value
 from bakeoff.results.standings import restated, standing_sections, with_standings
 from bakeoff.results.verdict import decide
 from bakeoff.running.runner import run
+from bakeoff.statistics.averaging import PerQuery
 from bakeoff_providers.errors import InputError
 from typer.testing import CliRunner
 

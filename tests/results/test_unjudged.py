@@ -12,9 +12,9 @@ from bakeoff.evaluation.measures import Measure, families
 from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.evaluation.unjudged import if_relevant
 from bakeoff.report.matrix import matrix
-from bakeoff.results.averaging import PerQuery
 from bakeoff.results.schema import Row, Turning
 from bakeoff.results.unjudged import bounds_of, turning, turning_sentences, unjudged_sections
+from bakeoff.statistics.averaging import PerQuery
 
 P1 = Measure.parse("p@1")
 

@@ -7,9 +7,9 @@ import pytest
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Percentiles
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.averaging import PerQuery
 from bakeoff.results.schema import Latency, Row, Value
 from bakeoff.results.verdict import decide, order_agreement
+from bakeoff.statistics.averaging import PerQuery
 from bakeoff.statistics.compare import tied_with_best
 from bakeoff.statistics.power import smallest_detectable
 from msgspec.structs import replace

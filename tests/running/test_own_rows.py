@@ -13,6 +13,8 @@ import pytest
 from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.lineup.toml import lineup_text
+from bakeoff.results.schema import Cost
+from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Outcome, Settings, run
 from bakeoff_providers.errors import InputError
 
@@ -209,6 +211,10 @@ def test_an_endpoint_is_a_row_with_its_real_latency(folder: Path, url: str, monk
     (row,) = outcome.ran
     assert row.search is not None
     assert min(row.search.timing.total_ns) > 0
+    (shown,) = [row for row in summarise(outcome).rows if row.kind == "retriever"]
+    assert shown.cost == Cost()  # nobody knows what the server costs
+    assert shown.latency is not None
+    assert not any("cache" in doubt for doubt in shown.latency.doubts)
     assert "s3cret" not in json.dumps(outcome.lineup.to_dict())
 
 

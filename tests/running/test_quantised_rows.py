@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.results.averaging import PerQuery
 from bakeoff.results.recommend import Limits, keeps
 from bakeoff.results.rows import Rows
 from bakeoff.results.schema import Row
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
+from bakeoff.statistics.averaging import PerQuery
 
 from tests.running.beir_task import beir_task
 

@@ -16,6 +16,8 @@ from bakeoff.running.runner import Settings, run
 from bakeoff.search.fused_searcher import FusedSearcher
 from bakeoff.search.fusion import Fusion, FusionWeights, fuse, grid, tune, weighted_rrf
 from bakeoff.search.searchers import Answer, Searcher
+from bakeoff.statistics.averaging import PerQuery, PerQueryAsked
+from bakeoff.statistics.stratified import Strata
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,18 +91,33 @@ def test_tuning_scores_every_query_with_weights_that_did_not_see_it() -> None:
         (1.0, 0.0): np.array([1.0, 1.0, 0.0, 0.0]),
         (0.0, 1.0): np.array([0.0, 0.0, 1.0, 1.0]),
     }
-    found = tune(scores, seed=1, folds=4)
+    found = tune(scores, PerQuery(), seed=1, folds=4)
     # leaving one of A's queries out leaves A one, B two: B is chosen, which is wrong there; so for all
     assert found.out_of_fold.tolist() == [0.0, 0.0, 0.0, 0.0]
     assert found.in_sample == 0.5
-    best = tune({(0.5, 0.5): np.array([0.9] * 4), **scores}, seed=1, folds=4)
+    best = tune({(0.5, 0.5): np.array([0.9] * 4), **scores}, PerQuery(), seed=1, folds=4)
     assert best.weights == (0.5, 0.5)
     assert best.out_of_fold == pytest.approx([0.9] * 4)
 
 
+def test_tuning_weighs_queries_by_their_traffic() -> None:
+    """Choice A is right on one query of four, which has 0.7 of the traffic: by traffic it is better, plainly worse."""
+    scores: dict[FusionWeights, np.ndarray] = {
+        (1.0, 0.0): np.array([1.0, 0.0, 0.0, 0.0]),
+        (0.0, 1.0): np.array([0.0, 1.0, 1.0, 0.0]),
+    }
+    asked = PerQueryAsked(Strata(np.array([0.7, 0.1, 0.1, 0.1]), ["all"] * 4, [40] * 4))
+    assert tune(scores, PerQuery(), seed=1, folds=4).weights == (0.0, 1.0)
+    found = tune(scores, asked, seed=1, folds=4)
+    assert found.weights == (1.0, 0.0)
+    assert found.in_sample == pytest.approx(0.7)
+    # without the first query B leads (0.2 of 0.3); without any other A does: 0 for all but the last, where both have 0
+    assert found.out_of_fold.tolist() == [0.0, 0.0, 0.0, 0.0]
+
+
 def test_tuning_needs_two_queries() -> None:
     with pytest.raises(InputError, match="single query"):
-        tune({(1.0, 0.0): np.array([1.0])}, seed=1)
+        tune({(1.0, 0.0): np.array([1.0])}, PerQuery(), seed=1)
 
 
 CONTENDERS = """
@@ -306,32 +323,32 @@ def test_weights_are_every_share_in_tenths() -> None:
 
 def test_of_equally_good_weights_the_most_even_are_taken() -> None:
     scores = {weights: np.ones(6) for weights in grid(2)}
-    assert tune(scores, seed=1).weights == (0.5, 0.5)
+    assert tune(scores, PerQuery(), seed=1).weights == (0.5, 0.5)
     del scores[0.5, 0.5]
-    assert tune(scores, seed=1).weights == (0.4, 0.6)
+    assert tune(scores, PerQuery(), seed=1).weights == (0.4, 0.6)
     rounding = {weights: np.ones(6) - (1e-15 if weights == (0.4, 0.6) else 0) for weights in scores}
-    assert tune(rounding, seed=1).weights == (0.4, 0.6)
-    assert tune({(1.0, 0.0): np.zeros(6), (0.5, 0.5): np.ones(6) / 2}, seed=1).in_sample == 0.5
+    assert tune(rounding, PerQuery(), seed=1).weights == (0.4, 0.6)
+    assert tune({(1.0, 0.0): np.zeros(6), (0.5, 0.5): np.ones(6) / 2}, PerQuery(), seed=1).in_sample == 0.5
     as_even: dict[FusionWeights, np.ndarray]
     as_even = {(0.5, 0.4, 0.1, 0.0): np.ones(6), (0.2, 0.6, 0.1, 0.1): np.ones(6)}  # the sums of squares are 0.42
-    assert tune(as_even, seed=1).weights == (0.2, 0.6, 0.1, 0.1)
+    assert tune(as_even, PerQuery(), seed=1).weights == (0.2, 0.6, 0.1, 0.1)
 
 
 def test_each_query_is_scored_with_weights_that_were_chosen_without_it() -> None:
     """Four of five queries prefer the first weights, the last one the second: alone it is left with the first."""
     first, second = np.array([1.0, 1.0, 1.0, 1.0, 0.0]), np.array([0.5, 0.5, 0.5, 0.5, 1.0])
-    tuned = tune({(0.9, 0.1): first, (0.1, 0.9): second}, seed=3)
+    tuned = tune({(0.9, 0.1): first, (0.1, 0.9): second}, PerQuery(), seed=3)
     assert len(tuned.fold_weights) == 5
     assert tuned.fold_weights == ((0.9, 0.1),) * 5
     assert tuned.out_of_fold.tolist() == first.tolist()
-    twelve = tune({(0.9, 0.1): np.arange(12.0)}, seed=3)
+    twelve = tune({(0.9, 0.1): np.arange(12.0)}, PerQuery(), seed=3)
     assert len(twelve.fold_weights) == 5
     assert twelve.out_of_fold.tolist() == list(range(12))
-    assert len(tune({(0.9, 0.1): np.ones(3)}, seed=3).fold_weights) == 3
-    two = tune({(0.9, 0.1): np.array([1.0, 0.0]), (0.1, 0.9): np.array([0.0, 1.0])}, seed=3)
+    assert len(tune({(0.9, 0.1): np.ones(3)}, PerQuery(), seed=3).fold_weights) == 3
+    two = tune({(0.9, 0.1): np.array([1.0, 0.0]), (0.1, 0.9): np.array([0.0, 1.0])}, PerQuery(), seed=3)
     assert two.out_of_fold.tolist() == [0.0, 0.0]  # what is best for the one is worst for the other
     with pytest.raises(InputError, match="single query"):
-        tune({(0.9, 0.1): np.ones(1)}, seed=3)
+        tune({(0.9, 0.1): np.ones(1)}, PerQuery(), seed=3)
 
 
 @pytest.mark.parametrize("method", ["min_max", "z_score", "dbsf"])

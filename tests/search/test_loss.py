@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from bakeoff.core.ranking import Ranking
-from bakeoff.core.task import Document, Query, Task
+from bakeoff.core.task import Document, Drawn, Query, Task
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import render
@@ -49,6 +50,21 @@ def test_an_index_that_misses_the_best_document() -> None:
     assert loss.ndcg_lost == pytest.approx(loss.ndcg_exact - (1 / np.log2(4)) / ideal)
     assert loss.recall == pytest.approx(4 / 5)
     assert loss.short == 1
+
+
+def test_a_loss_is_weighted_by_traffic() -> None:
+    """Two queries of the same vector: the store lost all of one that has 0.9 of the traffic, nothing of the other."""
+    alone, task = _exact()
+    exact = ExactSearch(alone.index, dict.fromkeys("qr", _at(0)), alone.vectors)
+    queries = [
+        Query("q", "q", drawn=Drawn(weight=0.9, stratum="head", of=1)),
+        Query("r", "r", drawn=Drawn(weight=0.1, stratum="tail", of=9)),
+    ]
+    both = msgspec.structs.replace(task, queries=queries, judgments=dict.fromkeys("qr", task.judgments["q"]))
+    whole = Ranking(tuple(ANGLES), (1.0, 0.9, 0.7, 0.5, 0.1))
+    loss = index_loss(exact, both, {"q": Ranking((), ()), "r": whole})
+    assert loss.ndcg_lost == pytest.approx(0.9 * loss.ndcg_exact)
+    assert loss.recall == pytest.approx(0.1)
 
 
 def test_a_filter_holds_for_exact_search_too() -> None:

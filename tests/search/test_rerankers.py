@@ -80,6 +80,13 @@ def test_hosted_rerankers_order_candidates_are_cached_and_cost(
     again = run(lineup, settings)
     assert len([request for request in wire.requests if request.provider == f"{name} rerank"]) == 4
     assert _second(again, label) == _second(outcome, label)
+    later = next(row for row in summarise(again).rows if row.label == label)
+    assert later.cost is not None
+    assert later.cost.usd == pytest.approx(expected)  # what it cost when it was bought
+    assert later.cost.tokens_estimated == row.cost.tokens_estimated
+    assert later.latency is not None
+    assert later.latency.total.n == 0
+    assert any("scores of the second stage came from the cache" in doubt for doubt in later.latency.doubts)
     assert run(lineup, Settings(cache=tmp_path / "vectors", offline=True)).not_run == []
     assert "sk-secret" not in str(lineup.to_dict())
 

@@ -6,9 +6,9 @@ import bakeoff
 import numpy as np
 import pytest
 from bakeoff.core.task import Document, Drawn, Query, Task, document_ids
-from bakeoff.results.averaging import PerQuery, averaging_of
 from bakeoff.results.corpus_size import corpus_sizes, order_changes, usual_sizes
 from bakeoff.running.settings import Settings
+from bakeoff.statistics.averaging import PerQuery, averaging_of
 from bakeoff.tasks.sample import sampled
 from bakeoff_providers.errors import InputError
 

@@ -118,8 +118,8 @@ def matrix(
     from bakeoff.results.result import load
 
     drawn, read = read_sample(sample), load(result)
-    asked = list(read.detailed.queries)
-    if wrong := [query for query in [*asked, *drawn] if query not in drawn or query not in read.detailed.queries]:
+    asked = read.queries
+    if wrong := [query for query in [*asked, *drawn] if query not in drawn or query not in asked]:
         raise InputError(
             f"query {wrong[0]!r} is only in one of result and sample", file=result, remedy="run the sample"
         )

@@ -36,8 +36,11 @@ def _percentile(samples: Sequence[int], q: int) -> float:
     return float(np.percentile(samples, q))
 
 
-def doubts(timing: Timing, machine: Machine, *, local: bool) -> list[str]:
-    """Why this row's timing can't be trusted, each with its remedy; nothing when it can."""
+def doubts(timing: Timing, machine: Machine, untimed: str) -> list[str]:
+    """Why this row's timing can't be trusted, each with its remedy; nothing when it can.
+
+    `untimed` says what was there already, for the case that no answer was timed whole.
+    """
     reasons = []
     if machine.cores and max(machine.load_before, machine.load_after) > machine.cores:
         load = max(machine.load_before, machine.load_after)
@@ -49,6 +52,6 @@ def doubts(timing: Timing, machine: Machine, *, local: bool) -> list[str]:
     for what, samples in (("embedding", timing.embed_ns), ("search", timing.search_ns)):
         if len(samples) >= 20 and _percentile(samples, 95) > 5 * _percentile(samples, 50):
             reasons.append(f"{what} times scatter (p95 is over 5 × p50): close other programs, raise --rounds")
-    if not local and not timing.embed_ns:
-        reasons.append("query vectors came from the cache: embedding was not timed (--no-cache times it, and pays)")
+    if timing.search_ns and not timing.total_ns:
+        reasons.append(untimed)
     return reasons

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from bakeoff_providers import stopping
 from bakeoff_providers.base import TEXT, ModelCard
 
+from bakeoff.core.arrays import Values
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.embedding.pieces import in_blocks
 
@@ -58,12 +61,34 @@ def corpus_batches(
 
 
 def estimated_tokens(texts: Sequence[str], prompt: str = "") -> float:
-    """A guess from lengths, marked as an estimate wherever it is shown."""
+    """Of all of these."""
+    return float(token_estimates(texts, prompt).sum())
+
+
+def token_estimates(texts: Sequence[str], prompt: str = "") -> Values:
+    """For each text a guess from its length, marked as an estimate wherever it is shown."""
     around = len(prompt.replace(TEXT, "", 1))
     lengths = np.fromiter(map(len, texts), dtype=np.float64, count=len(texts)) + around
-    return float(np.maximum(1.0, lengths / CHARACTERS_PER_TOKEN).sum())
+    return np.maximum(1.0, lengths / CHARACTERS_PER_TOKEN)
 
 
 def price_of(tokens: float, card: ModelCard) -> float:
     """Tokens times list price; nothing where no price is known."""
     return 0.0 if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6
+
+
+def in_parallel(
+    embed_batch: Callable[[tuple[int, list[str]]], None], plan: list[tuple[int, list[str]]], workers: int
+) -> None:
+    """Runs the batches on a few threads; the first failure stops what has not started yet."""
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        futures = [pool.submit(embed_batch, numbered) for numbered in plan]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                stopping.stop()  # Ctrl-C: those that wait for their next attempt stop waiting
+            for future in futures:
+                future.cancel()
+            raise

@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
-from bakeoff_providers import stopping
 from bakeoff_providers.base import EmbeddingBatch, Fitted, InFiles, Provider, Role, Vectors, checked
 from bakeoff_providers.errors import Unavailable
 from numpy.typing import NDArray
 
 from bakeoff.core.progress import Advance, Progress, silent
-from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens, price_of
+from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens, in_parallel, price_of, token_estimates
 from bakeoff.embedding.budget import Budget, reservation
 from bakeoff.embedding.cache import Space, VectorCache
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.embedding.retry import Attempted, RateLimit, RetryPolicy, call
 from bakeoff.embedding.unit import NotingUnit, unit
-from bakeoff.embedding.usage import Usage
+from bakeoff.embedding.usage import Stored, Usage
 from bakeoff.embedding.vector_rows import FileRows, VectorRows
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """Texts that are in a space now: where, and which of them had to be asked for."""
-
-    places: Places
-    asked: NDArray[np.bool_]
 
 
 @dataclass(slots=True)
@@ -54,6 +44,8 @@ class Embedder:
     _uncached: dict[Path, Space] = field(default_factory=dict)
     _elsewhere: KeyIndex = field(default_factory=KeyIndex)
     _probed: list[Space] = field(default_factory=list)
+    _counted: dict[tuple[Role, Space], Places] = field(default_factory=dict)
+    _times: dict[tuple[Role, str], int] = field(default_factory=dict)  # of single calls in this run, for rows to come
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -87,7 +79,7 @@ class Embedder:
         if space is None and isinstance(self.provider, InFiles):
             return self._in_files(self.provider, blocks, total)
         assert space is not None
-        blockwise: list[_Stored] = []
+        blockwise: list[Stored] = []
         with self._progress(role, total) as advance:
             for block in blocks:
                 wanted = list(dict.fromkeys(block))
@@ -96,7 +88,7 @@ class Embedder:
                 if len(wanted) < len(block):
                     number = {text: at for at, text in enumerate(wanted)}
                     repeated = [number[text] for text in block]
-                    stored = _Stored(stored.places[repeated], stored.asked[repeated])
+                    stored = stored.at(repeated)
                 blockwise.append(stored)
                 advance(len(block) - asked)
         self._count(blockwise, role, space)
@@ -139,7 +131,8 @@ class Embedder:
 
     def embed_batches(self, plan: Sequence[list[str]], role: Role, space: Space, advance: Advance) -> None:
         """Batches that were cut before: a part of a corpus is asked for in the very batches that all of it would be."""
-        keys = keys_of(text for batch in plan for text in batch)
+        texts = [text for batch in plan for text in batch]
+        keys = keys_of(texts)
         asked = space.find(keys) < 0
         missing = [part for batch in plan if (part := _absent(batch, space))]
         advance(len(keys) - int(np.count_nonzero(asked)))
@@ -149,10 +142,10 @@ class Embedder:
                 space.probe(sum(map(len, missing)))
                 self._probed.append(space)
             self._ask_batches(missing, role, space, advance)
-        self._count([_Stored(space.find(keys), asked)], role, space)
+        self.usage[role].count([self._noted(texts, space.find(keys), asked, role, space)])
 
     def embed_timed(self, text: str, role: Role) -> tuple[Vectors, int | None]:
-        """One text by itself and the time of its call; no time when it came from the cache.
+        """One text by itself and the time of its call in this run; no time when an earlier run asked for it.
 
         A local provider is asked anew each time: its calls are free, and its speed is what is being measured.
         """
@@ -163,18 +156,21 @@ class Embedder:
                 self.usage[role].texts += 1
                 self._account(batch, [text], role, attempted)
             return unit(batch.vectors, self.provider.card.name)[0], attempted.nanoseconds
+        asked = False
         while text not in space:
             with self._claimed([text], keys_of([text]), space) as (mine, names, _):
                 if mine:
                     space.probe(1)
                     batch, attempted = self._call([text], role)
-                    self.usage[role].texts += 1
                     self._account(batch, [text], role, attempted)
                     space.put([text], batch.vectors, batch.tokens, names)
-                    return unit(batch.vectors, self.provider.card.name)[0], attempted.nanoseconds
+                    self._times[role, text], asked = attempted.nanoseconds, True
+                    break
             space.claims.wait(keys_of([text]))
             space.refresh()
-        return unit(space.get([text])[0], self.provider.card.name)[0], None
+        places = space.find(keys_of([text]))
+        self._count([self._noted([text], places, np.array([asked]), role, space)], role, space)
+        return unit(space.take(places), self.provider.card.name)[0], self._times.get((role, text))
 
     def missing(self, texts: Iterable[str], role: Role) -> list[str]:
         """What a run would have to ask for: the dry run counts these."""
@@ -202,7 +198,7 @@ class Embedder:
     def _progress(self, role: Role, total: int) -> AbstractContextManager[Advance]:
         return self.progress(f"{self.provider.card.name}: {role.value} vectors", total)
 
-    def _stored(self, texts: list[str], role: Role, space: Space, advance: Advance, total: int = 0) -> _Stored:
+    def _stored(self, texts: list[str], role: Role, space: Space, advance: Advance, total: int = 0) -> Stored:
         """Distinct texts, all of them in the space afterwards. The first that is missing makes sure of the disk."""
         keys = keys_of(texts)
         places = space.find(keys)
@@ -216,17 +212,22 @@ class Embedder:
                 self._probed.append(space)
             self._ask(missing, role, space, advance, keys[asked])
             places = space.find(keys)
-        return _Stored(places, asked | (self._elsewhere.find(keys) >= 0))
+        return self._noted(texts, places, asked | (self._elsewhere.find(keys) >= 0), role, space)
 
-    def _count(self, blockwise: Sequence[_Stored], role: Role, space: Space) -> None:
-        """Distinct texts, and what was paid in earlier runs for those that were not asked for now."""
-        places = np.concatenate([stored.places for stored in blockwise])
-        asked = np.unique(np.concatenate([stored.places[stored.asked] for stored in blockwise]))
-        distinct = np.unique(places)
-        cached = np.setdiff1d(distinct, asked, assume_unique=True)
-        self.usage[role].texts += len(distinct)
-        self.usage[role].cached += len(cached)
-        self.usage[role].tokens += space.tokens(cached)
+    def _noted(
+        self, texts: Sequence[str], places: Places, asked: NDArray[np.bool_], role: Role, space: Space
+    ) -> Stored:
+        """With the tokens of each text; an estimate where no server had counted them, which is kept as 0."""
+        tokens = space.tokens_of(places)
+        estimated = tokens == 0
+        if estimated.any():
+            uncounted = [text for text, unknown in zip(texts, estimated, strict=True) if unknown]
+            tokens[estimated] = token_estimates(uncounted, self.provider.card.prompt(role))
+        return Stored(places, asked, tokens, estimated)
+
+    def _count(self, blockwise: Sequence[Stored], role: Role, space: Space) -> None:
+        """Each text once, however many rows ask for it."""
+        self._counted[role, space] = self.usage[role].count(blockwise, self._counted.get((role, space)))
 
     def _ask(
         self, texts: list[str], role: Role, space: Space | None, advance: Advance, keys: Keys | None = None
@@ -264,7 +265,7 @@ class Embedder:
             for numbered in plan:
                 ask_batch(numbered)
         else:
-            _in_parallel(ask_batch, plan, self.workers)
+            in_parallel(ask_batch, plan, self.workers)
         if waiting and space is not None:  # another process asks for these: what it does not bring, we ask for
             space.claims.wait(keys_of(waiting))
             space.refresh()
@@ -301,7 +302,7 @@ class Embedder:
         card = self.provider.card
         if self.offline and not self.provider.local:
             raise Unavailable(f"--offline, and {len(texts)} texts or more are not in the cache")
-        price = price_of(estimated_tokens(texts, card.prompt(role)), card) if self.budget else 0.0
+        price = price_of(self._estimate(texts, role), card) if self.budget else 0.0
         with reservation(self.budget, price) as reserved:
             answer, attempted = call(
                 lambda: checked(self.provider.embed(texts, role), texts, card), self.policy, self.rate_limit
@@ -316,24 +317,11 @@ class Embedder:
         usage.retries += attempted.retries
         usage.truncated += answer.truncated
         usage.estimated |= answer.tokens is None
-        usage.tokens += estimated_tokens(texts) if answer.tokens is None else answer.tokens
+        usage.tokens += self._estimate(texts, role) if answer.tokens is None else answer.tokens
 
-
-def _in_parallel(
-    embed_batch: Callable[[tuple[int, list[str]]], None], plan: list[tuple[int, list[str]]], workers: int
-) -> None:
-    """Runs the batches on a few threads; the first failure stops what has not started yet."""
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        futures = [pool.submit(embed_batch, numbered) for numbered in plan]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException as error:
-            if not isinstance(error, Exception):
-                stopping.stop()  # Ctrl-C: those that wait for their next attempt stop waiting
-            for future in futures:
-                future.cancel()
-            raise
+    def _estimate(self, texts: Sequence[str], role: Role) -> float:
+        """Tokens, as far as lengths tell; the prompt is paid for with each text."""
+        return estimated_tokens(texts, self.provider.card.prompt(role))
 
 
 def _absent(texts: list[str], space: Space) -> list[str]:

@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from bakeoff_providers.base import ModelCard
+from numpy.typing import NDArray
+
+from bakeoff.embedding.key_index import Places
+from bakeoff.embedding.shards import Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Texts in a space: where, which were asked for in this run, their tokens, and which of these are a guess."""
+
+    places: Places
+    asked: NDArray[np.bool_]
+    tokens: Tokens
+    estimated: NDArray[np.bool_]
+
+    def at(self, rows: Sequence[int]) -> Stored:
+        """Some of them, or some of them several times."""
+        return Stored(self.places[rows], self.asked[rows], self.tokens[rows], self.estimated[rows])
 
 
 @dataclass(slots=True)
@@ -30,3 +50,21 @@ class Usage:
         self.truncated += other.truncated
         self.tokens += other.tokens
         self.estimated |= other.estimated
+
+    def count(self, blockwise: Sequence[Stored], before: Places | None = None) -> Places:
+        """Texts that are not among those counted `before`, with what earlier runs paid for them; says what is counted.
+
+        The tokens of texts that were asked for in this run are added when the answers arrive.
+        """
+        places = np.concatenate([stored.places for stored in blockwise])
+        asked = np.concatenate([stored.places[stored.asked] for stored in blockwise])
+        distinct, first = np.unique(places, return_index=True)
+        before = np.empty(0, dtype=np.int64) if before is None else before
+        new = ~np.isin(distinct, before)
+        cached = new & ~np.isin(distinct, asked)
+        tokens = np.concatenate([stored.tokens for stored in blockwise])[first[cached]]
+        self.texts += int(np.count_nonzero(new))
+        self.cached += int(np.count_nonzero(cached))
+        self.tokens += float(tokens.sum(dtype=np.float64))
+        self.estimated |= bool(np.concatenate([stored.estimated for stored in blockwise])[first[cached]].any())
+        return np.union1d(before, distinct) if new.any() else before

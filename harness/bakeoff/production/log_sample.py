@@ -18,7 +18,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.files import read_json_lines, write_atomic
 from bakeoff.core.sampling import order_key
 from bakeoff.production.check import Check, Gauge
-from bakeoff.results.averaging import PerQueryAsked
+from bakeoff.statistics.averaging import PerQueryAsked
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.stratified import Strata, estimate
 

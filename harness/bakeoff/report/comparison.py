@@ -9,9 +9,9 @@ import msgspec
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.printable import counted
 from bakeoff.report.pairs import p_text, pairs_table, with_interval
-from bakeoff.results.averaging import WEIGHTED
 from bakeoff.results.compare import Comparison
 from bakeoff.results.gate import Gate
+from bakeoff.statistics.averaging import WEIGHTED
 from bakeoff.statistics.constants import ALPHA
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from bakeoff.report.matrix import Line, matrix
 from bakeoff.results.columns import TOTAL, Column, Quantity
 from bakeoff.results.result import Result, TableName
 from bakeoff.results.save import save
-from bakeoff.results.summary import detail, summarise
+from bakeoff.results.summary import all_scores, detail, summarise
 from bakeoff.running.runner import Outcome, run
 from bakeoff.running.settings import Settings
 
@@ -77,7 +77,8 @@ class Evaluation:
     result: Result = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        result = Result(self.outcome.lineup.name, summarise(self.outcome), detail(self.outcome))
+        outcome = self.outcome
+        result = Result(outcome.lineup.name, summarise(outcome), detail(outcome), all_scores(outcome))
         object.__setattr__(self, "result", result)
 
     @property

@@ -10,7 +10,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Section
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.averaging import Averaging
+from bakeoff.statistics.averaging import Averaging
 
 LANGUAGE_KEYS = ("language", "lang")
 LENGTHS = ((1, 3), (4, 8), (9, 16), (17, None))  # words of a query

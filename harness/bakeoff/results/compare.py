@@ -15,9 +15,9 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.contender import called
-from bakeoff.results.averaging import Averaging
 from bakeoff.results.recommend import listed
 from bakeoff.results.result import Result, load
+from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.equivalence import relation
@@ -157,7 +157,7 @@ def compare_results(
         for result in results
         for label in result.labels
     }
-    queries = {query: info.text for query, info in first.detailed.queries.items()}
+    queries = first.queries
     averaging = first.averaging()
     if alone or all_pairs:
         among = {_side(label, result, alone=alone) for result in results for label in chosen_labels}

@@ -12,9 +12,9 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.results.averaging import WEIGHTED, Averaging, averaging_of
 from bakeoff.running.runner import Outcome, run
 from bakeoff.running.settings import Settings
+from bakeoff.statistics.averaging import WEIGHTED, Averaging, averaging_of
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.growth import Extrapolation, extrapolate
 from bakeoff.tasks.sample import needed

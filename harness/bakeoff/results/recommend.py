@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 import msgspec
 
+from bakeoff.core.clock import SAMPLES_FOR
 from bakeoff.results.schema import Recommendation, Row, Verdict
 from bakeoff.statistics.ties import told_from
 
 MEGABYTE = 1e6
-FASTER_FROM = 1.5  # times that differ by less are a tie: a busy core, or samples that rows of one model share
+MADE_OF_OTHERS = ("fused", "reranked")  # kinds of rows that embed with the models of other rows
+FASTER_FROM = 1.5  # times that differ by less are a tie: a busy core does as much
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,13 +90,8 @@ def _quality(best: Row, verdict: Verdict) -> Recommendation:
 def _quick(ran: Sequence[Row], best: Row, verdict: Verdict) -> Recommendation:
     """The limit is the next round figure that the best does not keep: below it, the choice has to change."""
     slowest = p95(best)
-    if best.latency is None or best.latency.total.n == 0:
-        why = f"The answers of {best.label} come from elsewhere, so there is no latency to compare."
-        return Recommendation(use="Best under a latency limit", label=None, why=why)
     if slowest is None:
-        samples = best.latency.total.n if best.latency else 0
-        why = f"{best.label} has too few samples for a p95 ({samples}): raise --rounds."
-        return Recommendation(use="Best under a latency limit", label=None, why=why)
+        return Recommendation(use="Best under a latency limit", label=None, why=_no_p95(best))
     limit = round_below(slowest)
     use = f"Best under {limit:g} ms"
     quick = [row for row in ran if keeps(row, Limits(p95_ms=limit)) and FASTER_FROM * (p95(row) or 0.0) < slowest]
@@ -114,6 +111,22 @@ def _quick(ran: Sequence[Row], best: Row, verdict: Verdict) -> Recommendation:
     if better:
         why += f" {listed(better)} would keep the limit, too, but no faster than {best.label} by more than noise."
     return Recommendation(use=use, label=chosen.label, why=why)
+
+
+def _no_p95(row: Row) -> str:
+    """Why a row has none, with the remedy that helps: more rounds do not where each query is timed once."""
+    total, answers = (row.latency.total.n, row.latency.search.n) if row.latency else (0, 0)
+    if not (total or answers):
+        return f"The answers of {row.label} come from elsewhere, so there is no latency to compare."
+    few = f"{row.label} has too few samples for a p95 ({total})"
+    if total >= answers:
+        return f"{few}: raise --rounds."
+    if total:
+        return f"{few}: a hosted model is timed when a query is first asked: this takes {SAMPLES_FOR[95] + 1} new ones."
+    if row.kind in MADE_OF_OTHERS:
+        return f"{row.label} asks rows whose query vectors or scores were there already: no answer was timed whole."
+    cached = f"The query vectors of {row.label} came from the cache, so its answers were not timed"
+    return f"{cached}: --no-cache times them, and pays."
 
 
 def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
@@ -137,6 +150,8 @@ def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
         why += f"; {which} ({_ms(figure)}, p95).{timing_doubt(chosen)}"
     else:
         why += "."
+    if unknown := [row.label for row in ran if row.label in verdict.tie_group and price(row) is None]:
+        why += f" No price is known for {listed(unknown)}."
     return Recommendation(use=use, label=chosen.label, why=why)
 
 

@@ -16,9 +16,10 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.lineup.contender import names_of
-from bakeoff.results.averaging import Averaging, averaging_of
+from bakeoff.results.all_scores import AllScores, read_all_scores
 from bakeoff.results.schema import ContenderResult, Detailed, Summary, read_detailed, read_summary
 from bakeoff.results.tables import Table, matrix_table, scores_table
+from bakeoff.statistics.averaging import Averaging, averaging_of
 from bakeoff.statistics.constants import SEED
 
 if TYPE_CHECKING:
@@ -31,24 +32,37 @@ TableName = Literal["matrix", "scores"]
 def load(folder: Path | str, name: str = "") -> Result:
     """Reads a result folder that `save` or `bakeoff run` wrote; comparisons call it by `name`, or as its folder."""
     folder = Path(folder)
-    return Result(name or folder.resolve().name, read_summary(folder), read_detailed(folder))
+    summary, detailed = read_summary(folder), read_detailed(folder)
+    labels = [contender.label for contender in detailed.contenders]
+    return Result(name or folder.resolve().name, summary, detailed, read_all_scores(folder, labels))
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One result folder: the summary, every query of every contender, and tables of both."""
+    """One result folder: the summary, every query of every contender, and tables of both.
+
+    `detailed` holds the first queries of very many; the scores of all of them are in `all_scores`.
+    """
 
     name: str
     summary: Summary
     detailed: Detailed
+    all_scores: AllScores | None = None
 
     def __repr__(self) -> str:
-        return f"Result({self.name!r}: {len(self.labels)} rows, {len(self.detailed.queries)} queries)"
+        return f"Result({self.name!r}: {len(self.labels)} rows, {len(self.queries)} queries)"
 
     @property
     def labels(self) -> list[str]:
         """The contenders that ran."""
         return [contender.label for contender in self.detailed.contenders]
+
+    @property
+    def queries(self) -> dict[str, str]:
+        """The text of every query that scores are kept of, in the order of the scores."""
+        if self.all_scores is not None:
+            return self.all_scores.asked.texts
+        return {query: info.text for query, info in self.detailed.queries.items()}
 
     @property
     def names(self) -> dict[str, set[str]]:
@@ -74,6 +88,8 @@ class Result:
 
     def averaging(self, seed: int = SEED) -> Averaging:
         """What this result's means are taken over."""
+        if self.all_scores is not None:
+            return averaging_of(self.all_scores.asked.drawn, seed)
         return averaging_of([query.drawn or None for query in self.detailed.queries.values()], seed)
 
     def measure(self, given: Measure | str | None = None) -> Measure:
@@ -84,6 +100,9 @@ class Result:
         """Per query, as they were stored; a measure that was not stored is worked out from the stored rankings."""
         contender, measure = self._contender(label), self.measure(measure)
         asked, name = list(self.detailed.queries), str(measure)
+        if self.all_scores is not None and (stored := self.all_scores.values(label, name)) is not None:
+            return stored
+        self._check_whole(name)
         if all(name in contender.queries[query].measures for query in asked):
             return np.array([contender.queries[query].measures[name] for query in asked])
         self._check_depth(label, measure)
@@ -104,6 +123,19 @@ class Result:
             if row.label == label and row.not_run:
                 raise InputError(f"{label} did not run: {row.not_run}", file=self.name)
         raise InputError(f"has no contender {label!r}", file=self.name, remedy=nearest(label, self.labels))
+
+    def _check_whole(self, measure: str) -> None:
+        """Some of the queries are not the task: a mean, a test or a gate over them would be another one."""
+        if len(self.detailed.queries) == self.summary.task.queries:
+            return
+        kept = f"the first {len(self.detailed.queries):,} of {self.summary.task.queries:,} queries"
+        if self.all_scores is None:
+            raise InputError(f"has the scores of {kept} alone", file=self.name, remedy="run it again: all are kept now")
+        raise InputError(
+            f"{measure} was not stored, and rankings are kept of {kept} alone",
+            file=self.name,
+            remedy=f"add {measure} to the measures of the line-up and run it again, or use bakeoff score with runs/",
+        )
 
     def _check_depth(self, label: str, measure: Measure) -> None:
         depth = int(self.summary.lineup["depth"])

@@ -20,11 +20,11 @@ from bakeoff.embedding.preflight import vector_warnings
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores
 from bakeoff.lineup.contender import Contender
-from bakeoff.results.averaging import Averaging
 from bakeoff.results.schema import Cost, Latency, Row, Value
 from bakeoff.results.unjudged import bounds_of
 from bakeoff.running.stages import Embedding, NotRun, Scored, Search
 from bakeoff.search.rerankers import RERANKERS
+from bakeoff.statistics.averaging import Averaging
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,12 @@ class Rows:
     def of(self, contenders: Sequence[Scored | NotRun]) -> list[Row]:
         """In the order of the line-up. A fusion is made from its parts' rows, so it comes after them."""
         rows: dict[str, Row] = {}
+        shared = _shared_embedding(contenders)
         ordered = sorted(contenders, key=lambda row: (bool(row.contender.made_of), row.contender.rerank is not None))
         with steps("intervals: contenders", len(ordered)) as advance:
             for row in ordered:
                 parts = [rows[label] for label in row.contender.made_of]
-                rows[row.contender.label] = self._row(row, parts)
+                rows[row.contender.label] = self._row(row, parts, shared)
                 advance(1)
         return [rows[row.contender.label] for row in contenders]
 
@@ -61,7 +62,7 @@ class Rows:
             targets=_targets(means, self.task),
         )
 
-    def _row(self, row: Scored | NotRun, parts: Sequence[Row]) -> Row:
+    def _row(self, row: Scored | NotRun, parts: Sequence[Row], shared: Mapping[str, list[int]]) -> Row:
         contender = row.contender
         adapter = PROVIDERS.get(contender.provider) if contender.provider else None
         local = all(part.local for part in parts) and (adapter is None or adapter.local) and not contender.remote
@@ -82,8 +83,8 @@ class Rows:
             if self.judged_in_part
             else {},
             targets=_targets(measures, self.task),
-            latency=self._latency(row.search.timing, local=local) if row.search else None,
-            cost=self._cost(row.search, parts) if row.search else None,
+            latency=self._latency(contender, row.search, shared) if row.search else None,
+            cost=self._cost(contender, row.search, parts) if row.search else None,
             dimensions=dimensions,
             index_bytes=build.index_bytes if build else None,
             loss=row.search.loss if row.search else None,
@@ -93,8 +94,8 @@ class Rows:
             warnings=_warnings(row),
         )
 
-    def _latency(self, timing: Timing, *, local: bool) -> Latency:
-        nothing_to_embed = all(query.item for query in self.task.queries)
+    def _latency(self, contender: Contender, search: Search, shared: Mapping[str, list[int]]) -> Latency:
+        timing = replace(search.timing, embed_ns=shared.get(contender.label, search.timing.embed_ns))
         return Latency(
             embed=percentiles(timing.embed_ns),
             search=percentiles(timing.search_ns),
@@ -102,11 +103,11 @@ class Rows:
             rerank=percentiles(timing.rerank_ns) if timing.rerank_ns else None,
             cold_embed_ms=timing.cold_embed_ns / 1e6 if timing.cold_embed_ns is not None else None,
             cold_search_ms=timing.cold_search_ns / 1e6 if timing.cold_search_ns is not None else None,
-            doubts=doubts(timing, self.machine, local=local or nothing_to_embed),
+            doubts=doubts(timing, self.machine, _untimed(contender, timing)),
         )
 
-    def _cost(self, search: Search, parts: Sequence[Row]) -> Cost:
-        """Nothing for what runs here; a fusion costs what its parts cost."""
+    def _cost(self, contender: Contender, search: Search, parts: Sequence[Row]) -> Cost:
+        """Nothing for what runs here; a fusion costs what its parts cost; what a server by URL costs nobody knows."""
         costs = [part.cost for part in parts if part.cost is not None]
         if second := search.second_stage:
             used = second.usage
@@ -121,8 +122,38 @@ class Rows:
                 tokens_estimated=any(cost.tokens_estimated for cost in costs),
             )
         if search.embedding is None:
-            return Cost(usd=0.0, usd_per_million_documents=0.0)
-        return _embedding_cost(search.embedding, len(self.task.documents))
+            return Cost() if contender.remote else Cost(usd=0.0, usd_per_million_documents=0.0)
+        cost = _embedding_cost(search.embedding, len(self.task.documents))
+        if contender.existing and not search.embedding.local:  # its documents were embedded elsewhere
+            return replace(cost, usd_per_million_documents=None)
+        return cost
+
+
+def _shared_embedding(contenders: Sequence[Scored | NotRun]) -> dict[str, list[int]]:
+    """By row, the times of its embedder's calls in all rows: they are the same calls, and differ by noise alone.
+
+    A hosted model is asked once for each text, so its rows hold the same times already.
+    """
+    named = {row.contender.label: row.contender for row in contenders}
+    embedders: dict[str, tuple[str, ...]] = {}
+    times: dict[tuple[str, ...], list[int]] = {}
+    for row in contenders:
+        if isinstance(row, Scored) and row.search and (embedding := row.search.embedding):
+            rerank, mine = row.contender.rerank, row.search.timing.embed_ns
+            embedder = (named[rerank.of] if rerank else row.contender).embedding()
+            others = times.get(embedder, [])
+            times[embedder] = [*others, *mine] if embedding.local else max(others, mine, key=len)
+            embedders[row.contender.label] = embedder
+    return {label: times[embedder] for label, embedder in embedders.items()}
+
+
+def _untimed(contender: Contender, timing: Timing) -> str:
+    """What was there already, where no answer was timed whole."""
+    if contender.rerank and not timing.rerank_ns:
+        return "scores of the second stage came from the cache: it was not timed (--no-cache times it, and pays)"
+    if contender.made_of:
+        return "its parts had the query vectors already: embedding was not timed with it"
+    return "query vectors came from the cache: embedding was not timed (--no-cache times it, and pays)"
 
 
 def _named(contender: Contender, *, local: bool) -> Row:

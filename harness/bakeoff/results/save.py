@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bakeoff.lineup.contender import safe_label
 from bakeoff.results import schema as results
-from bakeoff.results.summary import detail, summarise
+from bakeoff.results.summary import all_scores, detail, summarise
 from bakeoff.running.runner import Outcome
 from bakeoff.tasks.formats.trec import qrels_text, run_parts
 
@@ -20,4 +20,6 @@ def save(outcome: Outcome, out: Path | str, *, command: str = "") -> Path:
         if row.rankings
     }
     files[results.QRELS] = qrels_text(outcome.task.judgments)
+    if (every := all_scores(outcome)) is not None:
+        files |= every.files()
     return results.write(folder, summarise(outcome, command), detail(outcome), files | dict(outcome.extras.files))

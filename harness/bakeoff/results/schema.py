@@ -227,7 +227,7 @@ class Detailed(msgspec.Struct, kw_only=True, frozen=True):
     baselines: dict[str, dict[str, list[float]]]
 
 
-Content = str | bytes | Iterator[str]  # of a file; the parts of a long one
+Content = str | bytes | Iterator[str] | Iterator[bytes]  # of a file; the parts of a long one
 
 
 def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str, Content]) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -11,7 +12,7 @@ from bakeoff.core.figures import Timing
 from bakeoff.core.progress import steps
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Task, document_ids
-from bakeoff.results.averaging import WEIGHTED, averaging_of
+from bakeoff.results.all_scores import AllQueries, AllScores
 from bakeoff.results.breakdowns import breakdown_sections
 from bakeoff.results.rows import Rows
 from bakeoff.results.schema import ContenderResult, Detailed, QueryInfo, QueryResult, Summary, TaskInfo
@@ -21,6 +22,7 @@ from bakeoff.results.unjudged import turning, turning_sentences, unjudged_sectio
 from bakeoff.results.verdict import decide
 from bakeoff.running.runner import Outcome
 from bakeoff.running.stages import Scored
+from bakeoff.statistics.averaging import WEIGHTED, averaging_of
 from bakeoff.tasks.kinds import TASK_KINDS
 
 TITLE_LENGTH = 90
@@ -131,6 +133,21 @@ def detail(outcome: Outcome) -> Detailed:
     )
 
 
+def all_scores(outcome: Outcome) -> AllScores | None:
+    """The scores of every query, where `detailed_results.json` does not hold them all."""
+    queries = outcome.task.queries
+    if len(queries) <= DETAILED_QUERIES:
+        return None
+    measures = list(outcome.ran[0].scores) if outcome.ran else []
+    asked = AllQueries(
+        texts={query.id: query.text for query in queries},
+        drawn=[query.drawn for query in queries],
+        measures=[str(measure) for measure in measures],
+    )
+    tables = {row.contender.label: [row.scores[measure] for measure in measures] for row in outcome.ran}
+    return AllScores(asked, {label: np.stack(columns, axis=1) for label, columns in tables.items()})
+
+
 def _titles(outcome: Outcome) -> dict[str, str]:
     """Of the documents that occur in a ranking or a judgment; the others are read by nobody, and may be millions."""
     task = outcome.task
@@ -166,4 +183,7 @@ def _query_results(row: Scored, task: Task) -> dict[str, QueryResult]:
 def _shortened(task: Task) -> list[str]:
     if len(task.queries) <= DETAILED_QUERIES:
         return []
-    return [f"detailed_results.json holds the first {DETAILED_QUERIES:,} of {len(task.queries):,} queries"]
+    return [
+        f"detailed_results.json holds the first {DETAILED_QUERIES:,} of {len(task.queries):,} queries; "
+        "the scores of all are in all_scores/, their rankings in runs/"
+    ]

@@ -12,6 +12,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.result import Result
+from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.constants import NOISE
 from bakeoff.statistics.nested import NestedDifference, nested_difference
@@ -74,7 +75,11 @@ def combine(results: Sequence[Result], measure: Measure | str | None = None) -> 
         raise InputError("no contender ran on every task", remedy="give contenders the same labels")
     named = dict(zip(tasks, results, strict=True))
     scores = {task: {label: result.values(label, by) for label in labels} for task, result in named.items()}
-    figures = {task: {label: by.aggregate(values) for label, values in rows.items()} for task, rows in scores.items()}
+    averagings = {task: result.averaging() for task, result in named.items()}
+    figures = {
+        task: {label: by.figure(averagings[task].mean(values)) for label, values in rows.items()}
+        for task, rows in scores.items()
+    }
     roles = {task: str(result.summary.lineup.get("role", "")) for task, result in named.items()}
     bases = {label: base for result in results for label, base in result.summary.lineup.get("bases", {}).items()}
     every = {label for result in results for label in result.labels}
@@ -84,8 +89,10 @@ def combine(results: Sequence[Result], measure: Measure | str | None = None) -> 
         roles={task: role for task, role in roles.items() if role},
         queries={task: len(next(iter(scores[task].values()))) for task in tasks},
         rows=sorted(_rows(labels, figures), key=lambda row: -row.macro),
-        pairs=_pairs(labels, scores),
-        transfer=_transfer(scores, roles, {label: base for label, base in bases.items() if label in labels}),
+        pairs=_pairs(labels, scores, averagings),
+        transfer=_transfer(
+            scores, averagings, roles, {label: base for label, base in bases.items() if label in labels}
+        ),
         left_out=sorted(every - set(labels)),
     )
 
@@ -103,9 +110,11 @@ def _rows(labels: Sequence[str], figures: Mapping[str, Mapping[str, float]]) -> 
     ]
 
 
-def _pairs(labels: Sequence[str], scores: Mapping[str, Mapping[str, Values]]) -> list[TaskPair]:
+def _pairs(
+    labels: Sequence[str], scores: Mapping[str, Mapping[str, Values]], averagings: Mapping[str, Averaging]
+) -> list[TaskPair]:
     chosen = list(combinations(labels, 2))
-    over = [nested_difference([differences_of(rows[a], rows[b]) for rows in scores.values()]) for a, b in chosen]
+    over = [nested_difference(_differences(a, b, scores, averagings)) for a, b in chosen]
     adjusted = holm([one.p for one in over])
     return [
         TaskPair(a=a, b=b, over_tasks=one, p_holm=float(p))
@@ -113,15 +122,25 @@ def _pairs(labels: Sequence[str], scores: Mapping[str, Mapping[str, Values]]) ->
     ]
 
 
+def _differences(
+    a: str, b: str, scores: Mapping[str, Mapping[str, Values]], averagings: Mapping[str, Averaging]
+) -> list[Values]:
+    """By task, values that have the mean and the error of the difference as that task takes them."""
+    return [averagings[task].linear(differences_of(rows[a], rows[b])) for task, rows in scores.items()]
+
+
 def _transfer(
-    scores: Mapping[str, Mapping[str, Values]], roles: Mapping[str, str], bases: Mapping[str, str]
+    scores: Mapping[str, Mapping[str, Values]],
+    averagings: Mapping[str, Averaging],
+    roles: Mapping[str, str],
+    bases: Mapping[str, str],
 ) -> list[Transfer]:
     chosen = []
     for label, base in bases.items():
         for role in ROLES:
             tasks = [task for task in scores if roles[task] == role]
             if tasks and base in scores[tasks[0]]:
-                differences = [differences_of(scores[task][label], scores[task][base]) for task in tasks]
+                differences = _differences(label, base, {task: scores[task] for task in tasks}, averagings)
                 chosen.append((label, base, role, tasks, nested_difference(differences)))
     adjusted = holm([one[-1].p for one in chosen])
     return [

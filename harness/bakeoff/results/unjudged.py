@@ -11,8 +11,8 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.unjudged import Answers, if_relevant, turn
-from bakeoff.results.averaging import Averaging
 from bakeoff.results.schema import Bounds, Row, Turning
+from bakeoff.statistics.averaging import Averaging
 
 JUDGED_CUT = 10  # where the measure has no cut-off of its own
 

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.averaging import Averaging
-from bakeoff.results.recommend import FASTER_FROM, listed, recommend
+from bakeoff.results.recommend import FASTER_FROM, MADE_OF_OTHERS, listed, recommend
 from bakeoff.results.schema import Row, Verdict
+from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.compare import Outlook, tie_group
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.effects import kendall_tau
@@ -21,7 +21,6 @@ from bakeoff.statistics.tests import holm
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
 FEWEST_IN_CATEGORY = 4  # queries: the order within a smaller category is chance
-MADE_OF_OTHERS = ("fused", "reranked")  # kinds of rows that embed with the models of other rows
 
 
 def decide(

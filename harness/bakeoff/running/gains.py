@@ -8,30 +8,32 @@ import numpy as np
 
 from bakeoff.core.figures import Section
 from bakeoff.running.stages import Scored
-from bakeoff.statistics.compare import compare
+from bakeoff.statistics.averaging import averaging_of
 from bakeoff.tasks.kinds.base import Extras, FinishedRun
 
 
 def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> Extras:
     """A table of the rows that rerank another; nothing where there are none."""
     by_label, primary = {row.contender.label: row for row in ran}, finished.primary
+    averaging = averaging_of([query.drawn for query in finished.task.queries], finished.seed)
     rows, figures = [], {}
     for row in ran:
         rerank = row.contender.rerank
         if rerank is None or rerank.of not in by_label or row.search is None:
             continue
-        before, after = by_label[rerank.of].scores[primary], row.scores[primary]
-        (pair,) = compare({"after": after, "before": before}, seed=finished.seed)
+        scores = {"after": row.scores[primary], "before": by_label[rerank.of].scores[primary]}
+        (pair,) = averaging.pairs(scores)
+        after, before = map(averaging.mean, scores.values())
         samples = row.search.timing.rerank_ns
         milliseconds = float(np.median(samples)) / 1e6 if samples else None
         per = pair.difference / milliseconds if milliseconds else None
         label = row.contender.label
         rows.append(
-            [label, f"{before.mean():.3f}", f"{after.mean():.3f}", f"{pair.difference:+.3f}", f"{pair.p:.2g}",
+            [label, f"{before:.3f}", f"{after:.3f}", f"{pair.difference:+.3f}", f"{pair.p:.2g}",
              "–" if milliseconds is None else f"{milliseconds:.2f}", "–" if per is None else f"{per:+.2g}"]
         )  # fmt: skip
         figures[label] = {
-            "of": rerank.of, "measure": str(primary), "before": float(before.mean()), "after": float(after.mean()),
+            "of": rerank.of, "measure": str(primary), "before": before, "after": after,
             "gain": pair.difference, "low": pair.low, "high": pair.high, "p": pair.p, "median_ms": milliseconds,
             "gain_per_ms": per,
         }  # fmt: skip

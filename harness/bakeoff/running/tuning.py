@@ -12,6 +12,7 @@ from bakeoff.core.figures import Section
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.stages import Scored
 from bakeoff.search.fusion import FOLDS, GRID, Fusion, FusionWeights, Tuned, fuse, grid, tune
+from bakeoff.statistics.averaging import averaging_of
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, TaskKind
 
 
@@ -26,6 +27,7 @@ def with_tuned_weights(
 ) -> Extras:
     """Adds a table to the result. The rows of the matrix keep the weights of the line-up: those were not fitted."""
     primary = finished.primary
+    averaging = averaging_of([query.drawn for query in finished.task.queries], finished.seed)
     rows, figures = [], {}
     by_label = {row.contender.label: row for row in ran}
     for row in ran:
@@ -35,15 +37,16 @@ def with_tuned_weights(
         parts = [by_label[label] for label in fusion.of]
         tuned = tune(
             {weights: _scores(row, parts, fusion, weights, finished, kind, depth) for weights in grid(len(fusion.of))},
+            averaging,
             finished.seed,
         )
-        given, held_out = float(row.scores[primary].mean()), float(tuned.out_of_fold.mean())
+        given, held_out = averaging.mean(row.scores[primary]), averaging.mean(tuned.out_of_fold)
         label = row.contender.label
         rows.append(
             [label, _shown(fusion.weights), f"{given:.3f}", _shown(tuned.weights), f"{held_out:.3f}",
              f"{tuned.in_sample:.3f}"]
         )  # fmt: skip
-        figures[label] = _figures(tuned, fusion.of, str(primary), given)
+        figures[label] = _figures(tuned, fusion.of, str(primary), given, held_out)
     section = Section(
         title=f"Tuned weights ({primary.label})",
         head=["Fusion", "weights given", "score", "weights tuned", "out-of-fold score", "(in sample)"],
@@ -79,14 +82,14 @@ def _shown(weights: FusionWeights) -> str:
     return " : ".join(f"{weight:g}" for weight in weights)
 
 
-def _figures(tuned: Tuned, of: tuple[str, ...], primary: str, given: float) -> Mapping[str, object]:
+def _figures(tuned: Tuned, of: tuple[str, ...], primary: str, given: float, held_out: float) -> Mapping[str, object]:
     return {
         "of": list(of),
         "measure": primary,
         "given": given,
         "weights": list(tuned.weights),
         "fold_weights": [list(weights) for weights in tuned.fold_weights],
-        "out_of_fold": float(tuned.out_of_fold.mean()),
+        "out_of_fold": held_out,
         "in_sample": tuned.in_sample,
         "per_query": tuned.out_of_fold.tolist(),
     }

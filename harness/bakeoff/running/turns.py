@@ -42,7 +42,7 @@ class _Turns:
         for number, query in enumerate(self.queries, start=1):
             with adapter_work():
                 answer = self.prepared.searcher.ask(query)
-            self._note(query, answer)
+            self._note(answer)
             if number % STRIDE == 0:
                 advance(STRIDE)
             retrieved.add(query.id, answer.ranking)
@@ -53,15 +53,14 @@ class _Turns:
         first = self._rounds[0] if self._rounds else refined
         self._rounds.append(first if first.same_order(refined) else refined)  # a round like the first is kept once
 
-    def _note(self, query: Query, answer: Answer) -> None:
-        """A total is only known where nothing had to be embedded, or the embedding was timed."""
+    def _note(self, answer: Answer) -> None:
+        """A total is only known where all of the work was timed."""
         self._search_ns.append(answer.search_ns)
         if answer.embed_ns is not None:
             self._embed_ns.append(answer.embed_ns)
         if answer.rerank_ns is not None:
             self._rerank_ns.append(answer.rerank_ns)
-        embedded = answer.embed_ns is not None or self.prepared.embedder is None or query.item
-        if embedded and (answer.rerank_ns is not None or self.prepared.contender.rerank is None):
+        if not answer.untimed:
             self._total_ns.append(answer.search_ns + (answer.embed_ns or 0) + (answer.rerank_ns or 0))
 
     def finished(self) -> Answered:

@@ -40,7 +40,7 @@ class ExistingSearcher(EmbeddingSearcher):
             hits, search_ns = self._search(vector, size)
             ranking = self._ranking(hits, query)
             if len(ranking) == self.depth or size >= self.existing.entries or len(hits.ids) < size:
-                return Answer(ranking, search_ns, embed_ns)
+                return Answer(ranking, search_ns, embed_ns, untimed=self._untimed(query, embed_ns))
             size = min(self.existing.entries, 2 * size)
 
     def close(self) -> None:

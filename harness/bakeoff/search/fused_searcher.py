@@ -29,4 +29,5 @@ class FusedSearcher(Searcher):
             fused.cut(self.depth),
             sum(answer.search_ns for answer in answers) + fuse_ns,
             sum(embedded) if embedded else None,
+            untimed=any(answer.untimed for answer in answers),
         )

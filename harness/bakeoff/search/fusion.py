@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from bakeoff_providers.errors import InputError
@@ -13,6 +13,9 @@ from bakeoff_providers.registry import nearest
 from numpy.typing import NDArray
 
 from bakeoff.core.ranking import Ranking, ordered
+
+if TYPE_CHECKING:
+    from bakeoff.statistics.averaging import Averaging
 
 RRF_DIGITS = 12  # sums of the same terms in another order differ beyond this, and would decide ties by chance
 GRID = 10  # weights are tried in tenths
@@ -137,7 +140,9 @@ def grid(parts: int, steps: int = GRID) -> Iterator[FusionWeights]:
         yield tuple((edges[at + 1] - edges[at] - 1) / steps for at in range(parts))
 
 
-def tune(scores: Mapping[FusionWeights, NDArray[np.float64]], seed: int, folds: int = FOLDS) -> Tuned:
+def tune(
+    scores: Mapping[FusionWeights, NDArray[np.float64]], averaging: Averaging, seed: int, folds: int = FOLDS
+) -> Tuned:
     """Chooses weights by cross-validation over queries: each query is scored with weights chosen without it.
 
     `scores` has every query's value under each choice. Among equally good choices the most even one is taken.
@@ -152,13 +157,13 @@ def tune(scores: Mapping[FusionWeights, NDArray[np.float64]], seed: int, folds: 
     held_out, chosen = np.empty(n), []
     for number in range(min(folds, n)):
         inside = fold == number
-        best = _best(table[:, ~inside])
+        best = _best(table, averaging, ~inside)
         chosen.append(choices[best])
         held_out[inside] = table[best, inside]
-    overall = _best(table)
-    return Tuned(choices[overall], tuple(chosen), held_out, float(table[overall].mean()))
+    overall = _best(table, averaging)
+    return Tuned(choices[overall], tuple(chosen), held_out, averaging.mean(table[overall]))
 
 
-def _best(table: NDArray[np.float64]) -> int:
+def _best(table: NDArray[np.float64], averaging: Averaging, where: NDArray[np.bool_] | None = None) -> int:
     """The first of the best means; rounding must not choose."""
-    return int(np.argmax(np.round(table.mean(axis=1), 12)))
+    return int(np.argmax(np.round([averaging.mean(values, where) for values in table], 12)))

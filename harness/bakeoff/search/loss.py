@@ -14,6 +14,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.search.exact_search import Reference
 from bakeoff.search.searchers import Searcher
+from bakeoff.statistics.averaging import averaging_of
 
 NDCG = Measure.parse("ndcg@10")
 
@@ -37,10 +38,11 @@ def index_loss(exact: Reference, task: Task, retrieved: Mapping[str, Ranking]) -
     """NDCG under exact search, what the store's lists lack of it, and how many of the nearest they hold."""
     ids = [query.id for query in task.queries]
     rankings = exact.rankings(task.queries)
+    averaging = averaging_of([query.drawn for query in task.queries])
     best, achieved = (
-        float(evaluate(join(answers, task.judgments, ids), [NDCG], task.rel)[NDCG].mean())
+        averaging.mean(evaluate(join(answers, task.judgments, ids), [NDCG], task.rel)[NDCG])
         for answers in (rankings, retrieved)
     )
-    recalls = [exact.recall(query, retrieved[query.id]) for query in task.queries]
+    recalls = np.array([exact.recall(query, retrieved[query.id]) for query in task.queries])
     short = sum(len(retrieved[query]) < len(rankings[query]) for query in ids)
-    return Loss(ndcg_exact=best, ndcg_lost=best - achieved, recall=float(np.mean(recalls)), short=short)
+    return Loss(ndcg_exact=best, ndcg_lost=best - achieved, recall=averaging.mean(recalls), short=short)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from bakeoff_providers.errors import Unavailable
@@ -12,6 +12,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.batches import estimated_tokens
 from bakeoff.embedding.budget import Budget, reservation
+from bakeoff.embedding.key_index import keys_of
 from bakeoff.embedding.retry import RateLimit, RetryPolicy, call
 from bakeoff.embedding.space import Space
 from bakeoff.search.rerankers.base import Reranker, checked
@@ -20,7 +21,7 @@ from bakeoff.search.searchers import Answer, Searcher
 
 @dataclass(slots=True)
 class RerankUsage:
-    """What a second stage needed."""
+    """What a second stage needed, now or when its scores were bought."""
 
     pairs: int = 0
     cached: int = 0
@@ -51,7 +52,7 @@ class RerankedSearcher(Searcher):
         answer = self.first.ask(query)
         candidates = answer.ranking.ids[: self.depth]
         if not candidates:
-            return Answer(answer.ranking, answer.search_ns, answer.embed_ns, 0)
+            return replace(answer, rerank_ns=0)
         text = self.texts.get(query.item, query.text)
         scores, rerank_ns = self._scores(text, [self.texts[document] for document in candidates])
         order = sorted(zip(candidates, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))
@@ -62,7 +63,8 @@ class RerankedSearcher(Searcher):
             (*(score for _, score in order), *(lowest - place for place in range(1, len(rest) + 1))),
             None if answer.ranking.matched is None else max(answer.ranking.matched, len(candidates)),
         )
-        return Answer(ranking, answer.search_ns, answer.embed_ns, rerank_ns)
+        missing = answer.untimed or rerank_ns is None
+        return Answer(ranking, answer.search_ns, answer.embed_ns, rerank_ns, untimed=missing)
 
     def prefetch(self, queries: Sequence[Query]) -> None:
         """The first stage has been prefetched by its own row."""
@@ -78,30 +80,42 @@ class RerankedSearcher(Searcher):
         if self.reranker.local:
             answered, nanoseconds = self._called(query, list(documents))
             return [answered[document] for document in documents], nanoseconds
-        known = {document: score for document in documents if (score := self._kept(query, document)) is not None}
-        wanted = [document for document in dict.fromkeys(documents) if document not in known]
+        distinct = list(dict.fromkeys(documents))
+        known = {document: self._memory[query, document] for document in distinct if (query, document) in self._memory}
+        kept = self._kept(query, [document for document in distinct if document not in known])
+        known |= kept
+        wanted = [document for document in distinct if document not in known]
         self.usage.cached += len(known)
         nanoseconds = 0
         if wanted:
             answered, nanoseconds = self._called(query, wanted)
             known |= answered
+        elif kept:
+            self.usage.searches += 1  # as it took when they were bought
         self._memory.update({(query, document): score for document, score in known.items()})
-        return [known[document] for document in documents], nanoseconds if len(wanted) == len(set(documents)) else None
+        return [known[document] for document in documents], nanoseconds if len(wanted) == len(distinct) else None
 
-    def _kept(self, query: str, document: str) -> float | None:
-        if (query, document) in self._memory:
-            return self._memory[query, document]
-        key = _key(query, document)
-        if self.space is None or key not in self.space:
-            return None
-        return float(self.space.get([key])[0][0, 0])
+    def _kept(self, query: str, documents: list[str]) -> dict[str, float]:
+        """Scores from the cache, with their tokens in the books; where no server counted, those are an estimate."""
+        if self.space is None or not documents:
+            return {}
+        places = self.space.find(keys_of(_key(query, document) for document in documents))
+        kept = [document for document, place in zip(documents, places, strict=True) if place >= 0]
+        if not kept:
+            return {}
+        tokens = self.space.tokens_of(places[places >= 0])
+        unknown = [document for document, count in zip(kept, tokens, strict=True) if not count]
+        self.usage.tokens += float(tokens.sum(dtype=np.float64)) + _estimated(query, unknown)
+        self.usage.estimated |= bool(unknown)
+        scores = self.space.take(places[places >= 0])[:, 0]
+        return dict(zip(kept, map(float, scores), strict=True))
 
     def _called(self, query: str, documents: list[str]) -> tuple[dict[str, float], int]:
         if self.offline and not self.reranker.local:
             raise Unavailable(f"--offline, and the scores of {self.reranker.model} are not in the cache")
         if self.space is not None:
             self.space.probe(len(documents))
-        about = len(documents) * estimated_tokens([query]) + estimated_tokens(documents)
+        about = _estimated(query, documents)
         with reservation(self.budget, self.reranker.cost(about, 1) or 0.0) as reserved:
             answer, attempted = call(
                 lambda: checked(self.reranker.rank(query, documents), documents, self.reranker.model),
@@ -116,8 +130,13 @@ class RerankedSearcher(Searcher):
         usage.estimated |= answer.tokens is None
         if self.space is not None and not self.reranker.local:
             rows = np.array(answer.scores, dtype=np.float32)[:, None]
-            self.space.put([_key(query, document) for document in documents], rows, round(tokens))
+            self.space.put([_key(query, document) for document in documents], rows, answer.tokens)
         return dict(zip(documents, answer.scores, strict=True)), attempted.nanoseconds
+
+
+def _estimated(query: str, documents: list[str]) -> float:
+    """Tokens of these pairs: a server reads the query with each document."""
+    return len(documents) * estimated_tokens([query]) + estimated_tokens(documents)
 
 
 def _key(query: str, document: str) -> str:

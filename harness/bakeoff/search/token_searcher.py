@@ -67,7 +67,7 @@ class TokenSearcher(Searcher):
         size = self.index.fetch_size(excluding=query.excluded)
         hits, search_ns = timed(lambda: self.store.search(vectors, size, query.where))
         ranking = self.index.ranking(hits, lambda k: self.store.search(vectors, k, query.where), query.excluded)
-        return Answer(ranking, search_ns, embed_ns)
+        return Answer(ranking, search_ns, embed_ns, untimed=embed_ns is None)
 
     def exact_search(self) -> Reference | None:
         """MaxSim over every document, with the vectors that the store was asked with."""

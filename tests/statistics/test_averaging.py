@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
 from bakeoff.core.task import Drawn
-from bakeoff.results.averaging import PerQuery, PerQueryAsked, averaging_of
+from bakeoff.statistics.averaging import PerQuery, PerQueryAsked, averaging_of
 from bakeoff.statistics.compare import compare, outlook
 from bakeoff.statistics.stratified import Strata, estimate
 from scipy import stats
@@ -137,3 +137,8 @@ def test_traffic_counts_only_where_every_query_says_what_it_stands_for() -> None
     assert asked.mean(np.array([1.0, 0.0])) == 0.75
     assert averaging_of([*drawn, None], 5) == PerQuery(5)
     assert averaging_of([], 5) == PerQuery(5)
+
+
+def test_shares_of_some_queries_are_shares_of_their_sum() -> None:
+    drawn = [Drawn(weight=0.3, stratum="head", of=1), Drawn(weight=0.1, stratum="tail", of=9)]
+    assert averaging_of(drawn).mean(np.array([1.0, 0.0])) == pytest.approx(0.75)

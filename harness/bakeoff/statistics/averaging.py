@@ -1,6 +1,6 @@
 """What a mean is taken over: the queries as they are, or the traffic that drawn queries stand for.
 
-The matrix and the verdict ask one of these two for every mean, interval and test, so that they can't mix them.
+Every table of a result asks one of these two for its means, intervals and tests, so that they can't mix them.
 """
 
 from __future__ import annotations
@@ -206,10 +206,11 @@ class PerQueryAsked:
         return alike if np.isfinite(alike).all() else values - values.mean() + self.mean(values)
 
 
-def averaging_of(drawn: Sequence[Drawn | None], seed: int) -> Averaging:
-    """By traffic where every query says what it stands for, else plain."""
+def averaging_of(drawn: Sequence[Drawn | None], seed: int = SEED) -> Averaging:
+    """By traffic where every query says what it stands for, else plain. Shares of some queries are made shares of 1."""
     known = [each for each in drawn if each is not None]
     if not known or len(known) < len(drawn):
         return PerQuery(seed)
     weights = np.array([each.weight for each in known])
-    return PerQueryAsked(Strata(weights, [each.stratum for each in known], [each.of for each in known]), seed)
+    strata = Strata(weights / weights.sum(), [each.stratum for each in known], [each.of for each in known])
+    return PerQueryAsked(strata, seed)

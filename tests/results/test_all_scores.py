@@ -1,0 +1,94 @@
+"""More queries than `detailed_results.json` holds: comparisons, gates and restated standings are over all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bakeoff.core.files import read_json, write_json
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.evaluation import Evaluation
+from bakeoff.results import summary
+from bakeoff.results.all_scores import QUERIES, AllQueries
+from bakeoff.results.compare import compare_results
+from bakeoff.results.gate import gate
+from bakeoff.results.result import load
+from bakeoff.results.save import save
+from bakeoff.results.standings import restated
+from bakeoff.running.runner import Outcome, run
+from bakeoff_providers.errors import InputError
+
+from tests.production.test_log_run import traffic_folder
+
+
+@pytest.fixture
+def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    """Six queries that stand for traffic, two of which are detailed."""
+    monkeypatch.setattr(summary, "DETAILED_QUERIES", 2)
+    return run(Lineup.read(traffic_folder(tmp_path) / "bakeoff.toml"))
+
+
+def test_comparisons_are_over_every_query(tmp_path: Path, outcome: Outcome) -> None:
+    """By hand (tests/production/test_log_run.py): per query asked, `head` has 7/12 and `tail` a half."""
+    folder = save(outcome, tmp_path / "results")
+    result = load(folder)
+    assert len(result.detailed.queries) == 2
+    assert list(result.queries) == [query.id for query in outcome.task.queries]
+    assert result.values("head", "p@1").tolist() == outcome.scores["head"]["p@1"]
+    for read in (result, Evaluation(outcome).result):
+        comparison = compare_results([read], "p@1")
+        assert comparison.means == pytest.approx({"head": 7 / 12, "tail": 0.5})
+        assert comparison.pairs == result.summary.verdict.pairs
+        assert {change.text for change in comparison.changed_most(comparison.pairs[0], 9)} <= set(read.queries.values())
+    (check,) = gate(result, result, "p@1", contenders=["tail=head"]).checks
+    assert (check.before, check.after) == pytest.approx((7 / 12, 0.5))
+    again, there = restated(folder, 0.9).verdict.standings, result.summary.verdict.standings
+    assert [(one.probability, one.regret) for one in again.values()] == [
+        (one.probability, one.regret) for one in there.values()
+    ]
+    assert any("all_scores/" in warning for warning in result.summary.warnings)
+
+
+def test_a_measure_that_was_not_stored_is_refused(tmp_path: Path, outcome: Outcome) -> None:
+    result = load(save(outcome, tmp_path / "results"))
+    with pytest.raises(InputError, match=r"rbp@7 was not stored, and rankings are kept of the first 2 of 6 queries"):
+        compare_results([result], "rbp@7")
+
+
+def test_an_old_result_that_has_only_the_first_queries_is_refused(tmp_path: Path, outcome: Outcome) -> None:
+    folder = save(outcome, tmp_path / "results")
+    (folder / QUERIES).unlink()
+    old = load(folder)
+    with pytest.raises(InputError, match="has the scores of the first 2 of 6 queries alone"):
+        compare_results([old], "p@1")
+    with pytest.raises(InputError, match="queries alone"):
+        restated(folder, 0.5)
+    refused = gate(old, old, "p@1")
+    assert refused.exit_code == 2
+    assert "the first 2 of 6 queries" in refused.refused[0]
+
+
+def test_arrays_that_were_changed_are_bad_input(tmp_path: Path, outcome: Outcome) -> None:
+    folder = save(outcome, tmp_path / "results")
+    array, queries = folder / "all_scores" / "head.npy", folder / QUERIES
+    table = np.load(array)
+    np.save(array, table[:4])
+    with pytest.raises(InputError, match=r"an array of \(4, .* not of \(6, "):
+        load(folder)
+    array.write_bytes(b"\x93NUMPY\x01\x00")
+    with pytest.raises(InputError, match="unreadable"):
+        load(folder)
+    np.save(array, table)
+    asked = read_json(queries, AllQueries)
+    write_json(queries, AllQueries(texts=asked.texts, drawn=asked.drawn[:3], measures=asked.measures))
+    with pytest.raises(InputError, match="differ in number"):
+        load(folder)
+
+
+def test_few_queries_need_no_arrays(tmp_path: Path, outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary, "DETAILED_QUERIES", 6)
+    folder = save(outcome, tmp_path / "results")
+    assert not (folder / QUERIES).exists()
+    assert not (folder / "all_scores").exists()
+    assert compare_results([load(folder)], "p@1").means == pytest.approx({"head": 7 / 12, "tail": 0.5})

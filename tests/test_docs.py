@@ -14,8 +14,6 @@ import numpy as np
 import pytest
 from bakeoff import load, save
 from bakeoff.core.paths import lineup_file
-from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
 from bakeoff.tasks.load import load_task
@@ -152,32 +150,6 @@ def test_the_figures_of_languages_are_those_of_a_run() -> None:
             found.append(float(np.mean(np.array(scores)[[asked == language for asked in languages]])))
         said.append(f"{model} {', '.join(f'{figure:.3f}' for figure in found)}")
     assert "; ".join(said) == shown
-
-
-@pytest.mark.parametrize(
-    ("task", "places", "ndcg", "rest"),
-    [
-        ("wikipedia", "27", ("0.708", "0.683"), {"recall@10": ("0.773", "0.729"), "mrr": ("0.804", "0.804")}),
-        ("wikipedia-paraphrased", "56", ("0.318", "0.238"), {}),
-    ],
-)
-def test_the_figures_of_places_that_are_filled_up_are_those_of_a_run(
-    task: str, places: str, ndcg: tuple[str, str], rest: dict[str, tuple[str, str]], tmp_path: Path
-) -> None:
-    """With them as the run scores them; without them every ranking ends with what matched."""
-    text = " ".join((DOCS / "scoring.md").read_text(encoding="utf-8").split())
-    assert f"fills {places}" in text
-    assert f"{ndcg[0]} with them and {ndcg[1]} without" in text
-    (tmp_path / "words.toml").write_text(f'task = "{task}"\nrounds = 1\n[[contender]]\nranker = "bm25"\n')
-    outcome = run(Lineup.read(tmp_path / "words.toml"))
-    (row,) = outcome.ran
-    assert sum(max(0, 10 - len(ranking.found)) for ranking in row.rankings.values()) == int(places)
-    found = {query: ranking.cut(len(ranking.found)) for query, ranking in row.rankings.items()}
-    joined = join(found, outcome.task.judgments, [query.id for query in outcome.task.queries])
-    for name, (with_them, without) in {"ndcg@10": ndcg, **rest}.items():
-        measure = Measure.parse(name)
-        assert f"{np.mean(outcome.scores['bm25'][name]):.3f}" == with_them
-        assert f"{evaluate(joined, [measure], outcome.task.rel)[measure].mean():.3f}" == without
 
 
 def test_the_rows_of_ones_own_run(tmp_path: Path) -> None:

@@ -120,6 +120,19 @@ def _shop(folder: Path) -> None:
         (folder / name).write_text(content, encoding="utf-8")
 
 
+def _misspelt(folder: Path) -> None:
+    """The same with a slip in the judgments."""
+    _shop(folder)
+    file = folder / "judgments.csv"
+    file.write_text(file.read_text(encoding="utf-8").replace("q1,19,Irrelevant", "q1,19,Exat"), encoding="utf-8")
+
+
+def _trec(folder: Path) -> None:
+    """Qrels, and a run with a score that is none."""
+    (folder / "judgments.qrels").write_text("q1 0 d1 1\n", encoding="utf-8")
+    (folder / "bad.trec").write_text("q1 Q0 d1 1 0.9 mine\nq1 Q0 d2 2 nan mine\n", encoding="utf-8")
+
+
 def _sample(folder: Path) -> None:
     """The documents of the built-in task."""
     shutil.copy(ROOT / "corpora" / "wikipedia" / "evaluate_articles.json", folder)
@@ -171,6 +184,8 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "live": _live,
     "scifact": _scifact,
     "shop": _shop,
+    "misspelt": _misspelt,
+    "trec": _trec,
     "sample": _sample,
     "audited": _audited,
     "partly": _partly,

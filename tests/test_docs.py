@@ -6,18 +6,23 @@ import contextlib
 import io
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from bakeoff import load, save
+from bakeoff.core.paths import lineup_file
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
 from bakeoff.tasks.load import load_task
+from bakeoff.testsets.annotate import Server
 from bakeoff_providers.base import Role
 from bakeoff_providers.fake import Fake
 
 from tests.commands.test_testsets import say
+from tests.providers.real_weights import require
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -109,6 +114,42 @@ def test_the_commands_of_the_readme_lead_from_documents_to_a_verdict(tmp_path: P
             assert "bm25 has the highest NDCG@10" in say(tmp_path, "run", "--contender", "bm25", "--no-charts")
         elif not step.startswith("models"):
             say(tmp_path, *step.split())
+
+
+def test_the_page_is_announced_as_the_guide_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real page, ended at once as by Ctrl-C; its port and its token are another each time."""
+    shutil.copytree(ROOT / "tests" / "docs_corpora" / "centre", tmp_path, dirs_exist_ok=True)
+    for command in (["corpus", "import", "help"], ["queries", "import", "asked.csv"], ["init", "task"]):
+        say(tmp_path, *command)
+
+    def end(_server: Server) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Server, "serve", end)
+    printed = say(tmp_path, "grade", "task", "--lineup", "bakeoff.toml", "--who", "ada", "--no-open")
+    (shown,) = re.findall(r"^    (\d+ of .*?)\n    (Ctrl-C.*?)\n", (DOCS / "test-sets.md").read_text(), re.M)
+    masked = re.sub(r":\d+/[\w-]+/", ":PORT/TOKEN/", "\n".join(shown))
+    assert masked in re.sub(r":\d+/[\w-]+/", ":PORT/TOKEN/", printed)
+
+
+def test_the_figures_of_languages_are_those_of_a_run() -> None:
+    """English from the stored result that the README shows, the others from the line-up that it names."""
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    (shown,) = re.findall(r"NDCG@10 in English \(`bakeoff run`\), German and Spanish: (.*?)\. The", text)
+    english = {row.label: row.measures["ndcg@10"].mean for row in load(ROOT / "results" / "reference").summary.ran}
+    models = ["use", "granite", "minilm"]
+    for model in models:
+        require(model)
+    outcome = run(replace(Lineup.read(lineup_file(Path("multilingual"))).narrowed(models), rounds=1))
+    languages = [query.category for query in outcome.task.queries]
+    said = []
+    for model in models:
+        scores = outcome.scores[f"{model}+faiss"]["ndcg@10"]
+        found = [english[f"{model}+faiss"]]
+        for language in ("German", "Spanish"):
+            found.append(float(np.mean(np.array(scores)[[asked == language for asked in languages]])))
+        said.append(f"{model} {', '.join(f'{figure:.3f}' for figure in found)}")
+    assert "; ".join(said) == shown
 
 
 def test_the_rows_of_ones_own_run(tmp_path: Path) -> None:

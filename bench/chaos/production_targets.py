@@ -107,7 +107,7 @@ def _canary(folder: Path) -> list[Target]:
             command("canary", "check", str(work / "fake.canary"), "--calls", "2")
         else:
             texts = ["--texts", str(work / "texts.jsonl")]
-            command("canary", "record", "fake", *texts, "--calls", "2", "--out", str(work / "x.canary"))
+            command("canary", "record", "fake", *texts, "--calls", "2", "--force", "--out", str(work / "x.canary"))
 
     return [Target("canary", folder, files, read)]
 

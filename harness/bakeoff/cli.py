@@ -65,7 +65,7 @@ def _options(
 
 def main() -> None:
     """The entry point. It ends with 2 for bad input, 1 for what failed on the way, 70 for what nobody foresaw."""
-    sys.argv[1:] = current_names(sys.argv[1:], lambda text: typer.echo(f"notice: {text}", err=True))
+    sys.argv[1:] = current_names(sys.argv[1:], _notice)
     signals.install()
     typer.echo = _echo
     try:
@@ -86,9 +86,24 @@ def main() -> None:
     except BaseException as error:
         if not isinstance(error, Exception) and not is_panic(error):
             raise
-        report_ = f"unexpected error: {type(error).__name__}: {scrubbed(str(error))}"
+        report_ = f"unexpected error: {type(error).__name__}: {scrubbed(str(error))}{_place(error)}"
         verbose = "--verbose" in sys.argv
         _fail(report_ + ("" if verbose else "\n  run again with --verbose for the traceback"), UNEXPECTED, error)
+
+
+def _place(error: BaseException) -> str:
+    """Where to look: the last line of ours that was under way."""
+    import traceback
+
+    frames = [(frame.f_globals.get("__name__", ""), line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    ours = [f"{name}:{line}" for name, line in frames if name.split(".")[0] in ("bakeoff", "bakeoff_providers")]
+    return f"\n  at {ours[-1]}" if ours else ""
+
+
+def _notice(text: str) -> None:
+    from bakeoff.commands.options import notice
+
+    notice(text)
 
 
 def _echo(message: Any = None, *arguments: Any, **options: Any) -> None:
@@ -100,7 +115,7 @@ def _leave_interrupted() -> NoReturn:
     """Says what is kept, and the command that goes on from there."""
     with contextlib.suppress(OSError, ValueError):  # who reads the output may be gone
         sys.stdout.flush()
-    message = f"{signals.MESSAGE}\n  {shlex.join(['bakeoff', *sys.argv[1:]])}"
+    message = f"{signals.message()}\n  {shlex.join(['bakeoff', *sys.argv[1:]])}"
     signals.leave(signals.exit_code(), printable(without_secrets(message)))
 
 
@@ -110,10 +125,7 @@ def _fail(text: str, code: int, error: BaseException | None = None) -> None:
         import logging
 
         logging.getLogger("bakeoff").debug("the command failed", exc_info=error)
-    shown = without_secrets(text)
-    if sys.stderr.isatty():  # a log keeps its lines whole
-        from bakeoff.core.wrapping import screen_width, wrapped
+    from bakeoff.commands.options import say
 
-        shown = "\n".join(wrapped(shown, screen_width(sys.stderr)))
-    typer.echo(shown, err=True)
+    say(without_secrets(text), err=True)
     sys.exit(code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -86,6 +87,25 @@ def test_errors_leave_in_words_and_with_their_code(
     assert said in done.stderr
     assert ("Traceback" in done.stderr) == bool(verbose and code != 130)
     assert ("run again with --verbose" in done.stderr) == (code == 70 and not verbose)
+    assert bool(re.search(r"\n  at bakeoff[\w.]*:\d+\n", done.stderr)) == (code == 70)
+
+
+def test_an_unforeseen_error_names_the_last_line_of_ours(tmp_path: Path) -> None:
+    """The failing line of `counted`, by its source; what it calls is this script's, and no place to look."""
+    script = (
+        "from bakeoff import cli\nfrom bakeoff.commands import tasks\nfrom bakeoff.core import printable\n"
+        "class Number(int):\n    def __eq__(self, other):\n        raise ZeroDivisionError('two')\n"
+        "    __hash__ = int.__hash__\n"
+        "tasks.tasks = lambda: printable.counted(Number(2), 'row')\ncli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "tasks"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    source = (ROOT / "harness" / "bakeoff" / "core" / "printable.py").read_text().splitlines()
+    line = next(number for number, text in enumerate(source, start=1) if "if number == 1" in text)
+    assert done.returncode == 70
+    assert f"unexpected error: ZeroDivisionError: two\n  at bakeoff.core.printable:{line}\n" in done.stderr
 
 
 def test_a_run_prints_the_matrix_and_show_prints_it_again(tmp_path: Path) -> None:
@@ -98,8 +118,17 @@ def test_a_run_prints_the_matrix_and_show_prints_it_again(tmp_path: Path) -> Non
     summary = json.loads((folder / "metrics_summary.json").read_text())
     oracle = next(row for row in summary["rows"] if row["label"] == "oracle")
     assert oracle["targets"] == {"p@5": True, "recall@10": True, "f1@5": True, "mrr": True}
-    shown = bakeoff("show", str(folder), cwd=tmp_path)
-    assert shown.stdout.strip() in done.stdout
+    shown = bakeoff("show", "latest", cwd=tmp_path)
+    result, page, where = shown.stdout.partition("\nThe page: ")
+    assert result.strip() in done.stdout
+    assert done.stdout.endswith(page + where)  # both end with where the page is and how to open it
+    assert where == f"results/{folder.name}/evaluation_report.html\n" + (
+        f"Open it:  bakeoff report results/{folder.name} --open\n"
+    )
+    (folder / "evaluation_report.html").unlink()
+    assert bakeoff("show", "latest", cwd=tmp_path).stdout.endswith(
+        f"\nMake the page: bakeoff report results/{folder.name}\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,3 +265,27 @@ def test_the_shell_can_complete(tmp_path: Path) -> None:
     done = bakeoff("--show-completion", "bash", cwd=tmp_path, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     assert done.returncode == 0, done.stderr
     assert "_BAKEOFF_COMPLETE" in done.stdout or "COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("bakeoff val", ["validate"]),
+        ("bakeoff c", ["corpus", "compare", "corpus-size", "canary", "cache"]),
+        ("bakeoff queries i", ["import"]),
+        ("bakeoff validate --no-h", ["--no-health"]),
+        ("bakeoff grade next --pa", ["--page"]),
+    ],
+)
+def test_the_shell_is_offered_commands_and_options(tmp_path: Path, typed: str, offered: list[str]) -> None:
+    """As bash asks for them, of commands that are imported only when they are named."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.argv[0] = 'bakeoff'; from bakeoff.cli import main; main()"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=os.environ | {
+            "PYTHONPATH": SOURCES, "_BAKEOFF_COMPLETE": "complete_bash", "COMP_WORDS": typed,
+            "COMP_CWORD": str(len(typed.split()) - 1),
+        },
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == offered

@@ -192,6 +192,39 @@ def test_a_budget_that_is_reached_keeps_what_was_paid_for(home: Path, wire: Wire
     assert len(wire.chats()) == 8
 
 
+def test_every_file_that_is_skipped_is_named_on_the_screen_or_in_the_file_that_it_names(home: Path) -> None:
+    pictures = [f"picture-{number:02}.png" for number in range(12)]
+    for name in pictures:
+        (home / "docs" / name).write_bytes(b"\x89PNG")
+    said = say(home, "corpus", "import", "docs", "--out", "all.json")
+    listed = "".join(f"  {name}: .png is not read\n" for name in pictures[:10])
+    assert f"skipped: 12\n{listed}  … and 2 more, all in all.json, metadata.left_out\n" in said
+    left_out = json.loads((home / "all.json").read_text())["metadata"]["left_out"]
+    assert left_out == {
+        "empty": ["draft.md"],
+        "duplicates": ["shipping/pickup.txt = shipping/pickup-copy.txt"],
+        "skipped": [f"{name}: .png is not read" for name in pictures],
+    }
+    queries = "text\n" + "".join(f"question {number}\n" for number in range(12)) * 2
+    (home / "asked.csv").write_text(queries)
+    said = say(home, "queries", "import", "asked.csv", "--articles", "all.json", "--out", "asked")
+    assert "  … and 2 more, all in asked/queries.json, metadata.left_out\n" in said
+    metadata = json.loads((home / "asked" / "queries.json").read_text())["metadata"]
+    assert metadata["left_out"]["duplicates"][-1] == "line 25 = line 13: question 11"
+
+
+def test_pages_and_pdfs_without_their_library_are_skipped_with_what_to_install(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for library in ("lxml", "lxml.etree", "pypdf"):
+        monkeypatch.setitem(sys.modules, library, None)  # as where it is not installed
+    (home / "docs" / "terms.pdf").write_bytes(b"%PDF-1.4")
+    said = say(home, "corpus", "import", "docs")
+    assert "3 documents imported: articles.json" in said
+    reason = "install bakeoff[documents]"
+    assert f"skipped: 2\n  shipping/abroad.html: {reason}\n  terms.pdf: {reason}\n" in said
+
+
 def test_titles_of_a_wiki(tmp_path: Path) -> None:
     (tmp_path / "titles.txt").write_text("Loa, Utah\nNowhere\n")
     with Wiki({"Loa, Utah": Page(11, "Loa is a town.")}) as wiki:

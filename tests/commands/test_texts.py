@@ -96,6 +96,25 @@ def test_a_lead_over_one_row_is_not_the_smallest_of_several_and_has_its_price(tm
     assert "tie group" not in out
 
 
+def test_what_a_task_is_stands_in_the_head_of_every_report(tmp_path: Path) -> None:
+    about = "A stress test of meaning without words: "
+    code, out, err = bakeoff(tmp_path, "run", "wikipedia-paraphrased", "--contender", "bm25", "--no-charts")
+    assert code == 0, err
+    assert out.splitlines()[1].startswith(about)
+    (result,) = (tmp_path / "results").iterdir()
+    page = (result / "evaluation_report.html").read_text(encoding="utf-8")
+    assert page.index("<h1>") < page.index(about) < page.index('id="verdict"')
+    assert (result / "matrix.md").read_text(encoding="utf-8").splitlines()[2].startswith(about)
+    assert bakeoff(tmp_path, "show", "latest")[1].splitlines()[1].startswith(about)
+
+
+def test_what_a_task_is_must_be_text(shop: Path) -> None:
+    (shop / "shop.toml").write_text(LINEUP.replace("[task]", "[task]\nabout = 5"))
+    code, _, err = bakeoff(shop, "validate", "shop.toml")
+    assert code == 2
+    assert "about: 5 is not text" in err
+
+
 def test_latest_is_what_was_started_last_whatever_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, started in (
         ("20260102-000000-x", "2026-01-02T00:00:00+00:00"),

@@ -217,10 +217,12 @@ def test_templates_ask_about_places_only_where_there_are_some(folder: Path) -> N
     (folder / "docs" / "function wrappers" / "b.txt").write_text("A decorator wraps a function and returns another.")
     (folder / "docs" / "lazy values" / "c.txt").write_text("Generators yield values lazily from an iterator protocol.")
     assert bakeoff(folder, "corpus", "import", "docs")[0] == 0
-    code, out, err = bakeoff(folder, "queries", "generate", "articles.json", "--n", "2", "--max-overlap", "1")
+    code, out, err = bakeoff(
+        folder, "queries", "generate", "articles.json", "--n", "2", "--max-overlap", "1", "--out", "asked"
+    )
     assert code == 0, err
     assert "--maker llm" in out
-    entries = json.loads((folder / "task" / "queries.json").read_text())["queries"]
+    entries = json.loads((folder / "asked" / "queries.json").read_text())["queries"]
     assert {entry["category"] for entry in entries} == {"keywords"}
     assert bakeoff(folder, "queries", "generate", str(POOL), "--n", "1", "--out", "places")[0] == 0
     placed = json.loads((folder / "places" / "queries.json").read_text())["queries"]

@@ -30,6 +30,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from tests.native_task import annotate, ungraded_task
+
 ROOT = Path(__file__).parents[2]
 SCREENS = Path(__file__).parent / "screens"
 WIDTHS = (80, 120, 200)
@@ -215,7 +217,69 @@ def test_every_line_of_every_command_fits_80_columns(
     assert not any(line.endswith("...") for line in lines if not line.startswith("Usage:"))
 
 
-def test_no_color_and_a_terminal_of_80_columns(tmp_path: Path) -> None:
+def _of_ones_own(folder: Path) -> None:
+    """Documents without a place, tables, and a task that two people graded differently."""
+    (folder / "help").mkdir()
+    for number, topic in enumerate(("refunds of parcels", "winter tyres", "insurance claims")):
+        text = f"All about {topic}: what {topic} are, and who pays for {topic}."
+        (folder / "help" / f"a-document-with-a-rather-long-name-{number}.txt").write_text(text)
+    for number in range(12):
+        (folder / "help" / f"a picture with a rather long name and many words in it {number:02}.png").write_bytes(b"x")
+    (folder / "documents.csv").write_text("id,text\n1,lamp\n2,desk\n")
+    (folder / "queries.csv").write_text("id,text\nq1,lamp\n")
+    ungraded_task(folder)
+    grades = {"q1": {"1": 3, "2": 0, "3": 0}, "q2": {"1": 0, "2": 1, "3": 0}}
+    annotate(folder, "ada", grades)
+    annotate(folder, "bob-of-the-other-department", {**grades, "q2": {"1": 3, "2": 0, "3": 2}})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["corpus", "import", "help", "--out", "imported.json"], "… and 2 more, all in imported.json"),
+        (["queries", "import", "queries.csv", "--out", "imported"], "1 query imported"),
+        (["queries", "generate", "generated.json", "--out", "generated"], "no document names a city, county or state"),
+        (["queries", "copy", "wikipedia-paraphrased", "copied"], "copied/task.toml"),
+        (["init", "--documents", "documents.csv", "--queries", "queries.csv", "--out", "a-line-up-of-lamps.toml"],
+         "a-line-up-of-lamps.toml: written; its task has 2 documents, 1 query, no judgments yet"),
+        (["adjudicate", "task", "--majority"], "warning: 3 pairs have no majority"),
+        (["agreement", "task"], "2 annotators, 6 pairs, 3 graded differently"),
+        (["validate", "wikipedia-paraphrased", "--no-health"], "A stress test of meaning without words"),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_every_line_about_ones_own_files_fits_80_columns(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.commands.test_wrong_arguments import bakeoff
+
+    _of_ones_own(tmp_path)
+    bakeoff(tmp_path, "corpus", "import", "help", "--out", "generated.json")
+    code, out, err = bakeoff(tmp_path, *arguments, COLUMNS="80")
+    assert code == 0, err
+    assert said in " ".join(out.split())
+    assert [line for line in out.splitlines() if cell_len(line) > 80] == []
+
+
+def test_notices_and_the_word_at_an_interruption_fit_a_terminal() -> None:
+    """At a terminal of 80 columns; a log, which is no terminal, keeps each in one line."""
+    script = (
+        "from bakeoff.commands import options, signals\n"
+        "options.warn('word ' * 30)\noptions.notice('word ' * 30)\nsignals.leave(0, signals.message())\n"
+    )
+    environment = os.environ | {"COLUMNS": "80", "PYTHONPATH": f"{ROOT / 'harness'}:{ROOT / 'providers'}"}
+    reader, writer = pty.openpty()
+    subprocess.run([sys.executable, "-c", script], stderr=writer, env=environment, check=True)
+    os.close(writer)
+    lines = os.read(reader, 65536).decode().splitlines()
+    os.close(reader)
+    assert max(map(len, lines)) <= 80
+    assert [line.split(":")[0] for line in lines if ":" in line] == ["warning", "notice", "interrupted"]
+    logged = subprocess.run([sys.executable, "-c", script], stderr=subprocess.PIPE, env=environment, check=True)
+    assert len(logged.stderr.splitlines()) == 3
+
+
+def test_no_color_and_a_terminal_of_80_columns() -> None:
     """A real terminal: NO_COLOR leaves no colours, and the first table fits."""
     reader, writer = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name != "FORCE_COLOR"}
@@ -225,8 +289,8 @@ def test_no_color_and_a_terminal_of_80_columns(tmp_path: Path) -> None:
         "TERM": "xterm",
         "PYTHONPATH": f"{ROOT / 'harness'}:{ROOT / 'providers'}",
     }
-    command = [sys.executable, "-m", "bakeoff", "show", str(ROOT / "results" / "reference")]
-    with subprocess.Popen(command, stdout=writer, stderr=writer, cwd=tmp_path, env=environment) as process:
+    command = [sys.executable, "-m", "bakeoff", "show", "results/reference"]
+    with subprocess.Popen(command, stdout=writer, stderr=writer, cwd=ROOT, env=environment) as process:
         os.close(writer)
         chunks = []
         while True:

@@ -37,3 +37,5 @@ def test_a_single_query_prints_no_nan(tmp_path: Path) -> None:
     printed += [(folder / name).read_text() for name in ("matrix.md", "metrics_summary.json")]
     for text in printed:
         assert not re.search(r"\bnan\b", text)
+        assert not re.search(r"\b1 (queries|pairs|grades|documents|rounds)\b", text)
+    assert "over 1 query." in printed[0]

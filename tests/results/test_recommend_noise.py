@@ -57,10 +57,20 @@ def test_one_row_is_no_tie_group_and_answers_from_files_have_no_latency() -> Non
     assert "no latency" in why
 
 
-@pytest.mark.parametrize(("taus", "said"), [({"mrr": 1.0}, "is the same by every other"), ({"mrr": 0.5}, "τ 0.50")])
+@pytest.mark.parametrize(
+    ("taus", "said"),
+    [
+        ({"mrr": 1.0}, "is the same by every other measure."),
+        # one exchange among 30 contenders: 1 - 4 / (30 · 29), which two digits print as 1.00
+        ({"mrr": 1 - 4 / 870}, "is nearly the same by every other measure (Kendall's τ above 0.99)."),
+        ({"mrr": 0.9949}, "agrees least with their order by MRR (Kendall's τ 0.99)."),
+        ({"mrr": 0.5}, "τ 0.50"),
+    ],
+)
 def test_full_agreement_is_not_called_the_least(taus: dict[str, float], said: str) -> None:
     from bakeoff.evaluation.measures import Measure
     from bakeoff.results.verdict import _agreement_sentence
 
     (sentence,) = _agreement_sentence(taus, Measure.parse("ndcg@10"))
     assert said in sentence
+    assert "τ 1.00" not in sentence

@@ -38,8 +38,8 @@ def test_means_are_over_every_judged_query() -> None:
     assert (pair.wins, pair.ties, pair.losses) == (2, 1, 0)
     notes = " ".join(scored.notes)
     assert "poor lacks 2 of 3 queries (q2, q3), which score 0" in notes
-    assert "poor has 1 queries without judgments (q9)" in notes
-    assert "no document is relevant for 1 queries (q3)" in notes
+    assert "poor has 1 query without judgments (q9), which is not scored" in notes
+    assert "no document is relevant for 1 query (q3)" in notes
 
 
 class Meeting(dict[str, dict[str, float]]):

@@ -114,6 +114,36 @@ def test_a_margin_in_the_line_up_is_in_the_result_and_another_can_be_asked_for(r
     assert all("%" in mark for mark in marks)
 
 
+def test_a_margin_leaves_equal_figures_with_equal_marks(result: Path) -> None:
+    """Both rows of tfidf rank alike; whoever shows the best's figure has the best's mark, within a margin too."""
+    for margin in (0.0001, 0.9):
+        cells = [line.cells["ndcg@10"] for line in matrix(restated(result, margin)).lines if line.type == "ran"]
+        marks = {
+            cell.figure: {other.marks.split()[0] for other in cells if other.figure == cell.figure} for cell in cells
+        }
+        assert all(len(different) == 1 for different in marks.values())
+        assert marks[max(marks)] == {"★"}
+
+
+def test_what_differs_by_less_than_is_shown_has_the_mark_of_the_best_within_a_margin(result: Path) -> None:
+    """A difference of 0.0001 on every query is significant, within 0.01, and the same figure."""
+    from msgspec.structs import replace
+
+    summary = restated(result, 0.9)
+    best, other = sorted(summary.ran, key=lambda row: -row.measures["ndcg@10"].mean)[:2]
+    value = best.measures["ndcg@10"]
+    shifted = replace(value, mean=value.mean - 1e-9)
+    rows = [
+        replace(row, measures={**row.measures, "ndcg@10": shifted}, ties={**row.ties, "ndcg@10": False})
+        if row.label == other.label
+        else row
+        for row in summary.rows
+    ]
+    cells = {line.row.label: line.cells["ndcg@10"] for line in matrix(replace(summary, rows=rows)).lines}
+    assert cells[other.label].figure == cells[best.label].figure
+    assert cells[other.label].marks.startswith("★")
+
+
 def test_the_commands_take_a_margin(result: Path) -> None:
     shown = CliRunner().invoke(app, ["show", str(result), "--equivalent-within", "0.9"])
     assert shown.exit_code == 0

@@ -179,11 +179,11 @@ def test_the_page_says_what_filled_places_earn(tmp_path: Path) -> None:
         return filled, [(f"{with_[each].mean():.3f}", f"{without[each].mean():.3f}") for each in measures]
 
     filled, (ndcg, recall, mrr) = figures("wikipedia")
-    assert f"bm25 fills {filled} of its 200 first ten places" in page
+    assert f"(20 queries, 200 places among the first ten) bm25 fills {filled} places" in page
     assert (
         f"its NDCG@10 is {ndcg[0]} with them and {ndcg[1]} without, its recall@10 {recall[0]} and {recall[1]}" in page
     )
     assert mrr[0] == mrr[1]
     assert f"its MRR {mrr[0]} either way" in page
     filled, (ndcg, *_) = figures("wikipedia-paraphrased")
-    assert f"it fills {filled}: NDCG@10 {ndcg[0]} and {ndcg[1]}" in page
+    assert f"it fills {filled}: NDCG@10 {ndcg[0]} with them and {ndcg[1]} without" in page

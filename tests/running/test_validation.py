@@ -1,17 +1,19 @@
-"""`validate` finds what a run would meet, and runs nothing."""
+"""`validate` finds what a run would meet, and spends nothing."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from bakeoff.core.paths import lineup_file, lineup_names, task_names
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.validation import Checked, check_rows, check_task
 from bakeoff.tasks.kinds import load_kind
 from bakeoff_providers.errors import InputError
 
 from tests.commands.test_cli import bakeoff
-from tests.native_task import native_files, write_lineup
+from tests.commands.test_wrong_arguments import bakeoff as bakeoff_within
+from tests.native_task import native_files, write_files, write_lineup
 
 
 def _checked(folder: Path, contenders: str, task: str = "") -> list[Checked]:
@@ -97,6 +99,44 @@ def test_the_command_says_which_rows_and_ends_with_2(tmp_path: Path) -> None:
     assert "own.toml: 1 of 2 rows would not run" in done.stdout
     assert "fake+faiss: wrong: " in done.stdout
     assert "bm25: ready" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["films", "neighbours", "scholarships", "trips", "wikipedia-paraphrased"])
+def test_a_name_of_a_line_up_and_of_a_task_is_the_line_ups_as_for_run(tmp_path: Path, name: str) -> None:
+    assert name in set(lineup_names()) & set(task_names())
+    code, out, err = bakeoff_within(tmp_path, "validate", name, "--no-health")
+    assert code == 0, out + err
+    assert f"lineups/{name}.toml: valid" in out
+    assert f"task {name}: " in out
+    labels = [contender.label for contender in Lineup.read(lineup_file(Path(name))).contenders]
+    assert all(f"  {label}: " in out for label in labels)
+
+
+def _two_tasks(folder: Path, second: str) -> None:
+    task = '{ format = "native", articles = "articles.json", queries = "queries.json", ground_truth = "truth.json"'
+    write_files(folder, native_files())
+    (folder / "two.toml").write_text(
+        f'measures = ["ndcg@10"]\n[[tasks]]\nname = "first"\ntask = {task} }}\n'
+        f'[[tasks]]\nname = "second"\ntask = {task}{second} }}\n[[contender]]\nranker = "bm25"\n'
+    )
+
+
+def test_every_task_of_a_line_up_is_checked(tmp_path: Path) -> None:
+    _two_tasks(tmp_path, ', about = "All about   mines."')
+    code, out, err = bakeoff_within(tmp_path, "validate", "two.toml")
+    assert code == 0, out + err
+    assert out.count("two.toml: valid") == 1
+    assert out.index("task first: ") < out.index("task second: ") < out.index("All about mines.")
+    assert out.count("  bm25: ready") == out.count("judged: 100.0% of all pairs") == 2
+    _two_tasks(tmp_path, ", rel = 5")
+    code, _, err = bakeoff_within(tmp_path, "validate", "two.toml")
+    assert code == 2
+    assert "two.toml: tasks 2: task 'second': no document has a grade of 5 or more" in err
+
+
+def test_the_health_of_a_task_says_of_which_pair_it_speaks(tmp_path: Path) -> None:
+    _, out, _ = bakeoff_within(tmp_path, "validate", "wikipedia")
+    assert "0.074 ndcg@10 with 20 queries (80% power, between bm25 and tfidf+faiss, Holm over 3 pairs)" in out
 
 
 def test_a_built_in_line_up_is_known_by_its_name(tmp_path: Path) -> None:

@@ -68,6 +68,11 @@ class TestAFolder:
         assert imported.file.metadata | {"imported": ""} == {
             "source": "docs", "imported": "", "documents": 3, "empty": 1, "duplicates": 1, "missing": 0,
             "skipped": 1,
+            "left_out": {
+                "empty": ["empty.md"],
+                "duplicates": ["billing/refunds.md = billing/copy.txt"],
+                "skipped": ["picture.png: .png is not read"],
+            },
         }  # fmt: skip
 
     def test_a_document_is_called_by_its_path(self, docs: Path) -> None:

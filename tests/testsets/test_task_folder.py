@@ -14,6 +14,7 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.commands.test_testsets import say
 from tests.native_task import annotate, open_task, ungraded_task
 
 
@@ -123,3 +124,15 @@ def test_a_name_never_leaves_the_folder(tmp_path: Path, who: str) -> None:
         return
     assert path.parent == folder.annotations
     assert path.name not in ("pool.json", "adjudication.json")
+
+
+def test_one_grade_and_one_pair_are_said_as_one(tmp_path: Path) -> None:
+    ungraded_task(tmp_path)
+    annotate(tmp_path, "ada", {"q1": {"1": 3}})
+    assert open_task(tmp_path).standing().startswith("1 grade by ada is not used yet: bakeoff adjudicate ")
+    annotate(tmp_path, "ada", {"q1": {"1": 3, "2": 0}})
+    assert open_task(tmp_path).standing().startswith("2 grades by ada are not used yet: ")
+    annotate(tmp_path, "bob", {"q1": {"1": 0, "2": 0}})
+    said = say(tmp_path, "adjudicate", "task", "--majority", COLUMNS="200")
+    assert "2 grades in task/ground_truth.json\n" in said
+    assert "warning: 1 pair has no majority; " in said

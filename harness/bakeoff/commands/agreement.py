@@ -9,7 +9,16 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.grade import rankings_for
-from bakeoff.commands.options import LineupOption, Offline, ResultOption, TaskArgument, check_file, lineup_path, say
+from bakeoff.commands.options import (
+    Force,
+    LineupOption,
+    Offline,
+    ResultOption,
+    TaskArgument,
+    check_file,
+    lineup_path,
+    say,
+)
 
 if TYPE_CHECKING:
     from bakeoff.report.grid import Grid
@@ -21,16 +30,18 @@ def agreement(
     who: Annotated[list[str] | None, typer.Option(help="Only these annotators.")] = None,
     worst: Annotated[int, typer.Option(min=0, help="How many of the pairs they disagree on most to show.")] = 10,
     out: Annotated[Path | None, typer.Option(help="Also write everything as JSON.")] = None,
+    force: Force = False,
 ) -> None:
     """Say how far annotators agree: Cohen's and Fleiss' κ, Krippendorff's α, and where they differ."""
     from bakeoff_providers.registry import nearest
 
     from bakeoff.core.files import write_json
+    from bakeoff.core.printable import counted
     from bakeoff.report.console import Figures, console, grid
     from bakeoff.testsets.agreement import agreement as compare
     from bakeoff.testsets.task_folder import TaskFolder
 
-    check_file(out)
+    check_file(out, force=force)
     folder = TaskFolder.open(task)
     annotators = folder.annotators()
     for name in who or ():
@@ -42,18 +53,19 @@ def agreement(
         return
     if len(given) < 2:
         raise InputError(
-            f"there are grades by {len(given)} annotator{'' if len(given) == 1 else 's'}, two are needed",
+            f"there are grades by {counted(len(given), 'annotator')}, two are needed",
             file=folder.annotations,
             remedy=f"bakeoff annotate {task} --who …, or bakeoff grade {task} --judge llm",
         )
     agreed = compare(given, 1 + max(folder.scale))
-    say(f"{len(agreed.annotators)} annotators, {agreed.pairs} pairs, {len(agreed.worst)} graded differently")
+    pairs = counted(agreed.pairs, "pair")
+    say(f"{len(agreed.annotators)} annotators, {pairs}, {len(agreed.worst)} graded differently")
     table = grid("annotators", Figures("pairs"), Figures("equal"), "κ", "κ linear", "κ quadratic")
     for two in agreed.two:
         values = (_shown(two.plain), _shown(two.linear), _shown(two.quadratic))
         table.add_row(f"{two.a}, {two.b}", str(two.pairs), f"{two.equal:.1%}" if two.pairs else "—", *values)
     console().print(table)
-    say(f"Fleiss' κ, {agreed.fleiss_pairs} pairs that all graded: {_shown(agreed.fleiss)}")
+    say(f"Fleiss' κ, {counted(agreed.fleiss_pairs, 'pair')} that all graded: {_shown(agreed.fleiss)}")
     say(f"Krippendorff's α (ordinal): {_shown(agreed.alpha)}")
     say("In brackets 95% intervals, over resampled queries.")
     for two in agreed.two:
@@ -68,7 +80,7 @@ def agreement(
             say(f"… and {len(agreed.worst) - worst} more; bakeoff adjudicate {task} settles them")
     if out is not None:
         write_json(out, agreed)
-        typer.echo(f"Written to {out}")
+        say(f"Written to {out}")
 
 
 def audit(
@@ -85,6 +97,7 @@ def audit(
     """Audit a judge model against people: κ on what both graded, and whether its errors could change the winner."""
     from bakeoff_providers.registry import nearest
 
+    from bakeoff.core.printable import counted
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars, console
@@ -109,8 +122,8 @@ def audit(
     )
     two = audited.agreement
     say(
-        f"{judge} against {', '.join(people)}: {two.pairs} pairs, {two.equal:.1%} equal, κ {_shown(two.plain)}, "
-        f"quadratic {_shown(two.quadratic)}"
+        f"{judge} against {', '.join(people)}: {counted(two.pairs, 'pair')}, {two.equal:.1%} equal, "
+        f"κ {_shown(two.plain)}, quadratic {_shown(two.quadratic)}"
     )
     console().print(_confusion(two))
     places = sorted(audited.means, key=lambda label: -audited.means[label])

@@ -11,7 +11,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands import signals
-from bakeoff.commands.options import TaskArgument
+from bakeoff.commands.options import TaskArgument, say
 
 if TYPE_CHECKING:
     from bakeoff.testsets.agreement import Disagreement
@@ -56,11 +56,11 @@ def adjudicate(
         raise InputError("nobody has graded anything", file=folder.annotations, remedy=f"bakeoff annotate {task}")
     work = Adjudication(folder)
     if decisions is not None:
-        typer.echo(f"{counted(work.decide_from(decisions), 'decision')} taken from {decisions}")
+        say(f"{counted(work.decide_from(decisions), 'decision')} taken from {decisions}")
     if not majority and (left := work.open()):
-        typer.echo(f"{counted(len(left), 'pair')} to settle. A grade and Enter; s leaves a pair open, q ends.")
+        say(f"{counted(len(left), 'pair')} to settle. A grade and Enter; s leaves a pair open, q ends.")
         decided = work.ask(_Asking(folder))
-        typer.echo(f"{decided} settled.")
+        say(f"{decided} settled.")
     write_truth(folder, task)
 
 
@@ -76,9 +76,9 @@ class _Asking:
         if self._ended:
             return None
         query, document = self._folder.query(pair.query), self._folder.document(pair.document)
-        typer.echo(f"\n{pair.query}: {query.text}\n{document.title} ({pair.document})\n{document.text}")
+        say(f"\n{pair.query}: {query.text}\n{document.title} ({pair.document})\n{document.text}")
         choice = ", ".join([*self._grades, "s", "q"])
-        typer.echo("given: " + ", ".join(f"{name} {grade}" for name, grade in pair.grades.items()))
+        say("given: " + ", ".join(f"{name} {grade}" for name, grade in pair.grades.items()))
         while True:
             try:
                 answer = typer.prompt("grade", prompt_suffix=f" ({choice}): ").strip().lower()
@@ -89,7 +89,7 @@ class _Asking:
                 return None
             if answer in self._grades:
                 return int(answer), typer.prompt("why", default="", show_default=False)
-            typer.echo(f"one of {choice}")
+            say(f"one of {choice}")
 
 
 def serve_page(
@@ -104,6 +104,7 @@ def serve_page(
     import getpass
     import webbrowser
 
+    from bakeoff.core.printable import counted
     from bakeoff.testsets.annotate import Server
     from bakeoff.testsets.grading_session import GradingSession
 
@@ -113,9 +114,9 @@ def serve_page(
     try:
         with session.alone():
             keep_pool()
-            typer.echo(
-                f"{session.done} of {len(session.pairs)} pairs graded by {session.who}. Open {server.address}\n"
-                "Ctrl-C ends it."
+            say(
+                f"{session.done} of {counted(len(session.pairs), 'pair')} graded by {session.who}. "
+                f"Open {server.address}\nCtrl-C ends it."
             )
             with contextlib.suppress(KeyboardInterrupt), signals.awaited():
                 if open_page:
@@ -124,7 +125,7 @@ def serve_page(
     finally:
         server.close()
     kept = f"kept in {session.path}" if session.path.exists() else "nothing is written"
-    typer.echo(f"\n{session.done} of {len(session.pairs)} graded: {kept}")
+    say(f"\n{session.done} of {len(session.pairs)} graded: {kept}")
     if session.done:
         write_truth(folder, folder.name)
 
@@ -134,11 +135,11 @@ def write_truth(folder: TaskFolder, task: str) -> None:
     from bakeoff.core.printable import counted
 
     truth = folder.write_truth()
-    typer.echo(f"{counted(folder.truth.metadata['pairs'], 'grade')} in {folder.truth_path}")
+    say(f"{counted(folder.truth.metadata['pairs'], 'grade')} in {folder.truth_path}")
     if standing := folder.standing():
-        typer.echo(standing)
+        say(standing)
     if truth.open:
-        typer.echo(
-            f"warning: {len(truth.open)} pairs have no majority; the grade nearest to the middle counts, the lower of "
-            f"two: bakeoff adjudicate {task}"
+        say(
+            f"warning: {counted(len(truth.open), 'pair')} {'has' if len(truth.open) == 1 else 'have'} no majority; the "
+            f"grade nearest to the middle counts, the lower of two: bakeoff adjudicate {task}"
         )

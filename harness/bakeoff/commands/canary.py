@@ -9,7 +9,7 @@ import typer
 from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import DryRun, MaxCost, check_file, parse_settings
+from bakeoff.commands.options import DryRun, Force, MaxCost, check_file, parse_settings, say
 
 if TYPE_CHECKING:
     from bakeoff_providers.base import Provider
@@ -39,6 +39,7 @@ def record(
     task: TaskOption = None,
     max_cost: MaxCost = None,
     dry_run: DryRun = False,
+    force: Force = False,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
@@ -58,7 +59,7 @@ def record(
         if dry_run:
             return Check(command="canary", worse=False, sentences=["Nothing was asked."])
         path = out or file_for(asked.name, asked.card.name)
-        check_file(path)
+        check_file(path, force=force)
         try:
             recording = recordings.record(asked, wanted, options, calls, watched)
         finally:
@@ -134,9 +135,7 @@ def _announce(provider: Provider, texts: list[CanaryText], max_cost: float | Non
 
     tokens, dollars = estimate(texts, provider.card, 1)
     price = "no price is known" if dollars is None else f"about ${dollars:.4f}"
-    typer.echo(
-        f"asking for {len(texts)} texts, about {tokens:.0f} tokens: {'free' if provider.local else price}", err=True
-    )
+    say(f"asking for {len(texts)} texts, about {tokens:.0f} tokens: {'free' if provider.local else price}", err=True)
     if max_cost is not None and dollars is not None and dollars > max_cost:
         raise InputError(
             f"this would cost about ${dollars:.4f}", place="--max-cost", remedy="allow more, or ask for less"

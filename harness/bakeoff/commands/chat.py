@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.commands.options import parse_settings, say
+from bakeoff.core.printable import counted
 
 if TYPE_CHECKING:
     from bakeoff.chat.ask import Asker, ChatUsage
@@ -34,8 +35,8 @@ def chat_askers(specs: list[str], given: list[str] | None, max_cost: float | Non
 
 def echo_usage(usage: ChatUsage) -> None:
     """What the answers took, in one line."""
-    typer.echo(
-        f"{usage.asked} answers: {usage.cached} from the cache, {usage.requests} requests "
+    say(
+        f"{counted(usage.asked, 'answer')}: {usage.cached} from the cache, {counted(usage.requests, 'request')} "
         f"({usage.unusable} unusable), {usage.prompt_tokens:.0f} + {usage.answer_tokens:.0f} tokens, {_dollars(usage)}"
     )
 
@@ -43,7 +44,7 @@ def echo_usage(usage: ChatUsage) -> None:
 def echo_estimate(usage: ChatUsage) -> None:
     """What asking would take."""
     say(
-        f"dry run: {usage.asked} answers, {usage.cached} in the cache, {usage.requests} to ask for: about "
+        f"dry run: {counted(usage.asked, 'answer')}, {usage.cached} in the cache, {usage.requests} to ask for: about "
         f"{usage.prompt_tokens:.0f} + {usage.answer_tokens:.0f} tokens, {_dollars(usage)}"
     )
 

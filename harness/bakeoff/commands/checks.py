@@ -27,7 +27,7 @@ def deliver(command: str, check: Callable[[], Check], *, as_json: bool, metrics_
 
     if metrics_file is not None and not metrics_file.absolute().parent.is_dir():
         raise InputError("its folder does not exist", file=metrics_file, place="--metrics-file", remedy="make it first")
-    check_file(metrics_file)
+    check_file(metrics_file, force=True)
     try:
         outcome = check()
     except (Unavailable, CallFailed, EmbeddingFailed, StoreError) as error:
@@ -38,7 +38,7 @@ def deliver(command: str, check: Callable[[], Check], *, as_json: bool, metrics_
             raise cause from None
         if metrics_file is not None:
             write_atomic(metrics_file, unreachable(command))
-        typer.echo(f"error: {error}", err=True)
+        say(f"error: {error}", err=True)
         raise typer.Exit(UNREACHABLE) from None
     if metrics_file is not None:
         write_atomic(metrics_file, outcome.to_openmetrics())

@@ -14,6 +14,7 @@ from bakeoff.commands.options import (
     ResultArgument,
     ResultsArgument,
     check_file,
+    say,
 )
 
 MeasureOption = Annotated[
@@ -66,13 +67,13 @@ def gate(
     from bakeoff.results.compare import read_results
     from bakeoff.results.gate import gate as check
 
-    check_file(junit)
+    check_file(junit, force=True)
     new, old = read_results([result, baseline])
     verdict = check(new, old, measure, max_drop, contender or (), alpha=alpha)
     if junit is not None:
         write_atomic(junit, junit_xml(verdict))
     for reason in verdict.refused:
-        typer.echo(f"error: can't be compared: {reason}", err=True)
+        say(f"error: can't be compared: {reason}", err=True)
     if not verdict.refused:
         console().print(comparison.gate_lines(verdict))
     raise typer.Exit(verdict.exit_code)

@@ -10,6 +10,7 @@ import typer
 from bakeoff.commands.options import (
     AsJson,
     ContendersOption,
+    Force,
     LineupArgument,
     MaxCost,
     Offline,
@@ -32,6 +33,7 @@ def corpus_size(
     out: Annotated[Path | None, typer.Option(help="A page to write, with a chart; default: none.")] = None,
     offline: Offline = False,
     max_cost: MaxCost = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Score nested samples of the corpus: how scores fall with its size, and whether the order holds."""
@@ -44,7 +46,7 @@ def corpus_size(
     from bakeoff.results.corpus_size import corpus_sizes
     from bakeoff.running.runner import Settings, vectors_folder
 
-    check_file(out)
+    check_file(out, force=force)
     wanted = [part.strip().replace("_", "") for part in sizes.split(",") if part.strip()]
     if not all(part.isdigit() for part in wanted):
         raise InputError(f"{sizes!r} is not a list of whole numbers", place="--sizes", remedy="write 1000,3000,10000")

@@ -89,7 +89,8 @@ def pairs_(
     pairs, keep_pool = _pairs(folder, lineup, depth, all_below, offline or dry_run)
     if ungraded:
         pairs = [pair for pair in pairs if pair[1] not in folder.task.judgments.get(pair[0], {})]
-        say(f"{len(pairs)} of them have no grade yet" if pairs else "nothing to grade: all of them have a grade")
+        have = "has" if len(pairs) == 1 else "have"
+        say(f"{len(pairs)} of them {have} no grade yet" if pairs else "nothing to grade: all of them have a grade")
         if not pairs:
             return
     if sample is not None:
@@ -127,7 +128,7 @@ def import_(
     folder = TaskFolder.open(task)
     annotator = who or getpass.getuser()
     taken = import_grades(folder, source, annotator, parse_columns(column), parse_labels(label), add=add, force=force)
-    typer.echo(f"{counted(taken, 'grade')} {'added' if add else 'imported'}: {folder.file_of(annotator)}")
+    say(f"{counted(taken, 'grade')} {'added' if add else 'imported'}: {folder.file_of(annotator)}")
     write_truth(folder, folder.name)
 
 
@@ -260,6 +261,7 @@ def _judge(
     folder: TaskFolder, pairs: list[QueryDocument], keep_pool: Callable[[], object], models: list[str],
     options: list[str] | None, repeats: int, max_cost: float | None, dry_run: bool, offline: bool,
 ) -> None:  # fmt: skip
+    from bakeoff.core.printable import counted
     from bakeoff.report.console import Bars
     from bakeoff.testsets.grade import Judge, Judged, grade_all
 
@@ -276,7 +278,7 @@ def _judge(
         estimates = [judge.asker.estimate(judge.questions(judge.open_pairs(pairs))) for judge in judges]
         if dry_run:
             for judge, estimate in zip(judges, estimates, strict=True):
-                typer.echo(judge.who)
+                say(judge.who)
                 echo_estimate(estimate)
             return
         folder.check_own()
@@ -289,9 +291,9 @@ def _judge(
         keep_pool()
 
         def report(judged: Judged) -> None:
-            say(f"{judged.who}: {sum(map(len, judged.annotation.grades.values()))} pairs graded")
+            say(f"{judged.who}: {counted(sum(map(len, judged.annotation.grades.values())), 'pair')} graded")
             for pair, why in list(judged.failed.items())[:5]:
-                typer.echo(f"  no grade for {pair[0]}, {pair[1]}: {why}", err=True)
+                say(f"  no grade for {pair[0]}, {pair[1]}: {why}", err=True)
 
         try:
             grade_all(judges, pairs, report)

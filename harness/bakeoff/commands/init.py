@@ -18,6 +18,7 @@ from bakeoff.commands.options import (
     parse_columns,
     parse_labels,
     say,
+    say_commands,
 )
 
 FLAGS = "bakeoff init TASK, or bakeoff init --documents FILE --queries FILE [--judgments FILE]"
@@ -73,14 +74,14 @@ def init(
     loaded = write_lineup(out, source, grading)
     sizes = f"{counted(len(loaded.documents), 'document')}, {counted(len(loaded.queries), 'query')}"
     judged = sum(map(len, loaded.judgments.values()))
-    typer.echo(f"{out}: written; its task has {sizes}, {counted(judged, 'judgment') if judged else 'no judgments yet'}")
+    say(f"{out}: written; its task has {sizes}, {counted(judged, 'judgment') if judged else 'no judgments yet'}")
     for table, columns_taken in source.taken.items():
         say(f"taken from the {table}: {columns_taken}")
     truth = out.parent / FILE
     if source.options and "ground_truth" not in source.options and truth.exists():
         say(f'{truth}: its grades are read; a file of this task\'s own is named under [task]: ground_truth = "…"')
     where = "" if out == OWN_LINEUP else f" {out}"
-    typer.echo(f"next: {f'bakeoff validate{where}' if judged else grading}\n      bakeoff run{where}")
+    say_commands(f"next: {f'bakeoff validate{where}' if judged else grading}\n      bakeoff run{where}")
 
 
 def _ask(what: str) -> str:

@@ -9,7 +9,15 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import ColumnOption, LineupOption, ResultArgument, check_file, lineup_path, parse_columns
+from bakeoff.commands.options import (
+    ColumnOption,
+    Force,
+    LineupOption,
+    ResultArgument,
+    check_file,
+    lineup_path,
+    parse_columns,
+)
 
 if TYPE_CHECKING:
     from bakeoff.production.check import Check
@@ -30,6 +38,7 @@ def import_(
         bool, typer.Option("--drop-personal", help="Drop queries with e-mail addresses or long numbers; hash users.")
     ] = False,
     column: ColumnOption = None,
+    force: Force = False,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
@@ -39,6 +48,7 @@ def import_(
     from bakeoff.production.log_import import import_log
     from bakeoff.tasks.search_log import LogColumns
 
+    check_file(out, force=force)
     columns = LogColumns.named(parse_columns(column))
     deliver(
         "log import",
@@ -55,6 +65,7 @@ def sample(
     seed: Annotated[int, typer.Option(help="The same seed draws the same queries.")] = 42,
     out: Annotated[Path, typer.Option(help="Where the queries go, as JSONL.")] = Path("queries.jsonl"),
     column: ColumnOption = None,
+    force: Force = False,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
@@ -64,6 +75,7 @@ def sample(
     from bakeoff.production.log_sample import sample_log
     from bakeoff.tasks.search_log import LogColumns, normalised, read_log
 
+    check_file(out, force=force)
     columns = LogColumns.named(parse_columns(column))
     deliver(
         "log sample",
@@ -86,6 +98,7 @@ def judge(
     widest: Annotated[float, typer.Option(min=0, max=1, help="Wider intervals are no judgment.")] = 0.3,
     out: Annotated[Path, typer.Option(help="Where the judgments go, as CSV.")] = Path("judgments.csv"),
     column: ColumnOption = None,
+    force: Force = False,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
@@ -93,6 +106,7 @@ def judge(
     from bakeoff.production.log_judge import CUTS, judge_log
     from bakeoff.tasks.search_log import LogColumns, read_log
 
+    check_file(out, force=force)
     columns = LogColumns.named(parse_columns(column))
     deliver(
         "log judge",
@@ -146,6 +160,7 @@ def replay(
     k: Annotated[int, typer.Option("-k", min=1, help="How deep to compare.")] = 10,
     grade: Annotated[int, typer.Option(min=1, help="How many queries to propose for grading.")] = 50,
     out: Annotated[Path | None, typer.Option(help="Write the pairs that are worth grading here, as CSV.")] = None,
+    force: Force = False,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
@@ -166,7 +181,7 @@ def replay(
             raise InputError(f"there is no contender {label!r}", remedy=f"the line-up has {', '.join(labels)}")
     if old == new:
         raise InputError("both contenders are the same", remedy="name two")
-    check_file(out)
+    check_file(out, force=force)
     drawn = read_sample(sample) if sample else {}
     task = load_kind(chosen.task, chosen.folder, chosen.overrides).task()
     queries = [Query(id=query.id, text=query.text) for query in drawn.values()] or list(task.queries)

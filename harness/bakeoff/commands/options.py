@@ -197,12 +197,18 @@ def read_lineup(path: Path) -> Lineup:
     return lineup
 
 
-def say(text: str) -> None:
-    """A sentence in lines that fit the screen."""
+def say(text: str, *, err: bool = False) -> None:
+    """A sentence in lines that fit the screen; a log of what goes to stderr keeps its lines whole."""
     from bakeoff.core.wrapping import screen_width, wrapped
 
-    for line in wrapped(text, screen_width(sys.stdout)):
-        typer.echo(line)
+    stream = sys.stderr if err else sys.stdout
+    for line in wrapped(text, screen_width(stream)) if not err or stream.isatty() else [text]:
+        typer.echo(line, err=err)
+
+
+def say_commands(text: str) -> None:
+    """Lines to copy and paste: a break within a command would run half of it, so the terminal folds them."""
+    typer.echo(text)
 
 
 def grading_command(task: Path | str, lineup: Path) -> str:
@@ -218,16 +224,19 @@ def next_to_grade(task: Path | str, lineup: Path | None = None) -> str:
 
 def notice(text: str) -> None:
     """What a user may want to know, on stderr."""
-    typer.echo(f"notice: {text}", err=True)
+    say(f"notice: {text}", err=True)
 
 
 def warn(text: str) -> None:
-    """One line on stderr."""
-    typer.echo(f"warning: {without_secrets(text)}", err=True)
+    """What may be wrong, on stderr."""
+    say(f"warning: {without_secrets(text)}", err=True)
 
 
-def check_file(out: Path | None, *, force: bool = True) -> None:
-    """Refuses at the start a file that can't be written, or that is there and may not be written over."""
+def check_file(out: Path | None, *, force: bool) -> None:
+    """Refuses at the start a file that can't be written, or that is there and may not be written over.
+
+    `force` is for what the user says, and for files that are made again each time: pages of results, a monitor's.
+    """
     if out is None:
         return
     if out.is_file() and not force:

@@ -11,7 +11,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.commands import signals
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import ResultsArgument, check_file
+from bakeoff.commands.options import ResultsArgument, check_file, say
 
 if TYPE_CHECKING:
     from bakeoff.production.check import Check
@@ -30,24 +30,24 @@ def report(
     """Make a result's page, exports and charts again; for several results, one page over time."""
     from bakeoff.report import PAGE, render
 
-    check_file(out)
+    check_file(out, force=True)
     folders = _results(result)
     if len(folders) == 1 and folders[0] in result:  # a folder of results has a history, even of one
         page = out or folders[0] / PAGE
-        check_file(page)
+        check_file(page, force=True)
         problems = render(folders[0], pictures=pictures, page=page)
     else:
         page = out or Path("history.html")
-        check_file(page)
+        check_file(page, force=True)
         problems = _history(folders, page, pictures=pictures)
-    typer.echo(f"Written to {page}")
+    say(f"Written to {page}")
     for problem in problems:
-        typer.echo(problem, err=True)
+        say(problem, err=True)
     if open_:
         import webbrowser
 
         if not webbrowser.open(page.resolve().as_uri()):
-            typer.echo(f"no browser could be started; the page is {page.resolve()}", err=True)
+            say(f"no browser could be started; the page is {page.resolve()}", err=True)
 
 
 def _results(given: list[Path]) -> list[Path]:
@@ -94,7 +94,7 @@ def history(
     metrics_file: MetricsOption = None,
 ) -> None:
     """Chart every contender over time, with the points where task, model or library changed."""
-    check_file(out)
+    check_file(out, force=True)
     folders = _results(results)
     deliver(
         "history", lambda: _history_check(folders, out, pictures=pictures), as_json=as_json, metrics_file=metrics_file
@@ -136,7 +136,7 @@ def serve(
     except OSError as error:
         raise InputError(f"port {port} can't be used: {error.strerror}", remedy="choose another --port") from None
     with site:
-        typer.echo(f"http://{HOST}:{site.server_address[1]}/ shows {folder}; Ctrl-C ends it")
+        say(f"http://{HOST}:{site.server_address[1]}/ shows {folder}; Ctrl-C ends it")
         with contextlib.suppress(KeyboardInterrupt), signals.awaited():
             site.serve_forever()
-        typer.echo("ended")
+        say("ended")

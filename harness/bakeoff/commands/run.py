@@ -28,11 +28,14 @@ from bakeoff.commands.options import (
     notice,
     parse_settings,
     read_lineup,
+    say,
+    say_commands,
     warn,
 )
 
 if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
+    from bakeoff.results.schema import Summary
     from bakeoff.running.runner import Outcome, Settings
 
 
@@ -144,8 +147,8 @@ def run(
 def _fail_without_rows(outcome: Outcome) -> NoReturn:
     """There is nothing to write and no verdict; each row's reason is all there is to say."""
     for lost in outcome.not_run:
-        typer.echo(f"{lost.contender.label}: not run: {lost.reason}", err=True)
-    typer.echo("error: no contender ran, so there is no result and no verdict", err=True)
+        say(f"{lost.contender.label}: not run: {lost.reason}", err=True)
+    say("error: no contender ran, so there is no result and no verdict", err=True)
     raise typer.Exit(1)
 
 
@@ -157,18 +160,18 @@ def _show_and_render(folder: Path, *, charts: bool, wide: bool, quiet: bool) -> 
     problems: list[str] = []
     try:
         if not quiet:
-            show(folder, wide=wide)
+            _print_result(folder, wide=wide)
         problems = render(folder, pictures=charts, charts=charts)
     except Exception as error:
         logging.getLogger("bakeoff.report").warning("no report", exc_info=error)
         problems = [f"{type(error).__name__}: {error}"]
     if not quiet:
-        typer.echo(f"\nWritten to {folder}/")
+        say(f"\nWritten to {folder}/")
         _name_page(folder)
     for problem in problems:
-        typer.echo(problem, err=True)
+        say(problem, err=True)
     if set(problems) - {MISSING}:
-        typer.echo(f"error: the figures are complete, the report is not\n  remedy: bakeoff report {folder}", err=True)
+        say(f"error: the figures are complete, the report is not\n  remedy: bakeoff report {folder}", err=True)
         return False
     return True
 
@@ -208,7 +211,7 @@ def _print_plan(lineup: Lineup, settings: Settings) -> None:
         )
     console().print(table)
     where = f" for {len(names)} tasks" if names else ""
-    typer.echo(f"in total{where} about ${sum(planned.usd or 0 for _, planned in plans):.6f}; nothing was asked")
+    say(f"in total{where} about ${sum(planned.usd or 0 for _, planned in plans):.6f}; nothing was asked")
 
 
 def _name_page(folder: Path) -> None:
@@ -219,10 +222,9 @@ def _name_page(folder: Path) -> None:
 
     page = folder / PAGE
     if page.is_file():
-        typer.echo(f"The page: {page}")
-        typer.echo(f"Open it:  bakeoff report {shlex.quote(str(folder))} --open")
+        say_commands(f"The page: {page}\nOpen it:  bakeoff report {shlex.quote(str(folder))} --open")
     else:
-        typer.echo(f"Make the page: bakeoff report {shlex.quote(str(folder))}")
+        say_commands(f"Make the page: bakeoff report {shlex.quote(str(folder))}")
 
 
 def _print_stored(folders: list[Path], out: Path, *, several: bool) -> None:
@@ -265,13 +267,25 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Print the verdict and the matrix of a result, and the choice within limits where some are given."""
-    folder = result
     if as_json:
-        _print_json(_stored(folder))
+        _print_json(_stored(result))
         return
+    from bakeoff.results.recommend import Limits, choose, timing_doubt
+
+    summary = _print_result(result, wide=wide, equivalent_within=equivalent_within)
+    limits = Limits(p95_ms=p95, usd_per_million=cost, index_mb=index, offline=offline)
+    if limits != Limits():
+        choice = choose(summary.rows, summary.verdict, limits)
+        doubts = [timing_doubt(row) for row in summary.rows if row.label == choice.label and p95 is not None]
+        say(f"\nWithin these limits: {choice.sentence}{''.join(doubts)}")
+    typer.echo("")
+    _name_page(result)
+
+
+def _print_result(folder: Path, *, wide: bool, equivalent_within: float | None = None) -> Summary:
+    """What `run` and `show` print alike: the verdict and the matrix of a stored result."""
     from bakeoff.report.console import console
     from bakeoff.report.terminal import terminal
-    from bakeoff.results.recommend import Limits, choose, timing_doubt
     from bakeoff.results.schema import read_summary
 
     if equivalent_within:
@@ -281,8 +295,4 @@ def show(
     else:
         summary = read_summary(folder)
     console().print(terminal(summary, wide=wide))
-    limits = Limits(p95_ms=p95, usd_per_million=cost, index_mb=index, offline=offline)
-    if limits != Limits():
-        choice = choose(summary.rows, summary.verdict, limits)
-        doubts = [timing_doubt(row) for row in summary.rows if row.label == choice.label and p95 is not None]
-        console().print(f"\nWithin these limits: {choice.sentence}{''.join(doubts)}")
+    return summary

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.commands.options import ColumnOption, Force, check_file, parse_columns, parse_day
+from bakeoff.commands.options import ColumnOption, Force, check_file, parse_columns, parse_day, say
 
 
 def select(
@@ -29,4 +29,4 @@ def select(
     check_file(out, force=force)
     drawn = build.select(build.read_pool(pool, parse_columns(column), table), n, seed, date=parse_day(date, "--date"))
     write_json(out, drawn)
-    typer.echo(f"{len(drawn.articles)} of {drawn.metadata['total_available']} drawn with seed {seed}: {out}")
+    say(f"{len(drawn.articles)} of {drawn.metadata['total_available']} drawn with seed {seed}: {out}")

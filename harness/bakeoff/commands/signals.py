@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
@@ -73,7 +74,17 @@ def _watch(reader: socket.socket, writer: socket.socket) -> None:
     import psutil  # noqa: F401 - now, while the ordinary way out is taken: it would be late after the grace
 
     threading.Event().wait(GRACE)
-    leave(128 + number[0], MESSAGE)
+    leave(128 + number[0], message())
+
+
+def message() -> str:
+    """What is kept, in lines that fit where it is read."""
+    with contextlib.suppress(Exception):  # whatever is wrong with the terminal, it is said
+        from bakeoff.core.wrapping import screen_width, wrapped
+
+        if os.isatty(2):
+            return "\n".join(wrapped(MESSAGE, screen_width(sys.stderr)))
+    return MESSAGE
 
 
 def leave(code: int, message: str) -> NoReturn:

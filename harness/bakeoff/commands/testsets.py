@@ -22,6 +22,7 @@ from bakeoff.commands.options import (
     parse_columns,
     parse_day,
     say,
+    say_commands,
     warn,
 )
 
@@ -60,7 +61,7 @@ def import_(
     from bakeoff.core.printable import counted
     from bakeoff.core.task import Chunking
     from bakeoff.report.console import Bars
-    from bakeoff.testsets.corpus import Options, import_corpus
+    from bakeoff.testsets.corpus import LEFT_OUT, Options, import_corpus
 
     try:
         chunking = msgspec.convert({"chunk_strategy": chunks, "max_chunk_size": chunk_size}, Chunking)
@@ -70,15 +71,16 @@ def import_(
     options = Options(parse_columns(column), table, api, whole, chunking, Bars())
     imported = import_corpus(source, options)
     write_json(out, imported.file)
-    typer.echo(f"{counted(len(imported.file.articles), 'document')} imported: {out}")
+    say(f"{counted(len(imported.file.articles), 'document')} imported: {out}")
     if imported.taken:
         say(f"taken: {imported.taken}")
-    _list("empty, left out", imported.empty)
-    _list("duplicates, left out", [f"{name} = {first}" for name, first in imported.duplicates])
-    _list("no such page", imported.missing)
-    _list("skipped", imported.skipped)
+    all_names = f"{out}, metadata.{LEFT_OUT}"
+    _list("empty, left out", imported.empty, all_names)
+    _list("duplicates, left out", [f"{name} = {first}" for name, first in imported.duplicates], all_names)
+    _list("no such page", imported.missing, all_names)
+    _list("skipped", imported.skipped, all_names)
     corpus = "" if out == ARTICLES else f" --articles {out}"
-    typer.echo(f"next: bakeoff queries import FILE{corpus}, or bakeoff queries generate {out}")
+    say_commands(f"next: bakeoff queries import FILE{corpus}\n   or bakeoff queries generate {out}")
 
 
 @queries.command()
@@ -112,16 +114,18 @@ def generate(
     from bakeoff.tasks.formats.native import read_articles
     from bakeoff.testsets import generate as build
     from bakeoff.testsets.drafts import GenerationRequest
-    from bakeoff.testsets.new_task import write_task
+    from bakeoff.testsets.new_task import check_new, queries_file, write_task
 
     pages = read_articles(articles).articles
     check_folder(out)
-    existing = _existing(out, add)
+    existing = _existing(queries_file(out), add)
+    if existing is None:  # before a model is paid
+        check_new(out)
     categories = build.check_categories(Lineup.read(lineup).categories if lineup else {})
     if maker == "templates" and lineup is None and not any(page.city or page.county or page.state for page in pages):
         categories = build.without_places()
-        typer.echo(
-            "no document names a city, county or state: queries are made of the documents' own telling words, which\n"
+        say(
+            "no document names a city, county or state: queries are made of the documents' own telling words, which "
             "favours search by words; for others use --maker llm, or categories of your own (docs/test-sets.md)"
         )
     request = GenerationRequest(categories, n, seed, language, parse_day(as_of, "--as-of"))
@@ -149,19 +153,20 @@ def generate(
     finally:
         if asker is not None:
             asker.close()
-    _print_queries(generated, n)
+    _print_queries(generated, n, "" if dry_run else f"{queries_file(out)}, metadata.dropped")
     if not generated.queries:
         raise InputError("no query passed", remedy="raise --max-overlap, or use --maker llm with another model")
     origin = {"model": asker.model.label} if asker is not None else {}
     content = build.query_file(generated, request, maker, existing, origin)
     if dry_run:
-        typer.echo("dry run: nothing written")
+        say("dry run: nothing written")
     elif existing is not None:
-        write_json(out / "queries.json", content)
-        typer.echo(f"{counted(len(generated.queries), 'query')} added: {out / 'queries.json'}")
+        write_json(queries_file(out), content)
+        say(f"{counted(len(generated.queries), 'query')} added: {queries_file(out)}")
     else:
         path = write_task(out, articles, content)
-        typer.echo(f"{counted(len(generated.queries), 'query')}: {path}\n{next_to_grade(out)}")
+        say(f"{counted(len(generated.queries), 'query')}: {path}")
+        say_commands(next_to_grade(out))
     if asker is not None:
         echo_usage(asker.usage)
 
@@ -188,19 +193,21 @@ def import_queries_(
     from bakeoff.core.printable import counted, some
     from bakeoff.tasks.formats.native import document as document_of
     from bakeoff.tasks.formats.native import read_articles
-    from bakeoff.testsets.new_task import write_task
+    from bakeoff.testsets.corpus import LEFT_OUT
+    from bakeoff.testsets.new_task import DESCRIPTION, queries_file, write_task
     from bakeoff.testsets.query_import import import_queries
     from bakeoff.testsets.task_folder import TaskFolder
 
     check_folder(out)
-    existing = None if force and not add else _existing(out, add, "--force writes over them, ")
+    path = queries_file(out)
+    existing = None if force and not add else _existing(path, add, "--force writes over them, ")
     imported = import_queries(source, parse_columns(column), log=log, most=most, existing=existing)
-    if (out / "task.toml").exists():
-        folder = TaskFolder.open(str(out))
+    if (out / DESCRIPTION).exists():
+        folder = TaskFolder.open(str(out / DESCRIPTION))
         folder.check_own()
         folder.check_queries({entry.query_id for entry in imported.file.queries})
         documents = folder.task.documents
-        write_json(out / "queries.json", imported.file)
+        write_json(path, imported.file)
     else:
         if not articles.exists():
             raise InputError(
@@ -208,7 +215,7 @@ def import_queries_(
             )
         documents = [document_of(article) for article in read_articles(articles).articles]
         write_task(out, articles, imported.file)
-    typer.echo(f"{counted(imported.new, 'query')} {'added' if add else 'imported'}: {out / 'queries.json'}")
+    say(f"{counted(imported.new, 'query')} {'added' if add else 'imported'}: {path}")
     if imported.taken:
         say(f"taken: {imported.taken}")
     if imported.no_filter:
@@ -216,17 +223,16 @@ def import_queries_(
     filters = {entry.query_id: entry.where for entry in imported.file.queries}
     if lost := unmatched(filters, (document.metadata for document in documents)):
         warn(f"no document passes the filter (where) of {some(lost)}: compare it with the documents' metadata")
-    _list("empty, left out", imported.empty)
-    _list("duplicates, left out", imported.duplicates)
-    typer.echo(next_to_grade(out))
+    _list("empty, left out", imported.empty, f"{path}, metadata.{LEFT_OUT}")
+    _list("duplicates, left out", imported.duplicates, f"{path}, metadata.{LEFT_OUT}")
+    say_commands(next_to_grade(out))
 
 
-def _existing(folder: Path, add: bool, force: str = "") -> QueryFile | None:
+def _existing(path: Path, add: bool, force: str = "") -> QueryFile | None:
     """Grades belong to query ids: an existing task is only ever added to."""
     from bakeoff.core.files import read_json
     from bakeoff.tasks.formats.native import QueryFile
 
-    path = folder / "queries.json"
     if path.exists() and not add:
         remedy = f"--add adds to them, {force}or choose another --out"
         raise InputError("there are queries already", file=path, remedy=remedy)
@@ -236,6 +242,7 @@ def _existing(folder: Path, add: bool, force: str = "") -> QueryFile | None:
 
 
 def _dry_run_of_queries(maker: Any, pages: Any, request: Any, asker: Asker) -> None:
+    from bakeoff.core.printable import counted
     from bakeoff.testsets.chat_maker import ROUNDS
 
     questions = {
@@ -244,29 +251,31 @@ def _dry_run_of_queries(maker: Any, pages: Any, request: Any, asker: Asker) -> N
         for number, question in enumerate(maker.questions(pages, category, request))
     }
     estimate = asker.estimate(questions)
-    typer.echo(f"at most {estimate.requests} prompts (a {ROUNDS}th of them if every query passes)")
+    say(f"at most {counted(estimate.requests, 'prompt')} (a {ROUNDS}th of them if every query passes)")
     echo_estimate(estimate)
 
 
-def _print_queries(generated: Any, n: int) -> None:
+def _print_queries(generated: Any, n: int, all_dropped: str) -> None:
+    from bakeoff.core.printable import counted
     from bakeoff.report.console import Figures, console, grid
 
     table = grid("category", "query", Figures("words shared with its source"))
     for draft, shared in zip(generated.queries, generated.overlaps, strict=True):
         table.add_row(draft.category, draft.text, f"{shared:.0%}")
     console().print(table)
-    _list("not taken", [f"{draft.category}: {draft.text}: {draft.why}" for draft in generated.dropped])
+    _list("not taken", [f"{draft.category}: {draft.text}: {draft.why}" for draft in generated.dropped], all_dropped)
     for category, taken in generated.short.items():
-        typer.echo(f"warning: {category}: {taken} of {n} queries; no more could be made from these documents")
+        say(f"warning: {category}: {taken} of {counted(n, 'query')}; no more could be made from these documents")
 
 
-def _list(what: str, names: list[str]) -> None:
+def _list(what: str, names: list[str], where: str) -> None:
+    """The first names of a list; of a longer one also where all of them are written."""
     if names:
-        typer.echo(f"{what}: {len(names)}")
+        say(f"{what}: {len(names)}")
         for name in names[:SHOWN]:
-            typer.echo(f"  {name}")
+            say(f"  {name}")
         if len(names) > SHOWN:
-            typer.echo(f"  … and {len(names) - SHOWN} more")
+            say(f"  … and {len(names) - SHOWN} more" + (f", all in {where}" if where else ""))
 
 
 @queries.command("copy")
@@ -277,4 +286,4 @@ def copy_(
     """Copy a task with its documents and grades, to change it: built-in ones are never written to."""
     from bakeoff.testsets.new_task import copy_task
 
-    typer.echo(f"{copy_task(task, out)}\nnext: bakeoff annotate {out}")
+    say_commands(f"{copy_task(task, out)}\nnext: bakeoff annotate {out}")

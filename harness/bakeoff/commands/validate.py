@@ -3,53 +3,88 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.options import lineup_path, next_to_grade, read_lineup, say
+from bakeoff.commands.options import lineup_path, next_to_grade, read_lineup, say, say_commands
 
 if TYPE_CHECKING:
     from bakeoff.core.task import Task
     from bakeoff.lineup.lineup import Lineup
+    from bakeoff.running.validation import Checked
+    from bakeoff.tasks.kinds.base import TaskKind
     from bakeoff.testsets.health import Health
 
 
 def validate(
     target: Annotated[
-        str | None, typer.Argument(help="A line-up, or a task: its folder, task.toml or name; default: the line-up.")
+        str | None,
+        typer.Argument(
+            help="A line-up, or a task: its folder, task.toml or name (that of a line-up goes before); "
+            "default: the line-up."
+        ),
     ] = None,
     health: Annotated[
         bool, typer.Option(help="Let free contenders try the task, to see which differences it can show.")
     ] = True,
 ) -> None:
     """Check a line-up or a task before anything is spent on it."""
-    from bakeoff.report.console import Bars
+    path, lineup = _lineup(target)
+    tasks = [_checked(one, place, path) for place, one in enumerate(lineup.per_task())]
+    rows = [row for checked in tasks for row in checked.rows]
+    wrong = [row for row in rows if row.wrong]
+    say(f"{path}: {f'{len(wrong)} of {len(rows)} rows would not run' if wrong else 'valid'}")
+    for checked in tasks:
+        _print_task(checked.task, checked.kind.about)
+        if rows and checked is tasks[0]:
+            say(f"measures: {', '.join(map(str, lineup.measures))}; {lineup.primary} decides")
+        for row in checked.rows:
+            state = f"wrong: {row.wrong}" if row.wrong else row.missing or "ready"
+            say(f"  {row.label}: {state}")
+        if health and not wrong and checked.kind.free_health_check:
+            _examine(checked, path)
+    if wrong:
+        raise typer.Exit(2)
+
+
+class _Checked(NamedTuple):
+    """A line-up's task, read, with what each row would meet on it."""
+
+    lineup: Lineup
+    kind: TaskKind
+    task: Task
+    rows: list[Checked]
+
+
+def _checked(lineup: Lineup, place: int, path: Path) -> _Checked:
+    """One task of a line-up with its rows; what is wrong with a task that has no file of its own names its place."""
     from bakeoff.running.validation import check_rows, check_task
-    from bakeoff.tasks.description import task_description
     from bakeoff.tasks.kinds import load_kind
+
+    try:
+        kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
+        task = kind.task()
+        check_task(task, kind)
+    except InputError as error:
+        if error.file is not None or not place:
+            raise
+        where = f"tasks[{place}]" + (f", {error.place}" if error.place else "")
+        raise InputError(error.problem, file=path, place=where, remedy=error.remedy) from None
+    return _Checked(lineup, kind, task, list(check_rows(lineup, task)))
+
+
+def _examine(checked: _Checked, path: Path) -> None:
+    """The health of a graded task; of one without grades, what its texts show, and how to grade it."""
+    from bakeoff.report.console import Bars
+    from bakeoff.tasks.description import task_description
     from bakeoff.tasks.kinds.graded import Graded
     from bakeoff.testsets.health import health as examine
     from bakeoff.testsets.health import text_health
     from bakeoff.testsets.task_folder import TaskFolder
 
-    path, lineup = _lineup(target)
-    kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
-    task = kind.task()
-    check_task(task, kind)
-    rows = list(check_rows(lineup, task))
-    wrong = [row for row in rows if row.wrong]
-    typer.echo(f"{path}: {f'{len(wrong)} of {len(rows)} rows would not run' if wrong else 'valid'}")
-    _print_task(task)
-    if rows:
-        say(f"measures: {', '.join(map(str, lineup.measures))}; {lineup.primary} decides")
-        for row in rows:
-            state = f"wrong: {row.wrong}" if row.wrong else row.missing or "ready"
-            say(f"  {row.label}: {state}")
-    if wrong:
-        raise typer.Exit(2)
-    if not health or not kind.free_health_check:
-        return
+    lineup, kind, task, rows = checked
     described = task_description(lineup.task, path.parent) if rows and isinstance(lineup.task, str) else path
     folder = TaskFolder.of(described, kind, task) if isinstance(kind, Graded) else None
     if folder and isinstance(lineup.task, dict) and folder.truth_path.exists():
@@ -64,19 +99,19 @@ def validate(
         say(f"warning: {finding}")
     say("no grades yet" + (f": {standing}" if standing else ""))
     if folder and not standing:
-        typer.echo(next_to_grade(folder.name, path if rows else None))
+        say_commands(next_to_grade(folder.name, path if rows else None))
 
 
 def _lineup(target: str | None) -> tuple[Path, Lineup]:
     """The line-up that was named; for a task, one without contenders and with the usual measures."""
     from bakeoff.core.files import read_toml
-    from bakeoff.core.paths import lineup_names, task_names
+    from bakeoff.core.paths import lineup_names
     from bakeoff.evaluation.measures import Measure, primary_measure
     from bakeoff.lineup.lineup import DEFAULT_MEASURES, Lineup
     from bakeoff.tasks.description import task_description
 
     path = lineup_path(None) if target is None else Path(target)
-    if target is not None and target in set(lineup_names()) - set(task_names()):
+    if target is not None and target in lineup_names():  # of a task with the same name: what `run` takes
         path = lineup_path(path)
         return path, read_lineup(path)
     if target is not None and target.endswith(".toml"):
@@ -98,7 +133,7 @@ def _lineup(target: str | None) -> tuple[Path, Lineup]:
     )
 
 
-def _print_task(task: Task) -> None:
+def _print_task(task: Task, about: str) -> None:
     from bakeoff.core.printable import counted
     from bakeoff.report.notes import task_called
 
@@ -107,9 +142,12 @@ def _print_task(task: Task) -> None:
         f"{task_called(task.name)}: {counted(len(task.documents), 'document')}, {counted(len(task.queries), 'query')}, "
         f"{counted(judged, 'judgment')}, fingerprint {task.fingerprint()}"
     )
+    if about:
+        say(about)
 
 
 def _print_health(health: Health) -> None:
+    from bakeoff.core.printable import counted
     from bakeoff.report.console import Figures, console, grid
 
     table = grid("measure", Figures("oracle"), Figures("bm25"), Figures("random"), "target")
@@ -130,7 +168,8 @@ def _print_health(health: Health) -> None:
     if health.smallest_detectable is not None:
         found = health.smallest_detectable
         least = f"about {found:.3f} {health.primary}" if found < 1 else f"none below 1 in {health.primary}"
-        say(f"smallest detectable difference: {least} with {health.queries} queries (80% power)")
+        said = f"smallest detectable difference: {least} with {counted(health.queries, 'query')}"
+        say(f"{said} (80% power, {health.detectable_between})")
     for finding in health.findings():
         say(f"warning: {finding}")
     if not health.findings():

@@ -87,6 +87,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = "graded"
     rel: int = 1
     targets: Mapping[str, float] = {}
+    about: str = ""  # what the task is, in one sentence
     graded_by_model: int = 0  # how many of the grades no person gave
     drawn_from: int = 0  # how many documents there were, where these are a sample of them
 

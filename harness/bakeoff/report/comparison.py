@@ -32,8 +32,8 @@ def terminal(comparison: Comparison, most: int) -> RenderableType:
     parts: list[RenderableType] = [
         pairs_table(comparison.pairs, comparison.measure, comparison.means, comparison.relations),
         Prose(
-            f"{different} of {len(comparison.pairs)} pairs differ significantly over {len(comparison.queries)} queries "
-            f"(Holm, 5%{f'; {WEIGHTED}' if comparison.by_traffic else ''})."
+            f"{_differing(different, len(comparison.pairs))} significantly over "
+            f"{counted(len(comparison.queries), 'query')} (Holm, 5%{f'; {WEIGHTED}' if comparison.by_traffic else ''})."
         ),
         *_equivalent(comparison),
         *_narrowed(comparison),
@@ -50,6 +50,12 @@ def terminal(comparison: Comparison, most: int) -> RenderableType:
             for change in changes
         ]
     return Group(*parts)
+
+
+def _differing(different: int, pairs: int) -> str:
+    if pairs == 1:
+        return "The pair differs" if different else "The pair does not differ"
+    return f"{different} of {pairs} pairs {'differs' if different == 1 else 'differ'}"
 
 
 def _equivalent(comparison: Comparison) -> list[RenderableType]:

@@ -27,7 +27,8 @@ _LATEX = {
 def markdown(summary: Summary) -> str:
     """`matrix.md`."""
     content = matrix(summary)
-    lines = [f"# {inert(headline(summary))}", "", *(f"- {inert(line)}" for line in summary.verdict.sentences), ""]
+    lines = [f"# {inert(headline(summary))}", "", *([inert(summary.task.about), ""] if summary.task.about else [])]
+    lines += [*(f"- {inert(line)}" for line in summary.verdict.sentences), ""]
     lines += markdown_table(
         [column.head for column in content.columns],
         [line.texts(content.columns) for line in content.lines],

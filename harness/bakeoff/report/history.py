@@ -295,7 +295,8 @@ def _line(entry: Entry, before: Summary | None) -> ResultLine:
         name=entry.name,
         link=entry.link,
         when=_when(summary),
-        task=f"{summary.task.name}: {summary.task.documents} documents, {summary.task.queries} queries",
+        task=f"{summary.task.name}: {counted(summary.task.documents, 'document')}, "
+        f"{counted(summary.task.queries, 'query')}",
         best=best or "none ran",
         measure=value,
         ties=listed(ties) if ties else "–",

@@ -157,15 +157,16 @@ def _measure(row: Row, column: Column, summary: Summary, best: float) -> Cell:
     if value.low is not None and value.high is not None:
         interval = f"[{value.low:.2f}, {value.high:.2f}]"
     state, marks = "", []
-    # what is tied and shows the same figure has the same mark: nobody can see the digits that differ
-    shows_best = row.ties.get(measure) and f"{value.mean:.3f}" == f"{best:.3f}"
+    standing = summary.verdict.standings.get(row.label) if column.decides else None
+    equivalent = standing is not None and standing.relation == "equivalent"
+    # what is as good and shows the same figure has the same mark: nobody can see the digits that differ
+    shows_best = (row.ties.get(measure) or equivalent) and f"{value.mean:.3f}" == f"{best:.3f}"
     if column.ranks and row.kind != "baseline" and (round(value.mean, 12) == best or shows_best):
         state, marks = "best", [BEST]
+    elif equivalent:
+        state, marks = "tied", [EQUIVALENT]
     elif row.ties.get(measure):
         state, marks = "tied", [TIED]
-    standing = summary.verdict.standings.get(row.label) if column.decides else None
-    if standing and standing.relation == "equivalent":
-        state, marks = state or "tied", [EQUIVALENT]
     if standing and marks:
         marks.append(f"{standing.probability:.0%}")
     if measure in row.targets:

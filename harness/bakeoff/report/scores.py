@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bakeoff.core.printable import counted
 from bakeoff.report.matrix import BEST, TIED
 from bakeoff.report.pairs import pairs_table
 from bakeoff.results.score import Scored
@@ -26,7 +27,7 @@ def terminal(scored: Scored, *, per_query: bool = False) -> RenderableType:
     from bakeoff.report.prose import Prose
 
     table = grid("run", *(Figures(f"{measure.label} [95%]") for measure in scored.measures))
-    table.title = f"{len(scored.queries)} queries, sorted in {scored.precision} precision"
+    table.title = f"{counted(len(scored.queries), 'query')}, sorted in {scored.precision} precision"
     for name in sorted(scored.runs, key=lambda run: -scored.mean(run, scored.measures[0])):
         table.add_row(Text(name), *(Text(_cell(scored, name, measure)) for measure in scored.measures))
     parts: list[RenderableType] = []

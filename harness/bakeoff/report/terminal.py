@@ -26,7 +26,9 @@ def terminal(summary: Summary, *, wide: bool = False) -> RenderableType:
     """All of a result in one screen or two; `wide` keeps the matrix in one table, however wide the screen is."""
     content = matrix(summary)
     lost = [line for line in content.lines if line.reason]  # a reason may be long: it would widen a column
-    parts: list[RenderableType] = [Prose(headline(summary), "bold"), Text("")]
+    parts: list[RenderableType] = [Prose(headline(summary), "bold")]
+    parts += [Prose(summary.task.about)] if summary.task.about else []
+    parts += [Text("")]
     parts += [Prose(sentence) for sentence in summary.verdict.sentences]
     parts += [Text(""), *(Prose(line) for line in advice(summary))]
     parts += [_FittedMatrix(content, wide)]

@@ -127,6 +127,7 @@ class TaskInfo(msgspec.Struct, kw_only=True, frozen=True):
     targets: dict[str, float] = {}
     without_relevant: list[str] = []
     weighting: str | msgspec.UnsetType = msgspec.UNSET  # what means are taken over, where queries do not count alike
+    about: str = ""  # what the task is, where it says so
 
 
 class Recommendation(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.figures import PairedDifference
+from bakeoff.core.printable import counted
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.grammar import measures_of
@@ -157,9 +158,11 @@ def _notes(
                 "--answered leaves them out, as trec_eval does"
             )
         if extra := [query for query in run if query not in judgments]:
-            notes.append(f"{name} has {len(extra)} queries without judgments ({_some(extra)}), which are not scored")
+            unscored = f"({_some(extra)}), which {'is' if len(extra) == 1 else 'are'} not scored"
+            notes.append(f"{name} has {counted(len(extra), 'query')} without judgments {unscored}")
     if lost := [query for query in queries if not any(grade >= rel for grade in judgments[query].values())]:
-        notes.append(f"no document is relevant for {len(lost)} queries ({_some(lost)}): every run scores 0 there")
+        queries_lost = f"{counted(len(lost), 'query')} ({_some(lost)})"
+        notes.append(f"no document is relevant for {queries_lost}: every run scores 0 there")
     return notes
 
 

@@ -83,6 +83,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
             targets=dict(task.targets),
             without_relevant=task.without_relevant(),
             weighting=WEIGHTED if by_traffic else UNSET,
+            about=task.about,
         ),
         machine=outcome.machine,
         matrix_measures=[str(measure) for measure in lineup.measures],

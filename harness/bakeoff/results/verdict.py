@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
+from bakeoff.core.printable import counted
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.recommend import FASTER_FROM, MADE_OF_OTHERS, listed, recommend
 from bakeoff.results.schema import Row, Verdict
@@ -77,7 +78,8 @@ def _sentences(
     best, n = group[0], len(scores[group[0]])
     value = rows[best].measures[str(measure)]
     interval = f" (95% interval {value.low:.3f} to {value.high:.3f})" if value.low is not None else ""
-    sentences = [f"{best} has the highest {measure.label}: {value.mean:.3f}{interval}, over {n} queries."]
+    queries = counted(n, "query")
+    sentences = [f"{best} has the highest {measure.label}: {value.mean:.3f}{interval}, over {queries}."]
     against = {pair.b if pair.a == best else pair.a: pair for pair in pairs if best in (pair.a, pair.b)}
     same = [label for label in group[1:] if not np.any(np.abs(scores[best] - scores[label]) > 1e-12)]
     tied = [label for label in group[1:] if label not in same]
@@ -85,7 +87,7 @@ def _sentences(
     if same:
         sentences.append(f"{listed(same)} ranked every query with the same result.")
     if tied:
-        sentences.append(f"{listed(tied)} can't be told from it with {n} queries (Holm-adjusted p > {ALPHA}).")
+        sentences.append(f"{listed(tied)} can't be told from it with {queries} (Holm-adjusted p > {ALPHA}).")
         if faster := _faster(rows[best], [rows[label] for label in tied]):
             sentences.append(faster)
         if ahead and ahead.rival in tied and ahead.more:
@@ -113,11 +115,13 @@ def _outlook_sentence(best: str, n: int, ahead: Outlook | None, measure: Measure
         return []
     tested = f"Holm over {ahead.pairs} pairs" if ahead.pairs > 1 else "one pair tested"
     between = f"between {best} and {ahead.rival}"
+    queries, one = counted(n, "query"), n == 1
     if not np.isfinite(ahead.detectable) or (measure.bounded and ahead.detectable >= 1):
-        return [f"{n} queries are too few to find a difference {between} in 4 of 5 cases, however large ({tested})."]
+        too_few = f"{'is' if one else 'are'} too few to find a difference"
+        return [f"{queries} {too_few} {between} in 4 of 5 cases, however large ({tested})."]
     least = measure.figure(mean) - measure.figure(mean - ahead.detectable)
     return [
-        f"{n} queries find a true difference {between} in 4 of 5 cases from {least:.3f} on, "
+        f"{queries} {'finds' if one else 'find'} a true difference {between} in 4 of 5 cases from {least:.3f} on, "
         f"and smaller ones less often ({tested})."
     ]
 
@@ -161,16 +165,17 @@ def _agreement_sentence(agreement: Mapping[str, float], measure: Measure, *, eve
     if not agreement:
         return []
     least = min(agreement, key=lambda key: agreement[key])
-    if agreement[least] > 1 - 1e-9:
+    shown = f"{agreement[least]:.2f}"
+    if shown == "1.00":  # of many contenders two may have changed places: a figure that says so would say nothing
         every = " and in every category" if any(key.startswith("category ") for key in agreement) else ""
         if every and not every_category:
             every += f" of {FEWEST_IN_CATEGORY} queries or more"
-        return [f"The contenders' order by {measure.label} is the same by every other measure{every}."]
+        same, tau = (
+            ("the same", "") if agreement[least] > 1 - 1e-9 else ("nearly the same", " (Kendall's τ above 0.99)")
+        )
+        return [f"The contenders' order by {measure.label} is {same} by every other measure{every}{tau}."]
     what = f"within the {least}" if least.startswith("category ") else f"by {Measure.parse(least).label}"
-    return [
-        f"The contenders' order by {measure.label} agrees least with their order {what} "
-        f"(Kendall's τ {agreement[least]:.2f})."
-    ]
+    return [f"The contenders' order by {measure.label} agrees least with their order {what} (Kendall's τ {shown})."]
 
 
 def _faster(best: Row, tied: Sequence[Row]) -> str | None:

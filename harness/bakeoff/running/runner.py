@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
+import msgspec
 from bakeoff_providers import stopping
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.scratch import scratch
@@ -146,6 +147,8 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
 def task_of(kind: TaskKind, lineup: Lineup, settings: Settings) -> Task:
     """The kind's task, or the sample of its documents that was asked for."""
     task = kind.task()
+    if kind.about:
+        task = msgspec.structs.replace(task, about=kind.about)
     if settings.sample_documents is None:
         return task
     if kind.name != "graded":

@@ -21,6 +21,7 @@ from bakeoff.testsets import mediawiki, source_tables, wikipedia_database
 from bakeoff.testsets.document_files import READERS, Unreadable, read_document
 from bakeoff.testsets.text_similarity import normalised
 
+LEFT_OUT = "left_out"  # of an imported file's metadata: a screen shows only the first names of a long list
 OF_A_FILE = {field: field for field in source_tables.USUAL["documents"] if field != "id"}  # its id is its path
 
 
@@ -82,14 +83,18 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
             file=source,
             remedy="check --column text=…, or the source itself",
         )
+    left_out = {
+        "empty": empty,
+        "duplicates": [f"{name} = {first}" for name, first in duplicates],
+        "missing": source_documents.missing,
+        "skipped": source_documents.skipped,
+    }
     metadata = {
         "source": source.name,
         "imported": (date or datetime.date.today()).isoformat(),
         "documents": len(kept),
-        "empty": len(empty),
-        "duplicates": len(duplicates),
-        "missing": len(source_documents.missing),
-        "skipped": len(source_documents.skipped),
+        **{what: len(names) for what, names in left_out.items()},
+        LEFT_OUT: {what: names for what, names in left_out.items() if names},
     }
     if options.api:
         metadata["api"] = options.api

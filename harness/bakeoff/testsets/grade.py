@@ -12,6 +12,7 @@ from bakeoff_providers.errors import BakeoffError, CallFailed, InputError
 
 from bakeoff.chat.ask import Asker, Question, Unusable, read_object
 from bakeoff.core.files import write_json
+from bakeoff.core.printable import counted
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import Document, Query
 from bakeoff.tasks.ground_truth import GRADES
@@ -156,4 +157,6 @@ def grade_all(judges: Sequence[Judge], pairs: Sequence[QueryDocument], report: C
         failed += len(judged.failed)
         report(judged)
     if failed:
-        raise BakeoffError(f"{failed} pairs got no usable grade; the others are kept: run the same command again")
+        raise BakeoffError(
+            f"{counted(failed, 'pair')} got no usable grade; the others are kept: run the same command again"
+        )

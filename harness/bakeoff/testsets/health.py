@@ -10,7 +10,7 @@ import numpy as np
 
 from bakeoff.core.arrays import Grades, Values
 from bakeoff.core.filters import unmatched
-from bakeoff.core.printable import some
+from bakeoff.core.printable import counted, some
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
@@ -83,6 +83,7 @@ class Health(TextHealth, frozen=True, kw_only=True):
     lexical: float | None
     shared_words: float | None
     smallest_detectable: float | None
+    detectable_between: str  # the pair that this is said of, and how many pairs it is corrected for
 
     def findings(self) -> list[str]:
         """Those of the texts, and what the grades leave to be wished for."""
@@ -153,6 +154,7 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
         evaluate(joined["bm25"], [primary], task.rel)[primary].mean()
     )  # what follows by id alone is no word's
     texts = {document.id: f"{document.title}\n{document.text}" for document in task.documents}
+    detectable, between = _detectable({label: scores[primary] for label, scores in scored.items()})
     return Health(
         **msgspec.structs.asdict(text_health(task)),
         documents=len(task.documents),
@@ -168,7 +170,8 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
         primary=str(primary),
         lexical=words / oracle if oracle else None,
         shared_words=_shared_words(task, texts),
-        smallest_detectable=_detectable({label: scores[primary] for label, scores in scored.items()}),
+        smallest_detectable=detectable,
+        detectable_between=between,
     )
 
 
@@ -193,9 +196,13 @@ def _judged_share(tops: Sequence[Grades]) -> float:
     return sum(int(np.count_nonzero(top >= 0)) for top in tops) / returned if returned else 1.0
 
 
-def _detectable(scores: Mapping[str, Values]) -> float | None:
-    ahead = outlook(scores, max(scores, key=lambda label: float(scores[label].mean())))
-    return ahead.detectable if ahead and np.isfinite(ahead.detectable) else None
+def _detectable(scores: Mapping[str, Values]) -> tuple[float | None, str]:
+    """Of the best of these and its closest rival, as a run says it of its own."""
+    best = max(scores, key=lambda label: float(scores[label].mean()))
+    ahead = outlook(scores, best)
+    if ahead is None or not np.isfinite(ahead.detectable):
+        return None, ""
+    return ahead.detectable, f"between {best} and {ahead.rival}, Holm over {counted(ahead.pairs, 'pair')}"
 
 
 def _shared_words(task: Task, texts: Mapping[str, str]) -> float | None:

@@ -6,16 +6,18 @@ import os
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.files import check_writable, read_json, write_atomic, write_folder, write_json
+from bakeoff.core.files import check_writable, read_json, read_toml, write_atomic, write_folder, write_json
 from bakeoff.tasks.formats.native import FORMAT, ArticleFile, QueryFile
 from bakeoff.tasks.ground_truth import FILE, GroundTruth, rel_line
 from bakeoff.testsets.source_tables import FILES
-from bakeoff.testsets.task_folder import TaskFolder
+from bakeoff.testsets.task_folder import TaskFolder, check_not_built_in
 
+DESCRIPTION, QUERIES = "task.toml", "queries.json"  # of a new task
 UNNAMED = "task"  # the folder of a task for which nobody chose one
 ENDINGS = (*FILES, ".json", ".txt", ".db", ".sqlite", ".sqlite3")  # of a corpus's source: no part of a name
 
@@ -43,16 +45,43 @@ def copy_task(source: str, target: Path) -> Path:
     return write_folder(target, fill) / folder.path.name
 
 
+def queries_file(folder: Path) -> Path:
+    """The queries of the task in this folder, as its description names them; of a new task, where they will be."""
+    path = folder / DESCRIPTION
+    check_not_built_in(path)
+    if not path.exists():
+        return folder / QUERIES
+    description = read_toml(path, dict[str, Any])
+    if description.get("format") != FORMAT:
+        raise InputError(
+            f"the queries of this task are not in Bakeoff's own format ({FORMAT})", file=path, place="format",
+            remedy="put them into the file that it reads, or choose another --out",
+        )  # fmt: skip
+    return folder / str(description.get("queries", QUERIES))
+
+
+def check_new(folder: Path) -> None:
+    """Refuses to make a task where one is, or where grades are that it would empty."""
+    check_not_built_in(folder / DESCRIPTION)
+    for name in (DESCRIPTION, FILE):
+        if (folder / name).exists():
+            raise InputError(
+                "exists already, and a new task would write over it", file=folder / name,
+                remedy="--add adds queries to a task that is there, or choose another --out",
+            )  # fmt: skip
+
+
 def write_task(folder: Path, articles: Path, queries: QueryFile) -> Path:
     """A new task's files: ungraded, but complete, so that every command takes it."""
+    check_new(folder)
     relative = Path(os.path.relpath(articles.resolve(), folder.resolve())).as_posix()
     name = _name(folder, articles)
-    write_json(folder / "queries.json", queries)
+    write_json(folder / QUERIES, queries)
     write_json(folder / FILE, GroundTruth(grades={}))
-    path = folder / "task.toml"
+    path = folder / DESCRIPTION
     write_atomic(
         path,
-        f'name = {_quoted(name)}\nformat = "{FORMAT}"\narticles = {_quoted(relative)}\nqueries = "queries.json"\n'
+        f'name = {_quoted(name)}\nformat = "{FORMAT}"\narticles = {_quoted(relative)}\nqueries = "{QUERIES}"\n'
         f'ground_truth = "{FILE}"\n{rel_line()}\n',
     )
     return path

@@ -17,6 +17,7 @@ from bakeoff.tasks.formats.cells import Row
 from bakeoff.tasks.formats.native import QueryEntry, QueryFile
 from bakeoff.tasks.formats.tables import read_table
 from bakeoff.tasks.search_log import LogColumns, normalised, read_log
+from bakeoff.testsets.corpus import LEFT_OUT
 from bakeoff.testsets.generate import free_id
 from bakeoff.testsets.source_tables import columns_for, number_columns, other_columns, taken
 
@@ -97,6 +98,9 @@ def import_queries(
         "imported": (date or datetime.date.today()).isoformat(),
         "empty": len(imported.empty),
         "duplicates": len(imported.duplicates),
+        LEFT_OUT: {
+            what: names for what, names in (("empty", imported.empty), ("duplicates", imported.duplicates)) if names
+        },
     }
     return imported
 

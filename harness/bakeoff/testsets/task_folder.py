@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import check_writable, read_json, read_toml, write_json
-from bakeoff.core.paths import default_lineup, root
+from bakeoff.core.paths import default_lineup, root, task_names
+from bakeoff.core.printable import counted
 from bakeoff.core.task import Document, Query, Task, document_ids
 from bakeoff.tasks.description import task_description
 from bakeoff.tasks.formats.native import FORMAT, drop_repeated_grades
@@ -75,7 +76,9 @@ class TaskFolder:
         annotators = self.annotators()
         given = {pair for annotation in annotators.values() for pair in annotation.pairs()}
         if waiting := [pair for pair in given if pair[1] not in self.truth.grades.get(pair[0], {})]:
-            return f"{len(waiting)} grades by {', '.join(annotators)} are not used yet: bakeoff adjudicate {self.name}"
+            grades = counted(len(waiting), "grade")
+            given_by = f"{grades} by {', '.join(annotators)} {'is' if len(waiting) == 1 else 'are'} not used yet"
+            return f"{given_by}: bakeoff adjudicate {self.name}"
         return f"one annotator's grades are used: {next(iter(annotators))}" if len(annotators) == 1 else ""
 
     @property
@@ -103,14 +106,7 @@ class TaskFolder:
 
     def check_own(self) -> None:
         """Refuses to write into a task that comes with Bakeoff, so that results stay comparable, or that can't be."""
-        here = self.path.resolve()
-        shipped = [(root() / folder).resolve() for folder in ("queries", "lineups")]
-        if here == default_lineup().resolve() or set(shipped) & set(here.parents):
-            name = self.path.parent.name
-            raise InputError(
-                "is a built-in task, which is never written to", file=self.path,
-                remedy=f"copy it first: bakeoff queries copy {name} my-{name}",
-            )  # fmt: skip
+        check_not_built_in(self.path)
         check_writable(self.path.parent, "make room, or copy the task to another disk")
 
     def check_queries(self, queries: Collection[str]) -> None:
@@ -261,6 +257,20 @@ class TaskFolder:
             for query in self._query_places
             if query in rows
         }
+
+
+def check_not_built_in(path: Path) -> None:
+    """Refuses a description of a task that comes with Bakeoff, or that would stand among those that do."""
+    here = path.resolve()
+    shipped = [(root() / folder).resolve() for folder in ("queries", "lineups")]
+    if here != default_lineup().resolve() and not set(shipped) & set(here.parents):
+        return
+    if (name := here.parent.name) in task_names():
+        remedy = f"copy it first: bakeoff queries copy {name} my-{name}"
+        raise InputError("is a built-in task, which is never written to", file=path, remedy=remedy)
+    raise InputError(
+        "is among the built-in tasks, which are never written to", file=path, remedy="choose another folder"
+    )
 
 
 def _described(path: Path) -> tuple[Path, dict[str, Any] | None]:

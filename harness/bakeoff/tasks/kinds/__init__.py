@@ -36,6 +36,7 @@ class TaskKeys(msgspec.Struct, frozen=True):
 
     kind: Annotated[str, "where judgments come from"] = "graded"
     name: Annotated[str, "what the task is called; its folder's name if left out"] = ""
+    about: Annotated[str, "what the task is, in one sentence: every report shows it"] = ""
     targets: Annotated[dict[str, float], 'figures to reach, by measure: { "p@5" = 0.7 }'] = {}
 
 
@@ -60,6 +61,9 @@ def _load(name: str, description: Mapping[str, Any], base: Path, file: Path | No
         targets = converted("targets", description.get("targets", {}), dict[str, float])
         kind = str(description.get("kind", "graded"))
         TASK_KINDS.check_options(kind, options, whole=True)
-        return TASK_KINDS.create(kind, name=str(description.get("name", name)), base=base, targets=targets, **options)
+        called = str(description.get("name", name))
+        made = TASK_KINDS.create(kind, name=called, base=base, targets=targets, **options)
+        made.about = " ".join(converted("about", description.get("about", ""), str).split())
+        return made
     except InputError as error:
         raise InputError(error.problem, file=error.file or file, place=error.place, remedy=error.remedy) from None

@@ -130,6 +130,7 @@ class TaskKind(ABC):
 
     def __init__(self, name: str, base: Path, targets: Mapping[str, float]) -> None:
         self.task_name, self.base, self.targets = name, base, targets
+        self.about = ""  # what the task is, in one sentence, where its description says it
 
     @property
     def models(self) -> tuple[Contender, ...]:

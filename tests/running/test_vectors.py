@@ -239,7 +239,7 @@ def test_no_damage_to_a_lance_manifest_is_a_traceback(tmp_path: Path, lineup: Li
 
     lancedb.connect(str(tmp_path)).create_table("c", pa.table({"id": list(TEXTS), "vector": list(_random(4))}))
     (manifest,) = (tmp_path / "c.lance" / "_versions").glob("*.manifest")
-    whole, said = manifest.read_bytes(), set()
+    whole, said = manifest.read_bytes(), set[str]()
     for place in range(len(whole) - 300, len(whole), 9):
         manifest.write_bytes(whole[:place] + b"\0" + whole[place + 1 :])
         try:

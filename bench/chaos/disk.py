@@ -21,6 +21,23 @@ from tests.wire import WireServer
 
 FULL, READ_ONLY = "full", "read-only"
 ENDS = (1, 2)  # failed, or bad input; not 3, which says that a service was not reached; never 70, never 0
+RERANKED = """task = "wikipedia"
+rounds = 1
+[[contender]]
+ranker = "bm25"
+rerank = { provider = "cohere", depth = 10, options = { base_url = "{{cohere}}" } }
+"""
+LOCAL = """task = "wikipedia"
+rounds = 1
+[[contender]]
+provider = "fake"
+store = "faiss"
+"""
+FIRST = {  # what other commands read
+    "vectors": "run {folder}/local.toml --no-charts --out {folder}/local",
+    "task": "queries copy wikipedia {folder}/task",
+    "own": "queries import {folder}/queries.csv --articles {folder}/pool.json --out {folder}/own",
+}
 
 
 @dataclass(frozen=True)
@@ -31,6 +48,8 @@ class Case:
     arguments: Sequence[str]
     copied: str = ""
     home: bool = False  # not --out but Bakeoff's own home is the trouble
+    made: bool = False  # with the home that holds the vectors of a run
+    ends: Sequence[int] = ENDS  # 0 where another row of the same run needs no disk
 
 
 @dataclass(frozen=True)
@@ -46,7 +65,7 @@ class Seen:
     @property
     def right(self) -> bool:
         """Said in words, and located."""
-        if self.code not in ENDS or any(word in self.said for word in ("Traceback", "unexpected error")):
+        if self.code not in self.case.ends or any(word in self.said for word in ("Traceback", "unexpected error")):
             return False
         return any(word in self.said for word in ("can't be written", "are free"))
 
@@ -81,17 +100,18 @@ def _tried(shared: Path, place: Path, case: Case, trouble: str) -> Seen:
     place.mkdir()
     out = place / ("home" if case.home else "out")
     out.mkdir()
+    shutil.copy(shared / "pool.json", place)  # what the copy of a task leads to
     with WireServer() as wire:
         wire.answer = lambda *_: '{"grade": 2, "why": "x"}'
-        for name in ("lineup.toml", "two.toml"):
+        for name in ("lineup.toml", "two.toml", "reranked.toml"):
             text = (shared / name).read_text().replace("{{base}}", wire.base("openai"))
-            (place / name).write_text(text)
+            (place / name).write_text(text.replace("{{cohere}}", wire.base("cohere")))
         words = {"out": str(out), "place": str(place), "shared": str(shared), "base": wire.base("openai")}
         command = [sys.executable, "-m", "bakeoff", *(argument.format_map(words) for argument in case.arguments)]
         copied = str(shared / case.copied) if case.copied else ""
         process = subprocess.run(
             _mounted(command, out, copied, trouble),
-            env=environment(place),
+            env=environment(place, **({"BAKEOFF_HOME": str(shared / "home")} if case.made else {})),
             cwd=place,
             capture_output=True,
             text=True,
@@ -99,7 +119,13 @@ def _tried(shared: Path, place: Path, case: Case, trouble: str) -> Seen:
             timeout=300,
             preexec_fn=None if _can_mount() else _no_room if trouble == FULL else None,
         )
-        return Seen(case, trouble, len(wire.embeddings()) + len(wire.chats()), process.returncode, process.stderr)
+        return Seen(
+            case,
+            trouble,
+            len(wire.embeddings()) + len(wire.chats()),
+            process.returncode,
+            process.stderr + process.stdout,
+        )
 
 
 @lru_cache
@@ -132,6 +158,8 @@ def _cases(folder: Path) -> list[Case]:
     """Files that every command reads well, and the commands."""
     (folder / "lineup.toml").write_text(_lineup(1))
     (folder / "two.toml").write_text(_lineup(2))
+    (folder / "reranked.toml").write_text(RERANKED)
+    (folder / "local.toml").write_text(LOCAL)
     write(folder / "small", {"bakeoff.toml": SMALL, **native_files(), "answers.jsonl": answers()})
     made = subprocess.run(
         [sys.executable, "-m", "bakeoff", "run", str(folder / "small" / "bakeoff.toml"), "--no-charts", "--out",
@@ -143,10 +171,6 @@ def _cases(folder: Path) -> list[Case]:
         raise RuntimeError(f"no result to begin with: {made.stderr}")
     results[0].rename(folder / "made" / "old")
     shutil.copytree(folder / "made" / "old", folder / "made" / "new")
-    subprocess.run(
-        [sys.executable, "-m", "bakeoff", "queries", "copy", "wikipedia", str(folder / "task")],
-        env=environment(folder), capture_output=True, check=True,
-    )  # fmt: skip
     shown = [
         {"query": f"query {n % 9}", "user": f"u{n}", "shown": ["1", "2"], "clicked": ["1"] if n % 2 else [], "team_a": ["1"],
          "team_b": ["2"]} for n in range(60)
@@ -163,6 +187,11 @@ def _cases(folder: Path) -> list[Case]:
             "judgments": "query,document,grade\nq1,1,1\n",
         }
         (folder / f"{name}.csv").write_text(rows[name])
+    for name, arguments in FIRST.items():
+        command = [sys.executable, "-m", "bakeoff", *arguments.format(folder=folder).split()]
+        done = subprocess.run(command, env=environment(folder), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{name}: {done.stderr}")
     small, task = str(folder / "small"), "{out}"
     chat = ["--model", "openai:gpt-4o-mini", "--set", "base_url={base}"]
     return [
@@ -196,6 +225,19 @@ def _cases(folder: Path) -> list[Case]:
                       "{shared}/judgments.csv", "--out", "{out}/bakeoff.toml"]),
         Case("agreement", ["agreement", "{shared}/task", "--out", "{out}/agreement.json"]),
         Case("adjudicate", ["adjudicate", task, "--majority"], copied="task"),
+        Case("run, reranked", ["run", "{place}/reranked.toml", "--no-charts", "--out", "{out}/results"]),
+        Case("run, reranked", ["run", "{place}/reranked.toml", "--no-charts", "--out", "{place}/results"], home=True, ends=(0,)),
+        Case("embed", ["embed", "{place}/lineup.toml", "--out", "{out}/shards"]),
+        Case("corpus-size", ["corpus-size", "{place}/lineup.toml", "--out", "{out}/sizes.html"]),
+        Case("corpus-size", ["corpus-size", "{place}/lineup.toml"], home=True),
+        Case("loadtest --provider", ["loadtest", "--provider", "openai", "--set", "base_url={base}", "--requests", "2", "--out", "{out}/results"]),
+        Case("queries import", ["queries", "import", "{shared}/queries.csv", "--articles", "{shared}/pool.json", "--out", "{out}/task"]),
+        Case("queries import", ["queries", "import", "{shared}/queries.csv", "--force", "--out", task], copied="own"),
+        Case("grade import", ["grade", "import", task, "{shared}/judgments.csv", "--who", "ada"], copied="own"),
+        Case("vectors export", ["vectors", "export", "{out}/v.npy", "--lineup", "{shared}/local.toml"], made=True),
+        Case("vectors export", ["vectors", "export", "{out}/v.parquet", "--lineup", "{shared}/local.toml"], made=True),
+        Case("vectors export", ["vectors", "export", "{out}/v.lance", "--lineup", "{shared}/local.toml"], made=True),
+        Case("models pull", ["models", "pull", "minilm", "--from", "pypi"], home=True),
     ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Two runs of the same line-up at once: both results are there, and no text is paid for twice."""
+"""Two runs of the same line-up at once: both results are there, and neither a text nor a pair is paid for twice."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from chaos.processes import BATCH, start
 from chaos.row import Figure, Plan, attempts
 from tests.wire import Fault, WireServer
 
+DEPTH = 10  # documents that are reranked for a query
+RERANK = 'rerank = {{ provider = "cohere", depth = {depth}, options = {{ base_url = "{base}" }} }}\n'
+
 
 @dataclass(frozen=True)
 class Both:
@@ -19,7 +22,8 @@ class Both:
 
     failed: int
     lost: int
-    paid_twice: int
+    texts_twice: int
+    pairs_twice: int
 
 
 def pairs(folder: Path, plan: Plan, count: int) -> list[Figure]:
@@ -29,15 +33,19 @@ def pairs(folder: Path, plan: Plan, count: int) -> list[Figure]:
         place = folder / str(number)
         with WireServer() as wire:
             wire.faults += [Fault(kind="slow", seconds=rng.uniform(0.02, 0.3)) for _ in range(60)]
-            first = start(place, wire)
+            more = RERANK.format(depth=DEPTH, base=wire.base("cohere"))
+            first = start(place, wire, more)
             time.sleep(rng.choice([0.0, 0.0, rng.uniform(0, 1.5)]))
-            both = [first, start(place, wire)]
+            both = [first, start(place, wire, more)]
             for process in both:
                 process.communicate(timeout=300)
-            asked = Counter(text for request in wire.embeddings() for text in request.texts)
+            asked = Counter(
+                (request.provider, request.task, text) for request in wire.embeddings() for text in request.texts
+            )
         kept = list((place / "results").glob("*/metrics_summary.json"))
         failed = sum(process.returncode != 0 for process in both)
-        return Both(failed, 2 - len(kept), sum(times - 1 for times in asked.values()))
+        again = {kind: sum(n - 1 for (name, _, _), n in asked.items() if name == kind) for kind, _, _ in asked}
+        return Both(failed, 2 - len(kept), again.get("openai", 0), again.get("cohere rerank", 0))
 
     seen, missing = attempts(plan, "pairs", count, attempt)
     return [
@@ -45,8 +53,13 @@ def pairs(folder: Path, plan: Plan, count: int) -> list[Figure]:
         Figure("  runs of them that failed", sum(both.failed for both in seen)),
         Figure(
             f"  texts paid twice, {BATCH} a batch",
-            max((both.paid_twice for both in seen), default=0),
+            max((both.texts_twice for both in seen), default=0),
             BATCH,
+        ),
+        Figure(
+            f"  reranked pairs paid twice, {DEPTH} a query",
+            max((both.pairs_twice for both in seen), default=0),
+            DEPTH,
         ),
         missing,
     ]

@@ -46,11 +46,11 @@ def bakeoff(folder: Path, *arguments: str, variables: Mapping[str, str] | None =
     )
 
 
-def start(folder: Path, wire: WireServer) -> subprocess.Popen[str]:
-    """`bakeoff run` with a hosted provider."""
+def start(folder: Path, wire: WireServer, more: str = "") -> subprocess.Popen[str]:
+    """`bakeoff run` with a hosted provider; `more` are further lines of its contender."""
     folder.mkdir(parents=True, exist_ok=True)
     lineup = folder / "lineup.toml"
-    lineup.write_text(LINEUP.format(base=wire.base("openai"), batch=BATCH))
+    lineup.write_text(LINEUP.format(base=wire.base("openai"), batch=BATCH) + more)
     return bakeoff(folder, "run", str(lineup), "--no-charts", "--out", str(folder / "results"))
 
 

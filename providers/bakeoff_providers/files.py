@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bakeoff_providers.errors import InputError
@@ -15,6 +17,10 @@ _REFUSED = (
     errno.ENOSPC, errno.EROFS, errno.EFBIG, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EIO, errno.ENAMETOOLONG,
     errno.ENOTDIR, errno.EISDIR, errno.ENOENT, errno.EEXIST, errno.ELOOP, errno.EINVAL,
 )  # fmt: skip
+
+_DRAFT = ".bakeoff-part"
+_IS_DRAFT = re.compile(rf"\..+\.[0-9a-f]{{8}}{re.escape(_DRAFT)}", re.DOTALL)
+_looked_at: set[tuple[Path, int]] = set()
 
 
 @contextmanager
@@ -41,10 +47,88 @@ def replacing(target: Path) -> Iterator[Path]:
     """
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
-        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # less the user's umask
+        with draft_of(target, _new_file) as part:
+            try:
+                yield part
+                part.replace(target)
+            finally:
+                part.unlink(missing_ok=True)
+
+
+@contextmanager
+def draft_of(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Makes a file or a folder beside the target, under a name that the next writer here removes if this one is killed.
+
+    It is locked for as long as its writer lives: what can be locked is nobody's any more.
+    """
+    remove_drafts(target.parent)
+    while True:
+        draft = target.with_name(f".{target.name}.{os.urandom(4).hex()}{_DRAFT}")
+        make(draft)
         try:
-            yield part
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+            handle = _locked(draft)
+        except OSError:  # no such locks here: then nobody removes it, either
+            handle = None
+            break
+        if handle is not None:
+            break
+    try:
+        yield draft
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def remove_drafts(folder: Path, below: int = 0) -> None:
+    """What killed writers have left in a folder, and so many levels below; looked for once in a process."""
+    if (folder, below) in _looked_at:
+        return
+    _looked_at.add((folder, below))
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in list(entries):
+            path = Path(entry.path)
+            with suppress(OSError):
+                if _IS_DRAFT.fullmatch(entry.name):
+                    _remove_if_left(path)
+                elif below and entry.is_dir(follow_symlinks=False):
+                    remove_drafts(path, below - 1)
+
+
+def _remove_if_left(draft: Path) -> None:
+    handle = _locked(draft)
+    if handle is None:
+        return
+    try:
+        if draft.is_dir():
+            shutil.rmtree(draft, ignore_errors=True)
+        else:
+            draft.unlink()
+    finally:
+        os.close(handle)
+
+
+def _locked(path: Path) -> int | None:
+    """The handle that holds its lock; None where another has it or it is gone. Raises where there are no locks."""
+    try:
+        import fcntl
+    except ImportError:
+        raise OSError(errno.ENOLCK, "no locks") from None
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(handle), path.stat()):
+            return handle
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except BaseException:
+        os.close(handle)
+        raise
+    os.close(handle)
+    return None
+
+
+def _new_file(path: Path) -> None:
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # less the user's umask

@@ -2,6 +2,7 @@
 
 The process that made a folder holds a lock in it for as long as it lives. A collector takes that lock before it removes
 anything, and whoever makes a folder looks, with the lock in hand, whether it still is the one that it made.
+A note of what was made elsewhere keeps the folder until somebody has followed it.
 """
 
 from __future__ import annotations
@@ -14,24 +15,33 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.files import remove_drafts
+from bakeoff_providers.weights import home
+
 PREFIX = "bakeoff-"
 LOCK = ".in-use"  # locked for as long as its process lives, however it ends
+NOTE = "made-on-server.json"  # what was made outside of the folder; it goes when that is removed
 SERVER = "postmaster.pid"  # PostgreSQL writes its process and its folder into it
 PATIENCE = 1.0  # seconds that a server gets to stop by itself
 ABANDONED = 60.0  # seconds after which an empty folder without a lock is nobody's
+HOME_DEPTH = 4  # levels of folders below the home that somebody writes into
 
 _OURS = re.compile(rf"{PREFIX}[\w-]+-\d+-[0-9a-f]{{8}}")
 _open: dict[Path, int] = {}
+on_note: Callable[[Path], None] | None = None  # set by who can remove what a note tells of, and then the note
 
 
 @contextlib.contextmanager
 def scratch(name: str = "run") -> Iterator[Path]:
-    """A new folder. Before it is made, those that killed runs left behind are removed."""
+    """A new folder. Before it is made, those that killed runs left behind are removed, and their drafts in the home."""
     collect()
+    with contextlib.suppress(InputError):  # a home that is none is said where it is needed
+        remove_drafts(home(), below=HOME_DEPTH)
     folder = _new_folder(name)
     try:
         yield folder
@@ -90,22 +100,44 @@ def _collected(folder: Path) -> bool:
     try:
         if not _lock(handle) or not _is_at(handle, lock):
             return False
+        _follow_notes(folder)
         _remove(folder)
-        return True
+        return not folder.exists()
     finally:
         os.close(handle)
 
 
 def _remove(folder: Path) -> None:
-    """The lock goes last, so that what a kill leaves of this is collected too."""
+    """The lock goes last, so that what a kill leaves of this is collected too; notes of what is left elsewhere stay."""
     _stop_servers(folder)
     with contextlib.suppress(OSError):
+        if any(folder.rglob(NOTE)):
+            _remove_but_notes(folder)
+            return
         for part in list(folder.iterdir()):
             if part.is_dir() and not part.is_symlink():
                 shutil.rmtree(part, ignore_errors=True)
             elif part.name != LOCK:
                 part.unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_but_notes(folder: Path) -> None:
+    for inner, folders, files in os.walk(folder, topdown=False):
+        for name in files:
+            if name not in (NOTE, LOCK):
+                (Path(inner) / name).unlink(missing_ok=True)
+        for name in folders:
+            path = Path(inner) / name
+            with contextlib.suppress(OSError):  # one that still holds a note
+                path.unlink() if path.is_symlink() else path.rmdir()
+
+
+def _follow_notes(folder: Path) -> None:
+    if on_note is not None:
+        for note in list(folder.rglob(NOTE)):
+            with contextlib.suppress(OSError):
+                on_note(note)
 
 
 def _lock(handle: int) -> bool | None:

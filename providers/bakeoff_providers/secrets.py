@@ -49,12 +49,16 @@ def without_secrets(text: str, secrets: Iterable[str] = ()) -> str:
 
 def without_known(text: str, secrets: Iterable[str] = ()) -> str:
     """The text without these secrets and those of the environment, plain, quoted for a URL or in base64."""
-    known = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET} | environment_secrets()
-    for secret in sorted(known, key=len, reverse=True):
-        for spelling in _spellings(secret):
-            if spelling in text:
-                text = text.replace(spelling, HIDDEN)
+    for spelling in known_spellings(secrets):
+        if spelling in text:
+            text = text.replace(spelling, HIDDEN)
     return text
+
+
+def known_spellings(secrets: Iterable[str] = ()) -> list[str]:
+    """What must not be seen of these secrets and of those of the environment, the longest secret first."""
+    known = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET} | environment_secrets()
+    return [spelling for secret in sorted(known, key=len, reverse=True) for spelling in _spellings(secret)]
 
 
 def environment_secrets() -> set[str]:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +216,56 @@ def test_any_text_is_a_grade_or_unusable(text: str) -> None:
     except Unusable:
         return
     assert json.dumps(grade)
+
+
+ASKING = """
+import sys
+from pathlib import Path
+import msgspec
+from bakeoff.chat.ask import Question, make_asker, read_object
+
+class Graded(msgspec.Struct):
+    grade: int
+
+options = {"base_url": sys.argv[2], "key_env": "FREE_KEY", "timeout": 30}
+asker = make_asker("openai", options, answers=Path(sys.argv[1]))
+questions = {number: Question(f"{number % 3} is it, of {number % 30}", {}) for number in range(40)}
+grades = dict(asker.ask_all(questions, lambda text: read_object(text, Graded).grade))
+assert grades == {number: number % 3 for number in range(40)}, grades
+asker.close()
+print(asker.usage.requests, asker.usage.cached)
+"""
+
+
+def test_two_processes_at_once_pay_for_each_answer_once(wire: WireServer, tmp_path: Path) -> None:
+    wire.seconds_each = 0.05
+    command = [sys.executable, "-c", ASKING, str(tmp_path), wire.base("openai")]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=60)[0].split() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert len(wire.chats()) == 30  # 40 questions, of which ten come twice
+    assert sum(int(requests) for requests, _ in said) == 30
+    assert [int(requests) + int(cached) for requests, cached in said] == [40, 40]
+
+
+def test_an_answer_that_nobody_brings_is_asked_for_by_who_waits(wire: WireServer, tmp_path: Path) -> None:
+    waiting = asker(wire, tmp_path)
+    assert waiting.answers is not None
+    with ThreadPoolExecutor() as pool:
+        with waiting.answers.claimed("2 is it", 0) as known:
+            assert known is None
+            later = pool.submit(waiting.ask, Question("2 is it", {}), read)
+            assert wire.chats() == []
+        assert later.result(timeout=10) == 2
+    assert len(wire.chats()) == 1
+
+
+def test_what_another_one_has_answered_is_seen(tmp_path: Path) -> None:
+    one, two = (Answers(tmp_path, {"model": "m"}) for _ in range(2))
+    for number in range(3):
+        one.put("p", number, Reply(f"r{number}"))
+        with two.claimed("p", number) as known:
+            assert known == Reply(f"r{number}")
+    (file,) = tmp_path.rglob("*.answers")
+    file.write_bytes(file.read_bytes().removesuffix(b"\n"))  # killed before the end of the line
+    assert Answers(tmp_path, {"model": "m"}).get("p", 2) == Reply("r2")

@@ -37,6 +37,14 @@ def _bakeoff_without_room(folder: Path, *arguments: str) -> subprocess.Completed
     )
 
 
+def _bakeoff_without_home(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Where nobody can make a folder: results can be written, vectors and scores can't be kept."""
+    variables = {name: value for name, value in os.environ.items() if name not in PROXIES}
+    variables |= {"BAKEOFF_HOME": str(NOWHERE), "OPENAI_API_KEY": "k" * 20, "CO_API_KEY": "k" * 20}
+    command = [sys.executable, "-m", "bakeoff", *arguments]
+    return subprocess.run(command, env=variables, cwd=folder, capture_output=True, text=True, check=False)
+
+
 def test_a_judge_is_not_asked_where_its_grades_can_not_be_kept(tmp_path: Path) -> None:
     task = root() / "queries" / "wikipedia"
     shutil.copytree(task, tmp_path / "task")
@@ -111,3 +119,35 @@ def test_a_name_that_no_file_can_have_is_named_by_its_option() -> None:
         done = CliRunner().invoke(app, arguments)
         assert not isinstance(done.exception, OSError), arguments
         assert "too long" in done.output + str(done.exception)
+
+
+def test_weights_are_not_fetched_where_they_can_not_be_kept(tmp_path: Path) -> None:
+    done = _bakeoff_without_room(tmp_path, "models", "pull", "minilm", "--from", str(tmp_path / "nowhere"))
+    assert done.returncode == 2
+    assert "can't be written" in done.stderr
+    assert "nowhere" not in done.stderr
+
+
+def test_a_reranker_is_not_asked_where_its_scores_can_not_be_kept(tmp_path: Path) -> None:
+    with WireServer() as wire:
+        (tmp_path / "lineup.toml").write_text(
+            'task = "wikipedia"\nrounds = 1\n[[contender]]\nranker = "bm25"\n'
+            f'rerank = {{ provider = "cohere", options = {{ base_url = "{wire.base("cohere")}" }} }}\n'
+        )
+        done = _bakeoff_without_home(tmp_path, "run", "lineup.toml", "--no-charts")
+        assert wire.embeddings() == []
+    assert done.returncode == 0  # bm25 has answered; the reranked row says why it has not
+    assert "can't be written" in done.stdout + done.stderr
+
+
+def test_sizes_of_a_corpus_that_no_contender_answered_for_are_no_table(tmp_path: Path) -> None:
+    with WireServer() as wire:
+        options = f'options = {{ base_url = "{wire.base("openai")}" }}\n'
+        (tmp_path / "lineup.toml").write_text(
+            f'task = "wikipedia"\n[[contender]]\nprovider = "openai"\nstore = "faiss"\n{options}'
+        )
+        done = _bakeoff_without_home(tmp_path, "corpus-size", "lineup.toml")
+        assert wire.embeddings() == []
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "can't be written" in done.stderr

@@ -6,16 +6,20 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import zlib
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from bakeoff.core.hashing import space_name, text_key
-from bakeoff.embedding.cache import Freed, VectorCache
+from bakeoff.embedding.cache import Freed, VectorCache, delete_space
 from bakeoff.embedding.key_index import KeyIndex, keys_of
+from bakeoff.embedding.locks import all_locked
 from bakeoff.embedding.shards import ShardWriter
+from bakeoff.embedding.space import IN_USE, Space
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -246,6 +250,42 @@ def test_clear_forgets_everything_but_what_is_being_written(tmp_path: Path) -> N
     assert (kept.identity, kept.vectors) == (IDENTITY, 2)
     assert cache.clear() == Freed(kept.size_bytes, 0)
     assert list(cache.spaces()) == []
+
+
+def test_what_a_run_has_read_is_not_deleted_before_it_writes_anything(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    early, writer = cache.space(IDENTITY), cache.space(IDENTITY)  # the first of them before there was a folder
+    writer.put(["a"], ROWS[:1], tokens=1)
+    writer.close()
+    early.refresh()
+    late = cache.space(IDENTITY)
+    for reader in (early, late):
+        assert reader.claims.take(keys_of(["b"])) == [True]
+        assert (cache.clear(), cache.prune()) == (Freed(0, 1), Freed(0, 1))
+        np.testing.assert_array_equal(reader.get(["a"])[0], ROWS[:1])
+        reader.close()
+    assert cache.clear().in_use == 0
+    assert list(cache.spaces()) == []
+
+
+def test_a_space_is_not_opened_while_it_is_deleted(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    with closing(cache.space(IDENTITY)) as space:
+        space.put(["a"], ROWS[:1], tokens=1)
+        space.refresh()
+    opened: list[Space] = []
+    opening = threading.Thread(target=lambda: opened.append(cache.space(IDENTITY)))
+    with all_locked([space.folder / IN_USE]) as free:
+        assert free
+        opening.start()
+        opening.join(0.2)
+        assert opening.is_alive()
+        delete_space(space.folder)
+    opening.join(10)
+    assert "a" not in opened[0]
+    opened[0].put(["a"], ROWS[1:2], tokens=1)
+    np.testing.assert_array_equal(opened[0].get(["a"])[0], ROWS[1:2])
+    opened[0].close()
 
 
 OPEN: dict[str, str | int | float | bool | None] = {"provider": "p", "model": "m", "dimensions": None}

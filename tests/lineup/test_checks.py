@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from bakeoff.lineup.from_python import lineup_of
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.results.save import save
+from bakeoff.running.runner import run
 from bakeoff_providers.errors import InputError
 
 CONTENDER = '[[contender]]\nprovider = "openai"\nstore = "faiss"\n'
@@ -65,3 +69,61 @@ def test_a_store_with_a_password_in_its_address(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="password") as caught:
             Lineup.read(path)
         assert "hunter2" not in str(caught.value)
+
+
+HALF = "h" * 130  # two of them are longer than a file's name may be
+TWO = f'label = "a{HALF}"\n[[contender]]\nranker = "bm25"\nlabel = "b{HALF}"\n'
+
+
+@pytest.mark.parametrize(
+    ("tail", "place"),
+    [
+        (f'{TWO}[[fusion]]\nof = ["a{HALF}", "b{HALF}"]', "fusion[0]"),
+        (f'{TWO}[[rerank]]\nof = "b{HALF}"\nprovider = "cohere"\nmodel = "{HALF}"', "rerank[0]"),
+        (f'{TWO}rerank = {{ provider = "cohere", model = "{HALF}" }}', "the rerank of"),
+        (f'[[contender]]\nanswers = {{ {"1" * 100} = "a.npy" }}\nlabel = "{HALF}"', "contender[1]"),
+        (f'[[contender]]\nprovider = "openai"\nlabel = "{"l" * 198}"\nstore = "faiss"', "contender[1]"),
+    ],
+)
+def test_generated_labels_that_no_file_could_have(tmp_path: Path, tail: str, place: str) -> None:
+    with pytest.raises(InputError, match="longer than 200 bytes") as caught:
+        read(tmp_path, tail=tail)
+    assert caught.value.place is not None
+    assert caught.value.place.startswith(place)
+
+
+def test_names_of_several_tasks_that_no_folder_could_have(tmp_path: Path) -> None:
+    path = tmp_path / "bakeoff.toml"
+    head, task = f'name = "{HALF}"\n', 'task = "wikipedia"\n[[tasks]]\ntask = "trips"\n'
+    path.write_text(f'{head}{CONTENDER}[[tasks]]\nname = "{HALF}"\n{task}')
+    with pytest.raises(InputError, match="longer than 200 bytes") as caught:
+        Lineup.read(path)
+    assert caught.value.place == "tasks"
+    path.write_text(f'{head}{CONTENDER}[[tasks]]\nname = "w"\n{task}')
+    assert [one.name for one in Lineup.read(path).per_task()] == [f"{HALF}-w", f"{HALF}-trips"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        ({"seed": -5}, "seed"),
+        ({"rounds": 0}, "rounds"),
+        ({"depth": 0}, "depth"),
+        ({"name": "n" * 201}, "name"),
+        ({"name": "a\0b"}, "name"),
+    ],
+)
+def test_a_line_up_made_in_python_is_checked_alike(settings: dict[str, Any], place: str) -> None:
+    with pytest.raises(InputError) as caught:
+        lineup_of({"bm25": "bm25"}, "wikipedia", **settings)
+    assert caught.value.place == place
+
+
+def test_labels_of_a_line_up_made_in_python(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="longer than 200 bytes"):
+        lineup_of({"l" * 201: "bm25"}, "wikipedia")
+    with pytest.raises(InputError, match="longer than 200 bytes"):
+        lineup_of({HALF: {"answers": {"1" * 100: "a.npy"}, "seeds": []}}, "wikipedia")
+    longest = "l" * 200
+    result = save(run(lineup_of({longest: "bm25"}, "wikipedia", name="n" * 200, rounds=1)), tmp_path)
+    assert (result / "runs" / f"{longest}.trec").is_file()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -278,3 +281,55 @@ def test_a_cross_encoder_by_its_name_on_the_hub_is_fetched_once(
 def test_what_is_wrong_is_refused(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         _lineup(tmp_path, text)
+
+
+RERANKING = """
+import sys, time
+from pathlib import Path
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Query
+from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.search.reranked_searcher import RerankedSearcher
+from bakeoff.search.rerankers.base import Reranked, Reranker
+from bakeoff.search.searchers import Answer, Searcher
+
+class First(Searcher):
+    def ask(self, query):
+        return Answer(Ranking(tuple(map(str, range(20))), tuple(-float(n) for n in range(20))), 1)
+
+class Hosted(Reranker):
+    name = default_model = model = "hosted"
+    def rank(self, query, documents):
+        with open(sys.argv[2], "ab", buffering=0) as log:
+            log.write(b"".join(f"{query} {document}\\n".encode() for document in documents))
+        time.sleep(0.03)
+        return Reranked([float(document) for document in documents], 1)
+
+space, depth = VectorCache(Path(sys.argv[1])).space({"reranker": "hosted"}), int(sys.argv[3])
+texts = {str(number): str(number) for number in range(20)}
+searcher = RerankedSearcher(First(), Hosted(), depth, texts, RetryPolicy(), space)
+for number in range(25):
+    answer = searcher.ask(Query(id=str(number), text=f"q{number}"))
+    assert answer.ranking.ids[:depth] == tuple(map(str, reversed(range(depth)))), answer.ranking
+print(searcher.usage.pairs, searcher.usage.cached)
+"""
+
+
+def test_two_processes_at_once_pay_for_each_pair_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", RERANKING, str(tmp_path / "cache"), str(log), depth],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for depth in ("20", "12", "20")
+    ]
+    said = [process.communicate(timeout=60)[0].split() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0]
+    asked = Counter(log.read_text().splitlines())
+    assert len(asked) == 25 * 20
+    assert set(asked.values()) == {1}
+    assert [int(pairs) + int(cached) for pairs, cached in said] == [25 * 20, 25 * 12, 25 * 20]
+    assert sum(int(pairs) for pairs, _ in said) == 25 * 20

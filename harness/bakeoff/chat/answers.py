@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 import msgspec
 import xxhash
+from bakeoff_providers import stopping
 
 from bakeoff.chat.base import Reply
 from bakeoff.core.files import check_writable, write_json
 from bakeoff.core.hashing import Identity, space_name, text_key
+from bakeoff.embedding.key_index import keys_from
+from bakeoff.embedding.locks import WAIT, Claims
 
 OLD, CHECKED = "*.jsonl", "*.answers"  # files of earlier versions have no checksums and are read as they are
+IDENTITY = "identity.json"
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -27,23 +34,23 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 class Answers:
-    """The answers of one model. Each process appends to a file of its own, so nothing needs a lock."""
+    """The answers of one model. Each process appends to a file of its own; what it is asking for, it has claimed."""
 
     def __init__(self, folder: Path, identity: Identity) -> None:
         self.folder = folder / space_name(identity)
         self._known: dict[str, Reply] = {}
         self._file: IO[bytes] | None = None
         self._sure = False
-        if not self.folder.exists():
-            write_json(self.folder / "identity.json", dict(identity))
+        self._read: dict[Path, int] = {}  # bytes of each file that have been taken in
+        self._lock = threading.Lock()
+        self._asking: set[str] = set()  # claims are a process's: its threads are told apart by this
+        self._claims = Claims(self.folder / "asking.lock")
+        if not (self.folder / IDENTITY).exists():
+            write_json(self.folder / IDENTITY, dict(identity))
         for file in sorted(self.folder.glob(OLD)):
             for line in file.read_bytes().splitlines():
                 self._remember(line)
-        for file in sorted(self.folder.glob(CHECKED)):
-            for line in file.read_bytes().split(b"\n"):
-                check, _, content = line.partition(b" ")
-                if check == _checksum(content):
-                    self._remember(content)
+        self._refresh()
 
     def get(self, prompt: str, seed: int) -> Reply | None:
         """The answer that was given to this prompt under this seed, if any."""
@@ -55,6 +62,21 @@ class Answers:
             check_writable(self.folder, "make room, or set BAKEOFF_HOME to a folder on another disk")
             self._sure = True
 
+    @contextlib.contextmanager
+    def claimed(self, prompt: str, seed: int) -> Iterator[Reply | None]:
+        """The answer, if another process or thread has asked meanwhile; otherwise nobody else asks within the block."""
+        key = _key(prompt, seed)
+        while not self._claim(key):
+            stopping.sleep(WAIT)
+        try:
+            with self._lock:
+                self._refresh()
+            yield self._known.get(key)
+        finally:
+            with self._lock:
+                self._claims.release(keys_from(bytes.fromhex(key)))
+                self._asking.discard(key)
+
     def put(self, prompt: str, seed: int, reply: Reply) -> None:
         """Appends one line with its checksum; it is on disk when this returns."""
         key = _key(prompt, seed)
@@ -64,13 +86,37 @@ class Answers:
             self._file = (self.folder / name).open("xb", buffering=0)
         content = msgspec.json.encode(line)
         self._file.write(_checksum(content) + b" " + content + b"\n")
+        self._read[Path(self._file.name)] = self._file.tell()
         self._known[key] = reply
 
     def close(self) -> None:
-        """Ends this process's file."""
+        """Ends this process's file and its claims."""
+        self._claims.close()
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _claim(self, key: str) -> bool:
+        with self._lock:
+            if key in self._asking or not self._claims.take(keys_from(bytes.fromhex(key)))[0]:
+                return False
+            self._asking.add(key)
+            return True
+
+    def _refresh(self) -> None:
+        """Takes in what has come since the last look; a line that has no end yet is read again."""
+        for file in sorted(self.folder.glob(CHECKED)):
+            begin = self._read.get(file, 0)
+            with file.open("rb") as lines:
+                if os.fstat(lines.fileno()).st_size <= begin:
+                    continue
+                lines.seek(begin)
+                data = lines.read()
+            self._read[file] = begin + data.rfind(b"\n") + 1
+            for line in data.split(b"\n"):
+                check, _, content = line.partition(b" ")
+                if check == _checksum(content):
+                    self._remember(content)
 
     def _remember(self, line: bytes) -> None:
         try:

@@ -85,6 +85,17 @@ class Asker:
                 self.answers.make_sure()
         if self.offline:
             raise Unavailable(f"--offline, and an answer of {self.model.label} is not in the cache")
+        if self.answers is None:
+            return self._asked(question, read)
+        with self.answers.claimed(question.prompt, question.seed) as known:
+            if known is None:
+                return self._asked(question, read)
+            with self._lock:
+                self.usage.cached += 1
+            return read(known.text)
+
+    def _asked(self, question: Question, read: Callable[[str], T]) -> T:
+        """The same of an answer that is paid for now."""
         problem = ""
 
         def attempt() -> tuple[T, Reply]:

@@ -40,7 +40,7 @@ def prune() -> None:
 
 @cache.command()
 def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
-    """Delete all vectors, also those that were paid for; not those that a run is just writing."""
+    """Delete all vectors, also those that were paid for; not those that a run is using."""
     from bakeoff.embedding.cache import VectorCache
     from bakeoff.running.runner import vectors_folder
 
@@ -52,7 +52,7 @@ def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
 def _report(freed: Freed) -> None:
     typer.echo(f"freed {freed.size_bytes / 1e6:.1f} MB")
     if freed.in_use:
-        typer.echo(f"left alone, because a run is writing to them: {freed.in_use} spaces", err=True)
+        typer.echo(f"left alone, because a run uses them: {freed.in_use} spaces", err=True)
 
 
 def doctor(

@@ -53,6 +53,11 @@ def corpus_size(
     chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or (), ())
     settings = Settings(cache=vectors_folder(), offline=offline, max_cost=max_cost, progress=Bars(), notice=warn)
     found = corpus_sizes(chosen, settings, [int(part) for part in wanted], documents)
+    if not found.rows:
+        for label, reason in found.not_run.items():
+            typer.echo(f"{label}: not run: {reason}", err=True)
+        typer.echo("error: no contender ran, so there is nothing to compare", err=True)
+        raise typer.Exit(1)
     problems = render(found, out) if out else []
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())

@@ -41,7 +41,11 @@ def pull(
     """Get the weights of models, checked by SHA-256."""
     from bakeoff_providers import weights
 
+    from bakeoff.core.files import check_writable
+
     for name in names:
         weights.known(name)  # a misspelt one is told before anything is fetched
+    if source or not all(map(weights.present, names)):
+        check_writable(weights.home() / "models", "make room, or set BAKEOFF_HOME to a folder on another disk")
     for name in names:
         typer.echo(f"{name}: checked, in {weights.pull(name, source)}")

@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from bakeoff.commands.options import ColumnOption, Force, LineupOption, check_file, lineup_path, parse_columns
+from bakeoff.commands.options import (
+    ColumnOption,
+    Force,
+    LineupOption,
+    check_file,
+    check_folder,
+    lineup_path,
+    parse_columns,
+)
 
 vectors = typer.Typer(help="Vectors from and to Parquet, Lance, .npy and FAISS files.", no_args_is_help=True)
 
@@ -39,6 +47,7 @@ def export(
     if out.suffix == ".lance" and out.is_dir():
         if not force:
             raise InputError("exists already", file=out, remedy="--force writes over it")
+        check_folder(out.parent)
     else:
         check_file(out, force=force)
     chosen = Lineup.read(lineup_path(lineup))

@@ -6,18 +6,18 @@ import codecs
 import contextlib
 import gzip
 import io
-import secrets
 import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.files import replacing, writing
+from bakeoff_providers.files import draft_of, remove_drafts, replacing, writing
 from bakeoff_providers.shapes import misfit
 
 from bakeoff.core.progress import Advance, steps
@@ -233,23 +233,25 @@ def write_parts(path: Path, parts: Iterable[str | bytes]) -> None:
 
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> Path:
     """A folder that appears only when `fill` has written all of it; where the name is taken, with a number after it."""
-    draft = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
-    with writing(folder):
-        draft.mkdir(parents=True)
-    try:
+    with ExitStack() as stack:
         with writing(folder):
-            fill(draft)
-        for number in count(1):
-            target = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
-            with contextlib.suppress(OSError):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            remove_drafts(folder.parent, below=1)  # pages of results are drawn in their folders
+            draft = stack.enter_context(draft_of(folder, Path.mkdir))
+        try:
+            with writing(folder):
+                fill(draft)
+            for number in count(1):
+                target = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+                with contextlib.suppress(OSError):
+                    if not target.exists():
+                        return draft.rename(target)
                 if not target.exists():
-                    return draft.rename(target)
-            if not target.exists():
-                draft.rename(target)  # not the name: let the error out
-        raise AssertionError
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
+                    draft.rename(target)  # not the name: let the error out
+            raise AssertionError
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
 
 
 def write_json(path: Path, content: Any) -> None:

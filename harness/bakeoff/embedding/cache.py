@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from bakeoff.core.hashing import Identity, space_name
 from bakeoff.embedding.locks import all_locked
 from bakeoff.embedding.old_segments import SUFFIX
 from bakeoff.embedding.shards import MANIFEST, ROWS
-from bakeoff.embedding.space import IDENTITY, Space, read_identity
+from bakeoff.embedding.space import IDENTITY, IN_USE, Space, read_identity
 
 __all__ = ["Space", "SpaceInfo", "VectorCache"]
 
@@ -29,7 +30,7 @@ class SpaceInfo:
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """What pruning or clearing did; `in_use` spaces were left alone because a process is writing to them."""
+    """What pruning or clearing did; `in_use` spaces were left alone because a process reads or writes them."""
 
     size_bytes: int
     in_use: int
@@ -65,7 +66,7 @@ class VectorCache:
                 continue  # its vectors may be sound, and nobody knows what of: only `clear` removes them
             Space(folder, identity).close()  # takes over what an earlier version has left
             before = _size(folder)
-            with all_locked(_manifests(folder)) as free:
+            with _alone(folder, _manifests(folder)) as free:
                 in_use += not free
                 if free:
                     _prune(folder, identity)
@@ -73,15 +74,15 @@ class VectorCache:
         return Freed(freed, in_use)
 
     def clear(self) -> Freed:
-        """Deletes every space that no process is writing to."""
+        """Deletes every space that no process reads or writes."""
         freed = in_use = 0
         for folder in self._folders():
-            with all_locked([*_manifests(folder), *sorted(folder.glob(f"*{SUFFIX}"))]) as free:
+            with _alone(folder, [*_manifests(folder), *sorted(folder.glob(f"*{SUFFIX}"))]) as free:
                 if not free:
                     in_use += 1
                     continue
                 freed += _size(folder)
-                shutil.rmtree(folder, ignore_errors=True)
+                delete_space(folder)
         return Freed(freed, in_use)
 
     def _folders(self) -> list[Path]:
@@ -93,8 +94,23 @@ class VectorCache:
         )
 
 
+def delete_space(folder: Path) -> None:
+    """Its lock goes last: who waits for it finds nothing that is about to go."""
+    for part in sorted(folder.iterdir(), key=lambda part: part.name == IN_USE):
+        with suppress(OSError):
+            part.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _alone(folder: Path, files: list[Path]) -> AbstractContextManager[bool]:
+    """Whether no other process has the space open, from its first look at it on; within the block none opens it."""
+    with suppress(OSError):
+        (folder / IN_USE).touch()
+    return all_locked([folder / IN_USE, *files])
+
+
 def _prune(folder: Path, identity: Identity) -> None:
-    space = Space(folder, identity)
+    space = Space(folder, identity, shared=False)
     old = [manifest.with_suffix("") for manifest in _manifests(folder)]
     whole = (len(space) * 4 * (space.dimensions or 0)) == sum(
         stem.with_name(stem.name + ROWS).stat().st_size for stem in old if stem.with_name(stem.name + ROWS).exists()

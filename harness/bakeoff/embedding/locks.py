@@ -11,7 +11,7 @@ from bakeoff_providers import stopping
 
 from bakeoff.embedding.key_index import Keys
 
-_WAIT = 0.05  # seconds between two looks at a claim of another process
+WAIT = 0.05  # seconds between two looks at a claim of another process
 _LARGEST = (1 << 62) - 1  # offsets in a lock file are signed
 
 
@@ -44,6 +44,57 @@ def all_locked(files: list[Path]) -> Iterator[bool]:
             os.close(handle)
 
 
+class InUse:
+    """That a process reads the files of a folder: many may at once, and nobody deletes or rewrites them meanwhile."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._handle: int | None = None
+
+    def hold(self) -> None:
+        """Until `close`, once the folder is there; whoever deletes it at this moment is waited for.
+
+        Nothing is held where files can't be made: they can't be deleted there, either.
+        """
+        while self._handle is None and self._file.parent.is_dir():
+            try:
+                import fcntl
+
+                handle = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o666)
+            except (ImportError, OSError):
+                return
+            try:
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(handle)
+                stopping.sleep(WAIT)
+            except OSError:
+                os.close(handle)
+                return
+            else:
+                if _leads_to(self._file, handle):
+                    self._handle = handle
+                else:
+                    os.close(handle)  # deleted before it was ours
+
+    def close(self) -> None:
+        """Others may delete the files now."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def __del__(self) -> None:
+        """Nobody reads what nobody has any more."""
+        self.close()
+
+
+def _leads_to(path: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except OSError:
+        return False
+
+
 class Claims:
     """Which texts a process is asking for right now: one locked byte per text, at an offset made of its key."""
 
@@ -68,7 +119,7 @@ class Claims:
         """Returns when nobody else asks for these any more: answered, given up or killed."""
         for key in keys:
             while not self._try(int(key[0]) & _LARGEST):
-                stopping.sleep(_WAIT)
+                stopping.sleep(WAIT)
         self.release(keys)
 
     def close(self) -> None:

@@ -20,12 +20,12 @@ from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.hashing import Identity
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
-from bakeoff.embedding.locks import Claims, all_locked
+from bakeoff.embedding.locks import Claims, InUse, all_locked
 from bakeoff.embedding.old_segments import SUFFIX, old_batches
 from bakeoff.embedding.shard_rows import ROW_BITS, ShardRows
 from bakeoff.embedding.shards import MANIFEST, ROWS, Batch, Description, Shard, ShardWriter, Tokens
 
-IDENTITY = "identity.json"
+IDENTITY, IN_USE = "identity.json", "in-use.lock"
 _RECORD = 1024  # vectors in a record that rewriting makes
 _UNKNOWN_DIMENSIONS = 4096  # what is reckoned with where nobody has said
 
@@ -33,12 +33,16 @@ _UNKNOWN_DIMENSIONS = 4096  # what is reckoned with where nobody has said
 class Space:
     """Read when opened; what is put is there at once, and on disk when `put` returns."""
 
-    def __init__(self, folder: Path, identity: Identity, complete: Sequence[Path] = ()) -> None:
-        """`complete` are further folders of this space that nobody writes to any more: they are only read."""
+    def __init__(self, folder: Path, identity: Identity, complete: Sequence[Path] = (), *, shared: bool = True) -> None:
+        """`complete` are further folders of this space that nobody writes to any more: they are only read.
+
+        Who has the folder for himself, because he rewrites it, does not share it.
+        """
         self.folder, self.identity = folder, dict(identity)
         known = identity.get("dimensions")
         self.dimensions: int | None = known if isinstance(known, int) and not isinstance(known, bool) else None
         self.claims = Claims(folder / "asking.lock")
+        self._in_use = InUse(folder / IN_USE) if shared else None
         self._index = KeyIndex()
         self._shards: list[Shard] = []
         self._tokens: list[Tokens] = []
@@ -47,6 +51,7 @@ class Space:
         self._written: set[int] = set()  # and of all that were
         self._foreign = 0  # batches of another dimension
         self._probed = 0  # vectors that there was room for
+        self._hold()
         self._take_over_old_segments()
         for other in complete:
             self._find_shards(other)
@@ -124,6 +129,7 @@ class Space:
 
     def refresh(self) -> None:
         """Takes in what other processes have written since the last look."""
+        self._hold()
         self._find_shards(self.folder)
         fresh = [
             (number, list(shard.new_batches()))
@@ -186,6 +192,8 @@ class Space:
         self.claims.close()
         for shard in self._shards:
             shard.close()
+        if self._in_use is not None:
+            self._in_use.close()
 
     def end_shard(self) -> list[Path]:
         """Ends the files that are being written, and says which: the next batch begins others."""
@@ -195,6 +203,11 @@ class Space:
         stem = self._writer.stem
         self._writer = self._own = None
         return [stem.with_name(stem.name + ROWS), stem.with_name(stem.name + MANIFEST), self.folder / IDENTITY]
+
+    def _hold(self) -> None:
+        """From its first look on, nobody deletes what was seen here."""
+        if self._in_use is not None:
+            self._in_use.hold()
 
     def _find_shards(self, folder: Path) -> None:
         known = {shard.stem for shard in self._shards}

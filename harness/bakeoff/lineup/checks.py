@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.secrets import secret_in_url
+
+from bakeoff.lineup.contender import Contender
 
 LONGEST_NAME = 200  # bytes; file systems take 255, and a date and an ending are added
 MOST = {"depth": 1_000_000, "rounds": 10_000}
@@ -27,6 +29,21 @@ def check_label(name: str, place: str) -> None:
     """Labels are parts of file names; what is not allowed there has been replaced, but they may be too long."""
     if len(name.encode(errors="surrogatepass")) > LONGEST_NAME:
         raise InputError(f"is longer than {LONGEST_NAME} bytes", place=place, remedy="choose a shorter one")
+
+
+def check_labels(contenders: Iterable[Contender]) -> None:
+    """Of rows as they will be called, by their own words or by generated ones; answers of each seed are files, too."""
+    for contender in contenders:
+        for seed in contender.answers or [""]:
+            check_label(f"{contender.label}-{seed}" if seed else contender.label, f"label {contender.label[:40]}…")
+
+
+def check_settings(name: str, depth: int | None, rounds: int, seed: int) -> None:
+    """What every line-up says, whether it is a file or was made in Python."""
+    check_number(depth, "depth")
+    check_number(rounds, "rounds")
+    check_seed(seed, "seed")
+    check_name(name, "name")
 
 
 def check_number(value: int | None, place: str) -> None:

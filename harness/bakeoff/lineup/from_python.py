@@ -18,6 +18,7 @@ from bakeoff_providers.shapes import converted
 
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure, primary_measure
+from bakeoff.lineup.checks import check_labels, check_settings
 from bakeoff.lineup.contender import Contender, safe_label, with_unique_labels
 from bakeoff.lineup.entries import DEFAULT_MEASURES, ContenderEntry
 from bakeoff.lineup.lineup import Lineup
@@ -43,13 +44,16 @@ def lineup_of(
     if not contenders:
         raise InputError("there is no contender", remedy='for example {"mine": my_embed, "bm25": "bm25"}')
     rows = [row for label, value in contenders.items() for row in _rows(str(label), value, store)]
+    check_settings(name, depth, rounds, seed)
+    rows = with_unique_labels(rows)
+    check_labels(rows)
     chosen = tuple(dict.fromkeys(map(Measure.parse, measures)))
     if not chosen:
         raise InputError("there is no measure", remedy=f"for example {list(DEFAULT_MEASURES)}")
     return Lineup(
         name=name,
         task=_task(task),
-        contenders=tuple(with_unique_labels(rows)),
+        contenders=tuple(rows),
         measures=chosen,
         primary=primary_measure(chosen, primary),
         depth=depth,

@@ -14,7 +14,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure, primary_measure
-from bakeoff.lineup.checks import check_addresses, check_label, check_name, check_number, check_seed
+from bakeoff.lineup.checks import check_addresses, check_labels, check_name, check_settings
 from bakeoff.lineup.contender import Contender, called, with_unique_labels
 from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, EngineEntry, LineupFile, RerankEntry, TaskEntry
 from bakeoff.lineup.sources import contenders_of
@@ -89,7 +89,13 @@ class Lineup:
         if not self.tasks:
             return [self]
         return [
-            replace(self, name=f"{self.name}-{_task_name(entry)}", task=_named(entry), role=entry.role, tasks=())
+            replace(
+                self,
+                name=_result_name(self.name, _task_name(entry)),
+                task=_named(entry),
+                role=entry.role,
+                tasks=(),
+            )
             for entry in self.tasks
         ]
 
@@ -136,18 +142,25 @@ def _task_name(entry: TaskEntry) -> str:
     return entry.name or str(entry.task.get("name") or entry.task.get("dataset") or entry.task.get("folder", "task"))
 
 
+def _result_name(lineup: str, task: str) -> str:
+    """What the result of one of several tasks is called."""
+    return f"{lineup}-{task}"
+
+
 def _named(entry: TaskEntry) -> str | dict[str, Any]:
     return entry.task if isinstance(entry.task, str) else {**entry.task, "name": _task_name(entry)}
 
 
-def _check_tasks(content: LineupFile, labels: Sequence[str]) -> None:
-    """One task or several, told apart by their names; a base is another contender."""
+def _check_tasks(content: LineupFile, lineup: str, labels: Sequence[str]) -> None:
+    """One task or several, told apart by names that a folder can have; a base is another contender."""
     if (content.task is not None) == bool(content.tasks):
         problem = "there is a task and [[tasks]]" if content.tasks else "there is no task"
         raise InputError(problem, place="task", remedy='write task = "wikipedia", or several [[tasks]]')
     names = [_task_name(entry) for entry in content.tasks]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"two tasks are called {twice[0]!r}", place="tasks", remedy="give them names")
+    for task in names:
+        check_name(_result_name(lineup, task), "tasks")
     for label, base in content.bases.items():
         for name in (label, base):
             if name not in labels:
@@ -184,12 +197,10 @@ def _within(place: str) -> Iterator[None]:
 def _checked(content: LineupFile, path: Path) -> Lineup:
     if not content.contender:
         raise InputError("there is no [[contender]]", place="contender", remedy="name at least one")
-    check_number(content.depth, "depth")
-    check_number(content.rounds, "rounds")
-    check_seed(content.seed, "seed")
+    name = content.name or path.stem
+    check_settings(name, content.depth, content.rounds, content.seed)
     if content.engine.workers < 0 or content.engine.gpus_per_worker < 0:
         raise InputError("must be 0 or more", place="engine workers, gpus_per_worker", remedy="0 takes what there is")
-    check_name(content.name or path.stem, "name")
     check_addresses({"task": content.task, "overrides": content.overrides}, "")
     if content.equivalent_within is not None and not content.equivalent_within > 0:
         raise InputError("must be above 0", place="equivalent_within", remedy="give for example 0.02")
@@ -205,8 +216,8 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
             check_addresses(entry.options, "options")
             rows = contenders_of(entry)
             for row in rows:
-                check_label(row.label, "label")
                 check_addresses(row.store_options, "store.options")
+            check_labels(rows)
             contenders += rows
             given = entry.rerank if isinstance(entry.rerank, list) else [entry.rerank]
             second_stages += [stage for rerank in given for stage in within(rerank, with_unique_labels(rows))]
@@ -214,17 +225,17 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
     fusions: list[Contender] = []
     for place, fusion in enumerate(content.fusion):
         with _within(f"fusion[{place}]"):
-            check_label(fusion.label, "label")
             fusions.append(fusion_of(fusion, contenders))
+            check_labels(fusions[-1:])
     reranked: list[Contender] = []
     for place, rerank in enumerate([*second_stages, *content.rerank], start=-len(second_stages)):
         with _within(f"rerank[{place}]" if place >= 0 else f"the rerank of {rerank.of}"):
-            check_label(rerank.label, "label")
             check_addresses(rerank.options, "options")
             reranked.append(rerank_of(rerank, [*contenders, *fusions]))
-    _check_tasks(content, [row.label for row in [*contenders, *fusions, *reranked]])
+            check_labels(reranked[-1:])
+    _check_tasks(content, name, [row.label for row in [*contenders, *fusions, *reranked]])
     return Lineup(
-        name=content.name or path.stem,
+        name=name,
         task=content.tasks[0].task if content.task is None else content.task,
         tasks=tuple(content.tasks),
         role=content.role,

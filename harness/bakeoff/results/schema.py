@@ -8,13 +8,14 @@ from typing import Any, Literal
 
 import msgspec
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.secrets import without_known, without_secrets
+from bakeoff_providers.secrets import without_secrets
 
 from bakeoff.core.figures import Loss, PairedDifference, Percentiles, Section, Timing
-from bakeoff.core.files import read_json, write_atomic, write_folder, write_json, write_parts
+from bakeoff.core.files import read_json, write_atomic, write_folder, write_parts
 from bakeoff.core.machine import Machine
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Drawn
+from bakeoff.results.published import published
 
 AGAIN = "the file was changed after the run: run it again"
 SUMMARY, DETAILED, QRELS = "metrics_summary.json", "detailed_results.json", "judgments.qrels"
@@ -235,18 +236,18 @@ def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str
     """All files of one result, in a folder that appears only when it is complete; says under which name."""
 
     def fill(draft: Path) -> None:
-        write_json(draft / SUMMARY, _scrubbed(summary))
-        write_atomic(draft / DETAILED, without_known(msgspec.json.encode(detailed).decode()))
+        write_atomic(draft / SUMMARY, msgspec.json.format(published(_shown(summary)), indent=2) + b"\n")
+        write_atomic(draft / DETAILED, published(detailed))
         for name, content in files.items():
             write_parts(draft / name, [content] if isinstance(content, str | bytes) else content)
 
     return write_folder(folder, fill)
 
 
-def _scrubbed(summary: Summary) -> Summary:
-    """Results are published: no key of the environment, and no password in a command, an option or a reason."""
+def _shown(summary: Summary) -> Summary:
+    """What came from outside may hold a password that no variable names."""
     return msgspec.structs.replace(
-        msgspec.json.decode(without_known(msgspec.json.encode(summary).decode()), type=Summary),
+        summary,
         command=without_secrets(summary.command),
         warnings=[without_secrets(warning) for warning in summary.warnings],
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -82,18 +83,46 @@ class RerankedSearcher(Searcher):
             return [answered[document] for document in documents], nanoseconds
         distinct = list(dict.fromkeys(documents))
         known = {document: self._memory[query, document] for document in distinct if (query, document) in self._memory}
-        kept = self._kept(query, [document for document in distinct if document not in known])
-        known |= kept
-        wanted = [document for document in distinct if document not in known]
-        self.usage.cached += len(known)
-        nanoseconds = 0
-        if wanted:
-            answered, nanoseconds = self._called(query, wanted)
-            known |= answered
-        elif kept:
+        bought = self._kept(query, [document for document in distinct if document not in known])
+        known |= bought
+        nanoseconds = asked = 0
+        while wanted := [document for document in distinct if document not in known]:
+            with self._claimed(query, wanted) as mine:
+                if mine:
+                    answered, took = self._called(query, mine)
+                    known |= answered
+                    nanoseconds, asked = nanoseconds + took, asked + len(mine)
+            bought |= self._arrived(query, [document for document in wanted if document not in known])
+            known |= bought
+        if bought and not asked:
             self.usage.searches += 1  # as it took when they were bought
+        self.usage.cached += len(distinct) - asked
         self._memory.update({(query, document): score for document, score in known.items()})
-        return [known[document] for document in documents], nanoseconds if len(wanted) == len(distinct) else None
+        return [known[document] for document in documents], nanoseconds if asked == len(distinct) else None
+
+    @contextmanager
+    def _claimed(self, query: str, documents: list[str]) -> Iterator[list[str]]:
+        """Which of these this process asks for; the others have arrived, or another process is asking for them."""
+        if self.space is None or self.offline:
+            yield documents
+            return
+        self.space.probe(len(documents))
+        keys = keys_of(_key(query, document) for document in documents)
+        taken = np.array(self.space.claims.take(keys))
+        try:
+            self.space.refresh()
+            mine = np.flatnonzero(taken & (self.space.find(keys) < 0))
+            yield [documents[row] for row in mine]
+        finally:
+            self.space.claims.release(keys[taken])
+
+    def _arrived(self, query: str, documents: list[str]) -> dict[str, float]:
+        """Scores of others, once they have them; what a process did not bring that was asking is not among them."""
+        if self.space is None or not documents:
+            return {}
+        self.space.claims.wait(keys_of(_key(query, document) for document in documents))
+        self.space.refresh()
+        return self._kept(query, documents)
 
     def _kept(self, query: str, documents: list[str]) -> dict[str, float]:
         """Scores from the cache, with their tokens in the books; where no server counted, those are an estimate."""
@@ -113,8 +142,6 @@ class RerankedSearcher(Searcher):
     def _called(self, query: str, documents: list[str]) -> tuple[dict[str, float], int]:
         if self.offline and not self.reranker.local:
             raise Unavailable(f"--offline, and the scores of {self.reranker.model} are not in the cache")
-        if self.space is not None:
-            self.space.probe(len(documents))
         about = _estimated(query, documents)
         with reservation(self.budget, self.reranker.cost(about, 1) or 0.0) as reserved:
             answer, attempted = call(

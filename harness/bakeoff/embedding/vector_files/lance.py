@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from bakeoff_providers.files import draft_of, writing
 
 from bakeoff.core.hashing import Identity
 from bakeoff.embedding.vector_files.arrow import ArrowFile, schema, tables
@@ -52,14 +53,18 @@ class Lance(ArrowFile):
         import pyarrow as pa
 
         shape = schema(identity, dimensions)
-        parent = self.path.absolute().parent
-        parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=parent, prefix=f".{self.path.stem}-") as draft:
-            reader = pa.RecordBatchReader.from_batches(shape, tables(blocks, shape))
-            lancedb.connect(draft).create_table(self.path.stem, reader, schema=shape)
-            if self.path.exists():
-                shutil.rmtree(self.path)
-            (Path(draft) / f"{self.path.stem}.lance").rename(self.path)
+        target = self.path.absolute()
+        with writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+        with writing(target), draft_of(target, Path.mkdir) as draft:
+            try:
+                reader = pa.RecordBatchReader.from_batches(shape, tables(blocks, shape))
+                lancedb.connect(str(draft)).create_table(self.path.stem, reader, schema=shape)
+                if target.exists():
+                    target.rename(draft / "before")
+                (draft / f"{self.path.stem}.lance").rename(target)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
 
 
 def _first_line(error: Exception) -> str:

@@ -18,6 +18,7 @@ from bakeoff.core.filters import Condition, Metadata, Scalar
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
+from bakeoff.search.stores.left_on_servers import note_dropped, note_made
 from bakeoff.search.stores.servers import collection_name, listeners, server_url
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Url
 
@@ -97,6 +98,8 @@ class Chroma(Store):
 
             self.failures = (httpx.HTTPError, ChromaError)
         self._client = self._connect()
+        if self.mode == "server":
+            note_made(folder, self.name, self._url, URL, mode=self.mode)
         with self._failures_as_unavailable():
             self._collection = self._client.get_or_create_collection(
                 self._name,
@@ -198,4 +201,5 @@ class Chroma(Store):
         """A server forgets the collection."""
         if self.mode != "persistent":
             self._client.delete_collection(self._name)
+            note_dropped(self.folder)
         self.close()

@@ -20,6 +20,7 @@ from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.hybrid import POOL, C, HybridStore
+from bakeoff.search.stores.left_on_servers import note_dropped, note_made
 from bakeoff.search.stores.servers import collection_name, key, listeners, server_url
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, Lists, M, Probes, SearchKind, Url
 from bakeoff.search.variants import Precision
@@ -84,6 +85,8 @@ class Milvus(HybridStore):
                     timeout=servers.CONNECT,
                 )
             if not self._client.has_collection(self._name):
+                if self._url:
+                    note_made(folder, self.name, self._url, URL)
                 self._client.create_collection(self._name, schema=self._schema(), consistency_level="Strong")
                 self._make_index()
             self._client.load_collection(self._name)
@@ -261,6 +264,7 @@ class Milvus(HybridStore):
         """A server forgets the collection."""
         if self._url and not self._closed:
             self._client.drop_collection(self._name)
+            note_dropped(self.folder)
         self.close()
 
 

@@ -21,6 +21,7 @@ from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.hybrid import POOL, HybridStore
+from bakeoff.search.stores.left_on_servers import note_dropped, note_made
 from bakeoff.search.stores.pgvector_columns import Column
 from bakeoff.search.stores.pgvector_connection import connected
 from bakeoff.search.stores.pgvector_words import Words
@@ -99,6 +100,8 @@ class PgVector(HybridStore):
         self.failures = (psycopg.Error,)
         self.url = address or self._own_server()
         with self._connection.cursor() as cursor:
+            if address:
+                note_made(folder, self.name, address, URL)
             cursor.execute(
                 f"create table if not exists {self._table} (id text primary key,"
                 f" metadata jsonb not null, embedding {self._column.declared} not null"
@@ -316,6 +319,7 @@ class PgVector(HybridStore):
     def discard(self) -> None:
         """Drops the table."""
         self._connection.execute(f"drop table if exists {self._table}")
+        note_dropped(self.folder)
         self.close()
 
 

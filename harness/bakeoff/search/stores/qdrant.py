@@ -15,6 +15,7 @@ from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.hybrid import HybridStore, WordWeights
+from bakeoff.search.stores.left_on_servers import note_dropped, note_made
 from bakeoff.search.stores.qdrant_engines import MEMORY, Collection, Edge, Engine, Row, Server, Words
 from bakeoff.search.stores.servers import collection_name, key, listeners, server_url
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, SearchKind, Url
@@ -69,9 +70,13 @@ class Qdrant(HybridStore):
             from qdrant_client.http.exceptions import ApiException, ResponseHandlingException
 
             self.failures = (ApiException, ResponseHandlingException)
-            self._engine = Server(self._url, collection_name(folder), collection)
+            self._engine = Server(self._url, collection_name(folder), collection, self._note_made)
         else:
             self._engine = Edge(folder / "shard", collection)
+
+    def _note_made(self) -> None:
+        if self._url != MEMORY:
+            note_made(self.folder, self.name, self._url, URL)
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
@@ -156,4 +161,5 @@ class Qdrant(HybridStore):
         """A server forgets the collection."""
         if isinstance(self._engine, Server):
             self._engine.drop()
+            note_dropped(self.folder)
         self.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -161,7 +161,8 @@ class Edge:
 class Server:
     """A collection on a server."""
 
-    def __init__(self, url: str, name: str, collection: Collection) -> None:
+    def __init__(self, url: str, name: str, collection: Collection, before: Callable[[], None]) -> None:
+        """`before` is called when the server has answered, and before anything is made on it."""
         import qdrant_client
         from qdrant_client import models
 
@@ -183,6 +184,7 @@ class Server:
             raise Unavailable(f"qdrant: {url} does not answer ({error})") from None
         if known:
             return
+        before()
         self._client.create_collection(
             name,
             vectors_config=models.VectorParams(

@@ -16,6 +16,7 @@ from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, Store, graph_bytes
+from bakeoff.search.stores.left_on_servers import note_dropped, note_made
 from bakeoff.search.stores.servers import collection_name, key, listeners, marks, server_url
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Url
 
@@ -78,6 +79,7 @@ class Redis(Store):
             settings += ["M", int(self.m), "EF_CONSTRUCTION", int(self.ef_construction)]
         place = ["ON", "HASH", "PREFIX", 1, f"{self._name}:"]
         vector = ["vector", "VECTOR", self.index, len(settings), *settings]
+        note_made(self.folder, self.name, self._url, URL)
         self._client.execute_command("FT.CREATE", self._name, *place, "SCHEMA", "tokens", "TAG", *vector)
 
     @property
@@ -145,4 +147,5 @@ class Redis(Store):
         with self._failures_as_unavailable():
             if self._name.encode() in self._client.execute_command("FT._LIST"):
                 self._client.execute_command("FT.DROPINDEX", self._name, "DD")
+        note_dropped(self.folder)
         self.close()

@@ -18,6 +18,7 @@ from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, Store, graph_bytes
+from bakeoff.search.stores.left_on_servers import note_dropped, note_made
 from bakeoff.search.stores.servers import collection_name, key, listeners, marks, server_url
 from bakeoff.search.stores.shared_options import Ef, Url
 
@@ -53,6 +54,7 @@ class Typesense(Store):
         self._name = collection_name(folder)
         with self._failures_as_unavailable():
             if not self._known():
+                note_made(folder, self.name, self._url, URL)
                 self._ask("POST", "/collections", json={"name": self._name, "fields": self._fields()})
 
     @classmethod
@@ -156,4 +158,5 @@ class Typesense(Store):
         """The server forgets the collection."""
         if not self._client.is_closed:
             self._ask("DELETE", f"/collections/{self._name}")
+            note_dropped(self.folder)
         self.close()

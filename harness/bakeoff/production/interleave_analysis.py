@@ -62,8 +62,8 @@ def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA) -> Check
     sentences = [
         f"{len(impressions)} queries of {len(users)} users: b won {wins}, {ties} tied, a won {losses}.",
         f"{ahead} users clicked more of b, {behind} more of a, {even} neither: exact sign test p = {p:.2g}.",
-        f"Preference for b: {preference:+.4f} ({100 * (1 - alpha):g}% interval {low:+.4f} to {high:+.4f}): of those who "
-        "clicked more of one, the share for b less the share for a.",
+        f"Preference for b: {preference:+.4f} ({100 * (1 - alpha):g}% interval {low:+.4f} to {high:+.4f}): of those "
+        "who clicked more of one, the share for b less the share for a.",
     ]
     if decided:
         sentences.append(f"People prefer {better}.")

@@ -7,6 +7,7 @@ their shares of the traffic; its error has the finite population's correction, s
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -52,8 +53,16 @@ def estimates(table: Values, strata: Strata, alpha: float = ALPHA) -> tuple[Valu
     half = float(stdtrit(freedom, 1 - alpha / 2)) * errors
     with np.errstate(divide="ignore", invalid="ignore"):
         p = 2 * stdtr(freedom, -np.abs(means) / errors)
-    p = np.where(errors == 0, np.where(np.abs(means) <= NOISE, 1.0, 0.0), p)
+    p = np.where(errors == 0, _p_without_spread(table, means, strata), p)
     return means, means - half, means + half, np.where(np.isnan(p), 1.0, p)
+
+
+def _p_without_spread(table: Values, means: Values, strata: Strata) -> Values:
+    """The sign-flip test's, over the queries that stand for others: three that all differ alike are no proof."""
+    drawn = Counter(strata.names)
+    in_part = np.array([drawn[name] < of for name, of in zip(strata.names, strata.sizes, strict=True)])
+    different = np.count_nonzero(np.abs(table[in_part]) > NOISE, axis=0)
+    return np.where(np.abs(means) <= NOISE, 1.0, np.minimum(1.0, 2.0 ** (1.0 - different)))
 
 
 def p_equivalent(differences: Values, strata: Strata, margin: float) -> float:

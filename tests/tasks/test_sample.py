@@ -106,8 +106,8 @@ def test_who_overtakes_whom_is_named_with_the_sizes_that_show_it() -> None:
     sure = _alternating(0.8, 0.7, 0.41, 0.3)
     (sentence,) = order_changes({"level": level, "sure": sure}, sizes, PerQuery())
     assert sentence == (
-        "level is behind sure with 300 documents (-0.200) and ahead with 1,000 (+0.090): the queries show sure ahead with "
-        "300 and level ahead with 3,000."
+        "level is behind sure with 300 documents (-0.200) and ahead with 1,000 (+0.090): the queries show sure ahead "
+        "with 300 and level ahead with 3,000."
     )
     assert not order_changes({"level": level, "above": sure + 0.3}, sizes, PerQuery())
     assert not order_changes({"level": level, "met": _alternating(0.7, 0.5, 0.5, 0.6)}, sizes, PerQuery())

@@ -112,6 +112,8 @@ def test_queries_are_written_about_the_documents_that_were_shown(asker: Asker, m
     assert 1 <= len(said) == asker.usage.requests <= 2
     for prompt, reply in said:
         assert sum(f": {article.title}\n" in prompt for article in articles) == SHOWN
+        assert reply.prompt_tokens is not None
+        assert reply.answer_tokens is not None
         assert reply.prompt_tokens > len(prompt) / 20  # the server's own count
         assert 1 <= reply.answer_tokens <= MOST
         if reply.answer_tokens < MOST:  # else it was cut off

@@ -129,16 +129,46 @@ def by_script(folder: Path) -> dict[str, float]:
 
 
 def by_exact(folder: Path) -> dict[str, float]:
-    """The exact top 100 of the queries over the cached vectors, as truth and loss need it: memory that it adds."""
+    """Memory that truth and loss add: the exact top 100 of the queries over the cached vectors, and what lists lack.
+
+    The lists that are held against the truth have the relevant document second, after one that has no grade.
+    """
     rows = _cached(folder)
     import numpy as np
+    from bakeoff.core.ranking import Ranking
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.running.embeddings import Embeddings
+    from bakeoff.running.settings import Settings
     from bakeoff.search.exact import nearest
+    from bakeoff.search.exact_search import ExactSearch
+    from bakeoff.search.loss import index_loss
+    from bakeoff.tasks.kinds import load_kind
 
-    queries = np.ascontiguousarray(rows[np.linspace(0, len(rows) - 1, ASKED).astype(np.int64)])
+    lineup = Lineup.read(folder / "lineup.toml")
+    task = load_kind(lineup.task, lineup.folder, lineup.overrides).task()
+    index = Embeddings(task, DEPTH, Settings(), lineup.folder).index(lineup.contenders[0])
+    relevant = _relevant(len(rows), len(task.queries))
+    queries = np.ascontiguousarray(rows[relevant])
+    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+    others = [f"d{row}" for row in np.setdiff1d(np.arange(min(len(rows), 2 * DEPTH + len(relevant))), relevant)]
+    scores = tuple(np.linspace(1, 0, DEPTH).tolist())
+    lists = [[others[0], f"d{row}", *others[1:]][:DEPTH] for row in relevant]
+    retrieved = {
+        query.id: Ranking(tuple(ids), scores[: len(ids)]) for query, ids in zip(task.queries, lists, strict=True)
+    }
+    search = ExactSearch(index, {query.id: vector for query, vector in zip(task.queries, queries, strict=True)}, rows)
+    added, _ = _added(lambda: nearest(queries, rows, DEPTH + 1))
+    loss_added, loss = _added(lambda: index_loss(search, task, retrieved))
+    figures = {"ndcg_exact": loss.ndcg_exact, "ndcg_lost": loss.ndcg_lost, "recall": loss.recall}
+    return {"added_mb": added, "loss_added_mb": loss_added, **figures}
+
+
+def _added(work: Callable[[], Any]) -> tuple[float, Any]:
+    """How far the peak rises while this is done, and what it gives."""
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak counts from here
     before = peak_mb()
-    nearest(queries, rows, DEPTH + 1)
-    return {"added_mb": peak_mb() - before}
+    found = work()
+    return peak_mb() - before, found
 
 
 def by_cache(folder: Path) -> dict[str, float]:

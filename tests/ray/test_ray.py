@@ -138,6 +138,35 @@ def test_a_worker_that_is_killed_costs_at_most_one_batch(tmp_path: Path, caplog:
     assert all_vectors(tmp_path / "here") == all_vectors(tmp_path / "there")
 
 
+LOADED = """
+import hashlib, os, time
+from pathlib import Path
+
+class Model:
+    def __init__(self):
+        with (Path(__file__).parent / "loads.txt").open("a") as file:
+            file.write(f"{os.getpid()}\\n")
+
+    def embed(self, texts):
+        time.sleep(0.05)
+        return [[b - 127.5 for b in hashlib.sha256(text.encode()).digest()] for text in texts]
+"""
+
+
+def test_each_worker_loads_its_model_once(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(LOADED)
+    lineup = write_lineup(
+        tmp_path,
+        '[[contender]]\nprovider = "file:mine.py:Model"\nstore = "faiss"\n'
+        'options = { batch_items = 20, revision = "1" }\n',
+    )
+    assert run(lineup, Settings(cache=tmp_path / "there", engine=RAY)).not_run == []
+    loads = Counter((tmp_path / "loads.txt").read_text().split())
+    here = loads.pop(str(os.getpid()))  # it embeds the queries
+    assert here >= 1
+    assert sorted(loads.values()) == [1, 1]  # 17 batches between two workers
+
+
 def _index_holders() -> list[psutil.Process]:
     holders = []
     for process in psutil.Process().children(recursive=True):

@@ -12,6 +12,7 @@ import pytest
 from bakeoff.cli import app
 from bakeoff.core.remote import SharedFolder
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.results.corpus_size import corpus_sizes
 from bakeoff.running.embed_shard import Embedded, embed_shard
 from bakeoff.running.runner import Outcome, run
 from bakeoff.running.settings import Settings
@@ -200,3 +201,36 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(lost.exception, InputError)
     assert str(lost.exception) == "shards: shard 1/2 is not complete"
     assert lost.exception.remedy == "bakeoff embed LINEUP --shard 1/2 --out shards"
+
+
+def test_corpus_size_takes_shards_and_asks_for_no_document(
+    tmp_path: Path, wire: WireServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+    _hosted(tmp_path, wire)
+    path, out = tmp_path / "lineup.toml", tmp_path / "shards"
+    path.write_text(path.read_text() + '[[contender]]\nprovider = "tfidf"\nstore = "faiss"\n')
+    for shard in ("1/2", "2/2"):
+        _shard(Lineup.read(path), shard, out)
+    wire.requests.clear()
+    command = ["corpus-size", str(path), "--sizes", "75,80", "--vectors", str(out), "--json"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    asked = [text for request in wire.embeddings() for text in request.texts]
+    assert len(asked) == len(set(asked)) == 35  # the queries, once for all three sizes
+    found = json.loads(done.stdout)
+    assert [row["label"] for row in found["rows"]] == ["text-embedding-3-small+faiss", "tfidf+faiss"]
+    assert found["not_run"] == {}
+    wire.requests.clear()
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert wire.embeddings() == []
+    refused = CliRunner().invoke(app, [*command[:4], "--address", "auto"])
+    assert "the local engine has no address" in str(refused.exception)
+
+
+def test_nested_samples_ask_for_nothing_twice(tmp_path: Path, wire: WireServer) -> None:
+    found = corpus_sizes(_hosted(tmp_path, wire), Settings(cache=tmp_path / "vectors"), (75, 80))
+    assert found.sizes == [75, 80, 90]
+    asked = [text for request in wire.embeddings() for text in request.texts]
+    assert len(asked) == len(set(asked))
+    assert {row.label for row in found.rows} == {"text-embedding-3-small+faiss"}

@@ -51,6 +51,7 @@ SETUPS = [
     Setup("pgvector", {"index": "hnsw"}, server="postgres"),
     Setup("pgvector", {"index": "ivfflat", "lists": 16}, server="postgres"),
     Setup("pgvector", {"index": "none", "type": "halfvec"}, server="postgres", loss=0.002),
+    Setup("pgvector", {"index": "hnsw", "type": "halfvec"}, server="postgres", loss=0.002),
     Setup("qdrant"),
     Setup("qdrant", {"url": ":memory:"}),
     Setup("lancedb"),

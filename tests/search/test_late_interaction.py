@@ -62,6 +62,17 @@ class Letters(Provider):
         return TokenBatch(vectors, tokens=sum(map(len, texts)))
 
 
+class Given(Letters):
+    """Vectors of 32 numbers, by the name of the document."""
+
+    def __init__(self, vectors: dict[str, Vectors]) -> None:
+        super().__init__()
+        self.card, self.vectors = ModelCard(name="given", dimensions=32, context=9), vectors
+
+    def embed_tokens(self, texts: Sequence[str], role: Role) -> TokenBatch:
+        return TokenBatch([self.vectors[text] for text in texts], tokens=len(texts))
+
+
 def letter(mark: str) -> Vectors:
     vector = np.random.default_rng(ord(mark)).standard_normal(4).astype(np.float32)
     return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
@@ -159,6 +170,41 @@ def test_stores_answer_maxsim_and_obey_filters(name: str, tmp_path: Path) -> Non
     )
     assert sorted(store.search(query, 9, {"short": True}).ids) == ["g", "hi", "n"]
     assert store.size_bytes() >= 4 * 4 * rows.count
+    store.close()
+    rows.space.close()
+
+
+@pytest.mark.parametrize(
+    ("index", "refined", "lowest"), [("none", 1, 1.0), ("IVF_SQ", 1, 0.8), ("IVF_RQ", 5, 0.8), ("IVF_PQ", 5, 0.8)]
+)
+def test_lancedbs_indexes_answer_maxsim_and_most_of_what_is_nearest(
+    index: str, refined: int, lowest: float, tmp_path: Path
+) -> None:
+    """200 documents of 3 to 12 token vectors each, near one of 20 centres: more than a code book needs (256)."""
+    random = np.random.default_rng(5)
+    centres = random.standard_normal((20, 32))
+
+    def drawn(number: int, count: int) -> Vectors:
+        vectors = centres[(number + np.arange(count)) % 20] + 0.5 * random.standard_normal((count, 32))
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+
+    documents = {f"d{number}": drawn(number, 3 + number % 10) for number in range(200)}
+    rows = _rows(list(documents), tmp_path / "cache", Given(documents))
+    assert rows.count > 256
+    store = TOKEN_STORES.create("lancedb", folder=tmp_path / "store", index=index, refine_factor=refined)
+    store.fill(list(documents), rows, [{"even": number % 2 == 0} for number in range(200)])
+    assert store.exact == (index == "none")
+    recalls = []
+    for number in range(5):
+        query = drawn(number, 6)
+        scores = {name: by_hand(query, vectors) for name, vectors in documents.items()}
+        hits = store.search(query, 10)
+        assert dict(zip(hits.ids, hits.scores, strict=True)) == pytest.approx(
+            {name: scores[name] for name in hits.ids}, abs=1e-4
+        )
+        recalls.append(len(set(hits.ids) & set(sorted(scores, key=lambda name: -scores[name])[:10])) / 10)
+        assert all(int(name[1:]) % 2 == 0 for name in store.search(query, 5, {"even": True}).ids)
+    assert np.mean(recalls) >= lowest
     store.close()
     rows.space.close()
 

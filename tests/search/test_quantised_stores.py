@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
@@ -125,6 +126,26 @@ def test_the_size_is_that_of_the_codes(
         assert sizes[1] <= {"int8": 0.3, "binary": 0.06}[precision] * sizes[0]
     plain.discard()
     small.discard()
+
+
+@pytest.mark.parametrize("index", ["hnsw", "ivfflat"])
+def test_pgvector_indexes_halves_where_a_full_index_takes_no_more(index: str, postgres: str, tmp_path: Path) -> None:
+    """2,048 numbers are too many for an index of 32-bit ones: the column keeps them, the index has 16 bits of each."""
+    dimensions = 2048
+    documents, queries = clustered(300, dimensions), clustered(5, dimensions, seed=7)
+    store = STORES.create("pgvector", dimensions=dimensions, folder=tmp_path, url=postgres, index=index, lists=4)
+    store.add(IDS[:300], documents)
+    store.build()
+    with psycopg.connect(postgres) as connection:
+        indexes = [row[0] for row in connection.execute("select indexdef from pg_indexes").fetchall()]
+    assert [f"USING {index}" in made for made in indexes if "halfvec(2048)" in made] == [True]
+    for query in queries:
+        truth = documents @ query
+        hits = store.search(query, 10)
+        np.testing.assert_allclose(hits.scores, truth[[int(item) for item in hits.ids]], atol=0.002)
+        assert np.mean([truth[int(item)] >= np.sort(truth)[-10] - 0.002 for item in hits.ids]) >= 0.9
+    assert store.size_model().per_document >= (4 + 2) * dimensions  # whole in the table, halves in the index
+    store.discard()
 
 
 @pytest.mark.parametrize(("name", "precision", "options"), BESIDE)

@@ -1,4 +1,4 @@
-"""llama.cpp's server on loopback, in a process of its own that can be killed: python llama_server.py MODEL KIND."""
+"""llama.cpp's server on loopback, in a process that can be killed: python llama_server.py MODEL KIND PORT."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 
 class LlamaServer:
-    """Runs from `start` to `kill`; `url` is what a line-up gives as base_url."""
+    """Runs until `kill`; `url` is what a line-up gives as base_url. Without a port it takes a free one."""
 
-    def __init__(self, model: Path, kind: str) -> None:
+    def __init__(self, model: Path, kind: str, port: int = 0) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, __file__, str(model), kind],
+            [sys.executable, __file__, str(model), kind, str(port)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -21,7 +21,7 @@ class LlamaServer:
         assert self.process.stdout is not None
         address = self.process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:"), f"the server of {model.name} did not start: {address!r}"
-        self.url = f"{address}/v1"
+        self.url, self.port = f"{address}/v1", int(address.rpartition(":")[2])
 
     def kill(self) -> None:
         """At once, with requests unanswered."""
@@ -32,13 +32,13 @@ class LlamaServer:
                 stream.close()
 
 
-def main(model: str, kind: str) -> None:
+def main(model: str, kind: str, port: str) -> None:
     import xllamacpp
 
     parameters = xllamacpp.CommonParams()
     parameters.model.path = model
     parameters.hostnames = ["127.0.0.1"]
-    parameters.port = 0
+    parameters.port = int(port)
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
     parameters.offline = True
     parameters.ui = False

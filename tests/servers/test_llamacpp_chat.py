@@ -14,11 +14,12 @@ import pytest
 from bakeoff.chat import CHATS
 from bakeoff.chat.answers import Answers
 from bakeoff.chat.ask import Asker
+from bakeoff.chat.base import Reply, Schema
 from bakeoff.core.paths import root, task_file
 from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.lineup.entries import Category
 from bakeoff.tasks.formats.native import read_articles
-from bakeoff.testsets.chat_maker import ChatMaker
+from bakeoff.testsets.chat_maker import SHOWN, ChatMaker
 from bakeoff.testsets.drafts import Draft, GenerationRequest
 from bakeoff.testsets.grade import Judge
 from bakeoff.testsets.task_folder import TaskFolder
@@ -30,6 +31,7 @@ from tests.servers.llama_server import LlamaServer
 
 pytestmark = pytest.mark.servers
 
+MOST = 120  # tokens of an answer
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SMOLLM2 = weights.ModelWeights(
     files={FILE: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"},
@@ -52,7 +54,7 @@ def server() -> Iterator[LlamaServer]:
 @pytest.fixture
 def asker(server: LlamaServer, tmp_path: Path) -> Asker:
     """Two tries an answer: what it can't do at once it seldom learns."""
-    model = CHATS.create("openai", model="smollm2", base_url=server.url, temperature=0.0, max_tokens=120, timeout=240)
+    model = CHATS.create("openai", model="smollm2", base_url=server.url, temperature=0.0, max_tokens=MOST, timeout=240)
     return Asker(model, Answers(tmp_path / "answers", model.identity()), RetryPolicy(attempts=2))
 
 
@@ -88,19 +90,53 @@ def test_a_judge_answers_with_a_grade_for_each_pair_and_is_asked_once(folder: Ta
     assert asker.usage.requests == requests
 
 
-def test_queries_are_written_about_the_documents_that_were_shown(folder: TaskFolder, asker: Asker) -> None:
+def test_queries_are_written_about_the_documents_that_were_shown(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What so small a model says is its own affair; what is made of its answer is ours."""
     request = GenerationRequest({"history": Category(about="questions about the past")}, n=1)
-    maker = ChatMaker(asker=asker)
     articles = read_articles(root() / "corpora" / "wikipedia" / "evaluate_articles.json").articles
+    said: list[tuple[str, Reply]] = []
+    ask = asker.model.ask
+
+    def recorded(prompt: str, schema: Schema, seed: int) -> Reply:
+        reply = ask(prompt, schema, seed)
+        said.append((prompt, reply))
+        return reply
+
+    monkeypatch.setattr(asker.model, "ask", recorded)
     drafts: list[Draft] = []
-    failures: list[str] = []
+    failure = ""
     try:
-        drafts.append(next(maker.drafts(articles, "history", request)))
+        drafts.append(next(ChatMaker(asker=asker).drafts(articles, "history", request)))
     except CallFailed as error:
-        failures.append(str(error))
-    if drafts:
-        assert drafts[0].text
+        failure = str(error)
+    assert 1 <= len(said) == asker.usage.requests <= 2
+    for prompt, reply in said:
+        assert sum(f": {article.title}\n" in prompt for article in articles) == SHOWN
+        assert reply.prompt_tokens is not None
+        assert reply.answer_tokens is not None
+        assert reply.prompt_tokens > len(prompt) / 20  # the server's own count
+        assert 1 <= reply.answer_tokens <= MOST
+        if reply.answer_tokens < MOST:  # else it was cut off
+            assert isinstance(json.loads(reply.text), dict)  # the server holds the model to JSON
+    wanted = _queries(said[-1][1].text)
+    if wanted:
+        assert drafts[0].text == " ".join(wanted[0].split())
         assert set(drafts[0].sources) <= {article.page_id for article in articles}
-    else:  # the small model's own fault: it was asked again with the reason, and then named
-        assert "unusable answer" in failures[0]
-        assert asker.usage.unusable == asker.usage.requests > 1
+        assert not failure
+    else:
+        assert "unusable answer" in failure
+        assert "Your last answer could not be used" in said[1][0]
+        assert asker.usage.unusable == len(said) == 2
+
+
+def _queries(answer: str) -> list[str]:
+    """The queries of an answer in which all is as it was asked for, else none; read by hand."""
+    try:
+        queries = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])["queries"]
+        fine = all(
+            query["text"].strip() and query["documents"] and set(query["documents"]) <= set(range(1, SHOWN + 1))
+            for query in queries
+        )
+        return [query["text"] for query in queries] if fine else []
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return []

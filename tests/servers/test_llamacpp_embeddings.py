@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import bakeoff
@@ -15,7 +15,7 @@ from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.lineup.lineup import Contender
 from bakeoff.running.runner import NotRun, Settings
 from bakeoff.storelab.provider_load import drawn_texts, load_provider, settings_of
-from bakeoff_providers.base import Role, checked
+from bakeoff_providers.base import EmbeddingBatch, Role, checked
 from bakeoff_providers.errors import CallFailed, Unavailable
 from bakeoff_providers.minilm import MiniLM
 from bakeoff_providers.openai import OpenAI
@@ -143,6 +143,44 @@ def test_a_server_killed_in_the_middle_of_a_call_is_a_failure_that_may_pass(mode
     assert caught.value.retryable
     with pytest.raises(Unavailable, match="no server at"):
         adapter(server).ready()
+
+
+def test_a_server_killed_in_the_middle_of_a_run_costs_its_row_and_what_it_answered_is_kept(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed when two of nine batches of documents were answered, so that it is in the middle on any machine."""
+    first, embed = LlamaServer(model, "embedding"), OpenAI.embed
+    asked: list[str] = []
+    answered: list[str] = []
+
+    def counted(provider: OpenAI, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+        if len(answered) >= 6:
+            first.kill()
+        asked.extend(texts)
+        batch = embed(provider, texts, role)
+        answered.extend(texts)
+        return batch
+
+    monkeypatch.setattr(OpenAI, "embed", counted)
+    settings = Settings(cache=tmp_path / "cache", policy=RetryPolicy(attempts=2, sleep=lambda _seconds: None))
+    broken = {row.contender.label: row for row in bakeoff.run(lineup(first, batch_items=3), settings).contenders}
+    served, own = broken["served"], broken["minilm"]
+    assert isinstance(served, NotRun)
+    assert "connection failed" in served.reason
+    assert not isinstance(own, NotRun), own.reason
+    assert len(own.rankings) == 20
+    kept = set(answered)
+    asked.clear()
+    again = LlamaServer(model, "embedding", first.port)
+    outcome = bakeoff.run(lineup(again, batch_items=3), settings)
+    again.kill()
+    assert not outcome.not_run
+    documents = {document.whole() for document in outcome.task.documents}
+    assert 6 <= len(kept) < len(documents)
+    assert set(asked) & documents == documents - kept
+    plain = next(row for row in outcome.ran if row.contender.label == "minilm")
+    for measure, values in own.scores.items():
+        np.testing.assert_array_equal(plain.scores[measure], values)
 
 
 def test_a_dead_server_costs_its_own_row_and_what_is_cached_needs_none(model: Path, tmp_path: Path) -> None:

@@ -9,7 +9,11 @@ from typing import Any
 
 import pytest
 from bakeoff.core.files import read_json
-from bakeoff.core.paths import root, task_file
+from bakeoff.core.paths import lineup_file, root, task_file
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.results.save import save
+from bakeoff.results.schema import read_summary
+from bakeoff.running.runner import run
 from bakeoff.tasks.formats.native import read_task
 from bakeoff.tasks.ground_truth import GroundTruth
 from bakeoff.tasks.load import load_task
@@ -164,3 +168,16 @@ def test_the_multilingual_task_has_each_query_in_two_languages_under_the_english
         for language in ("de", "es"):
             assert texts[f"{language}_{query.id}"] != query.text
             assert task.judgments[f"{language}_{query.id}"] == english.judgments[query.id]
+
+
+def test_the_result_of_the_multilingual_line_up_has_a_figure_for_each_language(tmp_path: Path) -> None:
+    lineup = Lineup.read(lineup_file(Path("multilingual"))).narrowed(["bm25"], ())
+    outcome = run(lineup)
+    summary = read_summary(save(outcome, tmp_path))
+    (row,) = (row for row in summary.rows if row.label == "bm25")
+    assert set(row.categories) == set(summary.task.categories) == {"German", "Spanish"}
+    by_query = dict(zip((query.id for query in outcome.task.queries), outcome.scores["bm25"]["ndcg@10"], strict=True))
+    for language, begins in (("German", "de_"), ("Spanish", "es_")):
+        own = [value for query, value in by_query.items() if query.startswith(begins)]
+        assert len(own) == 20
+        assert row.categories[language]["ndcg@10"] == pytest.approx(sum(own) / 20)

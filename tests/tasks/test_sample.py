@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import bakeoff
 import numpy as np
 import pytest
+import scipy.stats
+from bakeoff.core.arrays import Values
 from bakeoff.core.task import Document, Drawn, Query, Task, document_ids
+from bakeoff.evaluation.measures import Measure
 from bakeoff.results.corpus_size import corpus_sizes, order_changes, usual_sizes
 from bakeoff.running.settings import Settings
 from bakeoff.statistics.averaging import PerQuery, averaging_of
@@ -90,14 +94,43 @@ def test_usual_sizes_climb_by_threes_and_hold_what_is_judged() -> None:
     assert usual_sizes(5_183, 2_000) == [3_000]
 
 
-def test_who_overtakes_whom_is_named_with_how_sure_it_is() -> None:
-    rng = np.random.default_rng(0)
-    falling = np.stack([np.full(50, 0.8), np.full(50, 0.3)]) + rng.normal(0, 0.05, (2, 50))
-    steady = np.full((2, 50), 0.5) + rng.normal(0, 0.05, (2, 50))
-    (sentence,) = order_changes({"falling": falling, "steady": steady}, (100, 1000), PerQuery())
-    assert sentence.startswith("steady is behind falling with 100 documents")
-    assert sentence.endswith("shown at both sizes.")
-    assert not order_changes({"falling": falling, "lower": falling - 0.1}, (100, 1000), PerQuery())
+def _alternating(*means: float, spread: float = 0.1, queries: int = 10) -> Values:
+    """Sizes × queries, whose means are these; the queries lie in turn above and below by the spread."""
+    return np.array(means)[:, None] + np.where(np.arange(queries) % 2, spread, -spread)
+
+
+def test_who_overtakes_whom_is_named_with_the_sizes_that_show_it() -> None:
+    level = np.full((4, 10), 0.5)
+    sizes = (100, 300, 1000, 3000)
+    # Every query at one side: p = 2 / 1,024; but with 1,000 documents half are (by 0.01) at the other: p = 64 / 1,024.
+    sure = _alternating(0.8, 0.7, 0.41, 0.3)
+    (sentence,) = order_changes({"level": level, "sure": sure}, sizes, PerQuery())
+    assert sentence == (
+        "level is behind sure with 300 documents (-0.200) and ahead with 1,000 (+0.090): the queries show sure ahead "
+        "with 300 and level ahead with 3,000."
+    )
+    assert not order_changes({"level": level, "above": sure + 0.3}, sizes, PerQuery())
+    assert not order_changes({"level": level, "met": _alternating(0.7, 0.5, 0.5, 0.6)}, sizes, PerQuery())
+
+
+def test_a_change_that_both_ends_hide_is_found_there_and_back() -> None:
+    found = order_changes(
+        {"level": np.full((3, 10), 0.5), "there and back": _alternating(0.8, 0.49, 0.8)}, (100, 1000, 3000), PerQuery()
+    )
+    assert [sentence.partition(" (")[0] for sentence in found] == [
+        "level is behind there and back with 100 documents",
+        "there and back is behind level with 1,000 documents",
+    ]
+    assert found[0].endswith("the queries show there and back ahead with 100, and not level after it.")
+    assert found[1].endswith("the queries show there and back ahead with 3,000, and not level before it.")
+
+
+def test_what_is_claimed_of_overtaking_is_corrected_over_all_of_it() -> None:
+    """Six queries at one side: p = 2 / 64 = 0.031. Alone among two sizes Holm makes it 0.0625."""
+    table = _alternating(0.9, 0.49, queries=6)
+    (sentence,) = order_changes({"level": np.full((2, 6), 0.5), "turned": table}, (100, 1000), PerQuery())
+    assert PerQuery().p_zero((table - 0.5).T)[0] == pytest.approx(2 / 64)
+    assert sentence.endswith("(+0.010): the queries show neither ahead.")
 
 
 def test_who_overtakes_whom_is_told_by_traffic() -> None:
@@ -113,3 +146,16 @@ def test_who_overtakes_whom_is_told_by_traffic() -> None:
     assert not order_changes(tables, (100, 1000), PerQuery())
     (sentence,) = order_changes(tables, (100, 1000), averaging_of(drawn, 1))
     assert sentence.startswith("turned is behind level with 100 documents (-0.100) and ahead with 1,000 (+0.120)")
+
+
+def test_a_geometric_mean_is_shown_as_such_at_every_size(tmp_path: Path) -> None:
+    lineup = _lineup(tmp_path, "id,text\n" + "".join(f"{q.id},{q.text}\n" for q in TASK.queries))
+    lineup = replace(lineup, primary=Measure.parse("gm_map"))
+    found = corpus_sizes(lineup, Settings(), (20, 60))
+    for row in found.rows:
+        for point in row.points:
+            ran = bakeoff.run(lineup, Settings(sample_documents=point.documents)).ran
+            (values,) = (each.scores[lineup.primary] for each in ran if each.contender.label == row.label)
+            assert point.mean == pytest.approx(scipy.stats.gmean(np.exp(values)))
+            if point.low is not None and point.high is not None:
+                assert point.low <= point.mean <= point.high

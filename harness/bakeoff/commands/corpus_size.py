@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.commands.options import (
+    AddressOption,
     AsJson,
     ContendersOption,
+    EngineOption,
     Force,
     LineupArgument,
     MaxCost,
     Offline,
+    VectorsOption,
     check_file,
     lineup_path,
+    shard_folders,
     warn,
 )
 
@@ -27,11 +31,18 @@ def corpus_size(
     lineup: LineupArgument = None,
     contender: ContendersOption = None,
     sizes: Annotated[
-        str, typer.Option(help="Numbers of documents, as 1000,3000; all is added. Default: 1, 3, 10, 30 … thousand.")
+        str,
+        typer.Option(
+            help="Numbers of documents, as 1000,3000; all is added. Default: those of 100, 300, 1000, 3000 … that hold "
+            "every graded document and a 64th of the corpus."
+        ),
     ] = "",
     documents: Annotated[int | None, typer.Option(min=1, help="The size to estimate scores for.")] = None,
     out: Annotated[Path | None, typer.Option(help="A page to write, with a chart; default: none.")] = None,
     offline: Offline = False,
+    vectors: VectorsOption = None,
+    engine: EngineOption = None,
+    address: AddressOption = None,
     max_cost: MaxCost = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -44,6 +55,7 @@ def corpus_size(
     from bakeoff.report.console import Bars
     from bakeoff.report.corpus_size import render
     from bakeoff.results.corpus_size import corpus_sizes
+    from bakeoff.running.engines import engine_entry
     from bakeoff.running.runner import Settings, vectors_folder
 
     check_file(out, force=force)
@@ -51,7 +63,15 @@ def corpus_size(
     if not all(part.isdigit() for part in wanted):
         raise InputError(f"{sizes!r} is not a list of whole numbers", place="--sizes", remedy="write 1000,3000,10000")
     chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or (), ())
-    settings = Settings(cache=vectors_folder(), offline=offline, max_cost=max_cost, progress=Bars(), notice=warn)
+    settings = Settings(
+        cache=vectors_folder(),
+        offline=offline,
+        max_cost=max_cost,
+        progress=Bars(),
+        notice=warn,
+        engine=engine_entry(chosen.engine, engine, address),
+        vectors=shard_folders(vectors),
+    )
     found = corpus_sizes(chosen, settings, [int(part) for part in wanted], documents)
     if not found.rows:
         for label, reason in found.not_run.items():

@@ -39,6 +39,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the stored figures a
 MaxCost = Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are spent.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nothing: say what would be asked and paid.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Make no request: take what is in the cache.")]
+VectorsOption = Annotated[str | None, typer.Option(help="Shards that `bakeoff embed` made: no document is asked for.")]
+EngineOption = Annotated[
+    str | None, typer.Option(help="Where the heavy steps are done: local or ray; default: what the line-up says.")
+]
+AddressOption = Annotated[
+    str | None, typer.Option(help="Ray's cluster: auto, or ray://head:10001; default: one on this machine.")
+]
 ColumnOption = Annotated[
     list[str] | None, typer.Option(help="Another name of a column, as text=body; may be repeated.")
 ]
@@ -195,6 +202,14 @@ def read_lineup(path: Path) -> Lineup:
             except InputError as error:
                 raise InputError(error.problem, file=path, place="task", remedy=error.remedy) from None
     return lineup
+
+
+def shard_folders(vectors: str | None) -> tuple[Path, ...]:
+    """The shards that `--vectors` names, here or fetched; one that is missing is an error before anything is asked."""
+    from bakeoff.core.remote import SharedFolder
+    from bakeoff.running.shard_folders import complete_folders
+
+    return complete_folders(SharedFolder(vectors).fetch()) if vectors else ()
 
 
 def say(text: str, *, err: bool = False) -> None:

@@ -12,15 +12,18 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.options import (
     OWN_LINEUP,
+    AddressOption,
     AsJson,
     ContendersOption,
     DryRun,
+    EngineOption,
     EquivalentWithin,
     LineupArgument,
     MaxCost,
     Offline,
     OutOption,
     ResultArgument,
+    VectorsOption,
     Wide,
     check_folder,
     grading_command,
@@ -30,6 +33,7 @@ from bakeoff.commands.options import (
     read_lineup,
     say,
     say_commands,
+    shard_folders,
     warn,
 )
 
@@ -53,19 +57,13 @@ def run(
     out: OutOption = Path("results"),
     offline: Offline = False,
     cache: Annotated[bool, typer.Option(help="Keep vectors on disk and reuse them.")] = True,
-    vectors: Annotated[
-        str | None, typer.Option(help="Shards that `bakeoff embed` made: no document is asked for.")
-    ] = None,
+    vectors: VectorsOption = None,
     sample_documents: Annotated[
         int | None,
         typer.Option(min=1, help="Only so many documents: all with a grade, the others drawn by the line-up's seed."),
     ] = None,
-    engine: Annotated[
-        str | None, typer.Option(help="Where the heavy steps are done: local or ray; default: what the line-up says.")
-    ] = None,
-    address: Annotated[
-        str | None, typer.Option(help="Ray's cluster: auto, or ray://head:10001; default: one on this machine.")
-    ] = None,
+    engine: EngineOption = None,
+    address: AddressOption = None,
     max_cost: MaxCost = None,
     dry_run: DryRun = False,
     equivalent_within: EquivalentWithin = None,
@@ -83,14 +81,12 @@ def run(
     from dataclasses import replace
 
     from bakeoff.core.progress import showing
-    from bakeoff.core.remote import SharedFolder
     from bakeoff.report.console import Bars
     from bakeoff.results.save import save
     from bakeoff.running.engines import engine_entry
     from bakeoff.running.runner import Settings, vectors_folder
     from bakeoff.running.runner import run as run_lineup
     from bakeoff.running.scoring import Ungraded
-    from bakeoff.running.shard_folders import complete_folders
     from bakeoff.tasks.load import task_options
 
     check_folder(out)
@@ -114,7 +110,7 @@ def run(
         tune_weights=tune_weights,
         sample_documents=sample_documents,
         engine=engine_entry(chosen.engine, engine, address),
-        vectors=complete_folders(SharedFolder(vectors).fetch()) if vectors else (),
+        vectors=shard_folders(vectors),
     )
     if dry_run:
         _print_plan(chosen, settings)

@@ -55,11 +55,11 @@ def cells(found: CorpusSizes) -> list[list[str]]:
 def sentences(found: CorpusSizes) -> list[str]:
     """Who was not run, who overtakes whom, and what an estimate is."""
     lost = [f"{label}: not run: {reason}" for label, reason in found.not_run.items()]
-    changes = found.changes or ["The order of the contenders at the smallest size is that at the largest."]
+    changes = found.changes or ["No contender overtakes another from one size to the next."]
     if not found.target:
         return [*lost, *changes]
     if not any(row.estimate for row in found.rows):
-        return [*lost, *changes, "No estimate: it needs three sizes or more."]
+        return [*lost, *changes, "No estimate: it needs three sizes or more, and means between 0 and 1."]
     estimates = (
         "Estimates: halfway between lines in log N through the means and through their log odds; brackets span "
         "the 95% prediction intervals of both. They assume that further documents are like these."

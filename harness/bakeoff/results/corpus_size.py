@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import InputError
+from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
+from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.results.rows import figure_of
 from bakeoff.running.runner import Outcome, run
 from bakeoff.running.settings import Settings
 from bakeoff.statistics.averaging import WEIGHTED, Averaging, averaging_of
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.growth import Extrapolation, extrapolate
+from bakeoff.statistics.tests import holm
 from bakeoff.tasks.sample import needed
 
 SMALLEST = 64  # the smallest sample is at least this part of the corpus
@@ -71,8 +75,13 @@ def corpus_sizes(
             f"sizes must be from {fewest} (documents with a grade) to {total}", place="--sizes", remedy="leave it out"
         )
     chosen = sorted(set(chosen))
-    smaller = {size: _scores(run(once, replace(settings, sample_documents=size))) for size in chosen[:-1]}
-    scores = {**smaller, total: _scores(whole)}
+    lost = {row.contender.label: row.reason for row in whole.not_run}
+    scores = {total: _scores(whole)}
+    for size in chosen[:-1]:
+        sample = run(once, replace(settings, sample_documents=size))
+        scores[size] = _scores(sample)
+        for row in sample.not_run:
+            lost.setdefault(row.contender.label, f"with {size:,} documents: {row.reason}")
     ran = [row.contender.label for row in whole.ran]
     labels = [label for label in ran if all(label in by_label for by_label in scores.values())]
     tables = {label: np.stack([scores[size][label] for size in chosen]) for label in labels}
@@ -84,52 +93,91 @@ def corpus_sizes(
         queries=len(whole.task.queries),
         seed=lineup.seed,
         sizes=chosen,
-        rows=[_growth(label, table, chosen, documents, averaging) for label, table in tables.items()],
+        rows=[_growth(label, table, chosen, documents, averaging, lineup.primary) for label, table in tables.items()],
         changes=order_changes(tables, chosen, averaging),
-        not_run={row.contender.label: row.reason for row in whole.not_run},
+        not_run=lost,
         weighting="" if averaging.weights is None else WEIGHTED,
         target=documents,
     )
 
 
 def usual_sizes(total: int, fewest: int) -> list[int]:
-    """1, 3, 10, 30 … thousand, from a 64th of the corpus on, and never fewer than hold what is judged."""
+    """Of 100, 300, 1,000, 3,000 … those from a 64th of the corpus on, and never fewer than hold what is judged."""
     steps = [step * 10**power for power in range(2, 10) for step in (1, 3)]
     return [size for size in steps if max(fewest, total / SMALLEST) <= size < total]
 
 
 def order_changes(tables: dict[str, Values], sizes: Sequence[int], averaging: Averaging) -> list[str]:
-    """Whoever is behind at the smallest size and ahead at the largest, and whether the queries show it there."""
-    sentences = []
+    """Who overtakes whom between which sizes, and from which size on the queries show it.
+
+    Holm's correction is over every size of every pair that changes places: each is looked at for a lead.
+    """
+    changing: list[tuple[str, str, Values, list[range]]] = []
     for a, b in combinations(tables, 2):
-        first, last = (averaging.mean(tables[a][at] - tables[b][at]) for at in (0, -1))
-        if first * last >= 0:
-            continue
-        loser, winner = (a, b) if first > 0 else (b, a)
-        differences = np.stack([tables[winner][at] - tables[loser][at] for at in (0, -1)], axis=1)
-        shown = int(np.count_nonzero(averaging.p_zero(differences) <= ALPHA))
-        sure = {2: "shown at both sizes", 1: "shown at one of them only", 0: "within chance at both"}[shown]
-        sentences.append(
-            f"{winner} is behind {loser} with {sizes[0]:,} documents ({-abs(first):+.3f}) and ahead with {sizes[-1]:,} "
-            f"({abs(last):+.3f}): {sure}."
-        )
-    return sentences
+        ahead = np.round([averaging.mean(values) for values in tables[a] - tables[b]], 12)  # no lead by rounding
+        stretches = _stretches(ahead)
+        if len(stretches) > 1:
+            changing.append((a, b, ahead, stretches))
+    if not changing:
+        return []
+    p = averaging.p_zero(np.concatenate([tables[a] - tables[b] for a, b, _, _ in changing]).T)
+    shown = (holm(p) <= ALPHA).reshape(len(changing), len(sizes))
+    return [
+        _overtaking((a, b), ahead, shown[at], sizes, pair)
+        for at, (a, b, ahead, stretches) in enumerate(changing)
+        for pair in pairwise(stretches)
+    ]
+
+
+def _stretches(ahead: Values) -> list[range]:
+    """The sizes, cut where the lead changes hands; a size without a lead belongs to the stretch before it."""
+    leads = np.flatnonzero(ahead)
+    starts = [0, *(int(after) for before, after in pairwise(leads) if ahead[before] * ahead[after] < 0)]
+    return [range(start, stop) for start, stop in zip(starts, [*starts[1:], len(ahead)], strict=True)]
+
+
+def _overtaking(
+    labels: tuple[str, str],
+    ahead: Values,
+    shown: NDArray[np.bool_],
+    sizes: Sequence[int],
+    stretches: tuple[range, range],
+) -> str:
+    """One change of places: where it happened, the nearest size before that shows a lead and the first one after."""
+    before, after = stretches
+    last, first = max(at for at in before if ahead[at]), after[0]
+    loser, winner = labels if ahead[last] > 0 else labels[::-1]
+    led = next((sizes[at] for at in reversed(before) if shown[at]), None)
+    leads = next((sizes[at] for at in after if shown[at]), None)
+    if led and leads:
+        sure = f"the queries show {loser} ahead with {led:,} and {winner} ahead with {leads:,}"
+    elif led:
+        sure = f"the queries show {loser} ahead with {led:,}, and not {winner} after it"
+    elif leads:
+        sure = f"the queries show {winner} ahead with {leads:,}, and not {loser} before it"
+    else:
+        sure = "the queries show neither ahead"
+    return (
+        f"{winner} is behind {loser} with {sizes[last]:,} documents ({-abs(ahead[last]):+.3f}) and ahead with "
+        f"{sizes[first]:,} ({abs(ahead[first]):+.3f}): {sure}."
+    )
 
 
 def _scores(outcome: Outcome) -> dict[str, Values]:
     return {row.contender.label: row.scores[outcome.lineup.primary] for row in outcome.ran}
 
 
-def _growth(label: str, table: Values, sizes: Sequence[int], documents: int | None, averaging: Averaging) -> Growth:
+def _growth(
+    label: str, table: Values, sizes: Sequence[int], documents: int | None, averaging: Averaging, measure: Measure
+) -> Growth:
     low, high = averaging.intervals(table.T)
     points = [
-        Point(size, averaging.mean(table[at]), _finite(low[at]), _finite(high[at])) for at, size in enumerate(sizes)
+        Point(
+            size, measure.figure(averaging.mean(table[at])), figure_of(measure, low[at]), figure_of(measure, high[at])
+        )
+        for at, size in enumerate(sizes)
     ]
     if not documents:
         return Growth(label, points)
     alike = np.stack([averaging.linear(values) for values in table])
     return Growth(label, points, extrapolate(alike, sizes, documents))
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -175,13 +175,14 @@ def _with_intervals(scores: Scores, averaging: Averaging) -> dict[str, Value]:
     low, high = averaging.intervals(np.stack(list(scores.values()), axis=1))
     return {
         str(measure): Value(
-            measure.figure(averaging.mean(values)), _figure(measure, low[at]), _figure(measure, high[at])
+            measure.figure(averaging.mean(values)), figure_of(measure, low[at]), figure_of(measure, high[at])
         )
         for at, (measure, values) in enumerate(scores.items())
     }
 
 
-def _figure(measure: Measure, mean: float) -> float | None:
+def figure_of(measure: Measure, mean: float) -> float | None:
+    """The figure of a mean; None where the mean is not known."""
     return measure.figure(float(mean)) if np.isfinite(mean) else None
 
 

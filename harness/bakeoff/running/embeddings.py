@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff_providers import PROVIDERS
-from bakeoff_providers.base import Provider, Role
+from bakeoff_providers.base import Fitted, Provider, Role
 from bakeoff_providers.errors import Unavailable
 from bakeoff_providers.scratch import scratch
 
@@ -121,6 +121,10 @@ class Embeddings:
                 embedder.close()
         self._resources.close()
 
+    def _fits_sample(self, provider: Provider) -> bool:
+        """Whether it learns here, for nothing, from a sample that the shards, made of all documents, can't know."""
+        return self.settings.sample_documents is not None and isinstance(provider, Fitted) and provider.local
+
     def _embedded(self, contender: Contender) -> EmbeddedCorpus:
         settings = self.settings
         if (reason := contender.missing()) and not settings.offline:
@@ -134,7 +138,7 @@ class Embeddings:
             settings.notice(warning)
         with adapter_work():
             embedder.fit(texts)
-            if settings.vectors and not provider.by_id:
+            if settings.vectors and not provider.by_id and not self._fits_sample(provider):
                 check_complete(embedder, texts, contender, settings.vectors)
             folder = self._temporary / str(len(self._corpora))
             rows = self.engine.embed(CorpusJob(contender, embedder, texts, folder, self.folder, settings.notice))

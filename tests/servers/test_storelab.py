@@ -86,7 +86,7 @@ def test_a_sweep_finds_what_its_parameters_cost(engine: Engine, options: Options
     assert max(point.recall for point in found.points) >= 0.99
     assert all(point.recall == 1 for point in found.points if point.exact)
     assert all(point.latency.n == len(sample.queries) for point in found.points)
-    assert all(point.theory_bytes >= 4 * DIMENSIONS * DOCUMENTS for point in found.points)
+    assert all(point.size_model_bytes >= 4 * DIMENSIONS * DOCUMENTS for point in found.points)
 
 
 def test_clients_at_the_same_time_are_all_answered(engine: Engine, options: Options, sample: VectorSample) -> None:

@@ -8,14 +8,15 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.secrets import without_secrets
 
 if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
+
+T = TypeVar("T")
 
 LineupArgument = Annotated[
     Path | None,
@@ -138,7 +139,7 @@ def parse_value(text: str) -> Any:
 
 def parse_settings(texts: Sequence[str] | None, example: str) -> dict[str, Any]:
     """What `--set` says, each key once."""
-    return {key: parse_value(value) for key, value in _each_once(texts, "--set", example).items()}
+    return _without_secrets({key: parse_value(value) for key, value in _each_once(texts, "--set", example).items()})
 
 
 def parse_repeated(texts: Sequence[str] | None) -> dict[str, list[Any]]:
@@ -146,7 +147,16 @@ def parse_repeated(texts: Sequence[str] | None) -> dict[str, list[Any]]:
     values: dict[str, list[Any]] = {}
     for key, value in key_values(texts):
         values.setdefault(key, []).append(parse_value(value))
-    return values
+    return _without_secrets(values)
+
+
+def _without_secrets(settings: dict[str, T]) -> dict[str, T]:
+    """Recordings, tables and results hold what was set: an address with a secret in it is refused, as in a line-up."""
+    if settings:
+        from bakeoff.lineup.checks import check_addresses
+
+        check_addresses(settings, "--set")
+    return settings
 
 
 def parse_columns(texts: Sequence[str] | None, example: str = "title=heading") -> dict[str, str]:
@@ -223,7 +233,7 @@ def notice(text: str) -> None:
 
 def warn(text: str) -> None:
     """One line on stderr."""
-    typer.echo(f"warning: {without_secrets(text)}", err=True)
+    typer.echo(f"warning: {text}", err=True)
 
 
 def check_file(out: Path | None, *, force: bool = True) -> None:

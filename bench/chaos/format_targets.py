@@ -27,7 +27,7 @@ def _hub(folder: Path) -> list[Target]:
     """Folders that are laid out as MTEB lays out its data sets on the hub, by format `hub` and by MTEB's own name."""
     if find_spec("datasets") is None:
         return []
-    tables = {
+    tables: dict[str, list[dict[str, Any]]] = {
         "corpus": [{"_id": "d1", "title": "Copper", "text": "metal"}, {"_id": "d2", "title": "", "text": "lakes"}],
         "queries": [{"_id": "1", "text": "metal"}, {"_id": "2", "text": "lakes"}],
         "qrels": [{"query-id": "1", "corpus-id": "d1", "score": 1.0}, {"query-id": "2", "corpus-id": "d2", "score": 2}],

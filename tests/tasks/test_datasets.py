@@ -73,7 +73,7 @@ class TestIrDatasets:
         [
             ("docs.tsv", b"d1\tcopper \xed\xa0\x80\n", "own docs: ir_datasets can't read it: UnicodeDecodeError"),
             ("queries.tsv", b"1\tmetal\x89\n", "own queries: ir_datasets can't read it: UnicodeDecodeError"),
-            ("qrels", b"1 0 d1 \"2\n", "own qrels: ir_datasets can't read it: ValueError"),
+            ("qrels", b'1 0 d1 "2\n', "own qrels: ir_datasets can't read it: ValueError"),
         ],
     )
     def test_files_that_the_library_can_not_read_are_named(

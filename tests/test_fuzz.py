@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SHORT = "--only corruptions --corruptions 60 --only fuzz --fuzz 60 --jobs 1 --seed 2026"
+SHORT = "--only corruptions --corruptions 60 --only fuzz --fuzz 80 --jobs 1 --seed 2026"
 
 
 def test_nothing_gets_through() -> None:
@@ -22,5 +22,5 @@ def test_nothing_gets_through() -> None:
     )
     assert attacked.returncode == 0, attacked.stdout + attacked.stderr[-2000:]
     assert "wrong vectors, 60 corrupted caches" in attacked.stdout
-    assert "tracebacks, 60 fuzzed inputs" in attacked.stdout
+    assert "tracebacks, 80 fuzzed inputs" in attacked.stdout
     assert "nothing missed" in attacked.stdout

@@ -22,7 +22,7 @@ ROWS = {  # the row: where it is, and how many attempts it makes
     "corruptions": ("chaos.corruptions:corruptions", 3000),
     "faults": ("chaos.faults:faults", 1520),
     "redirects": ("chaos.redirects:redirects", 55),
-    "secrets": ("chaos.secrets:secrets", 20),
+    "secrets": ("chaos.secrets:secrets", 100),
     "disk": ("chaos.disk:disk", 84),
     "growth": ("chaos.growth:growth", 1),
     "fuzz": ("chaos.fuzz:fuzzed", 10_000),

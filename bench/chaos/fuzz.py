@@ -138,7 +138,9 @@ def _settled(folder: Path) -> Iterator[None]:
     """A home of its own, quiet streams, and back to where we were."""
     before, here = dict(os.environ), Path.cwd()
     (folder / "cwd").mkdir()
-    os.environ["BAKEOFF_HOME"] = str(folder / "home")
+    for name in ("BAKEOFF_HOME", "HF_HOME", "IR_DATASETS_HOME"):
+        os.environ[name] = str(folder / "home" / name)
+    os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1")
     os.chdir(folder / "cwd")
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):

@@ -50,6 +50,14 @@ options = { base_url = "http://127.0.0.1:9/v1" }
 answers = "answers-{seed}.jsonl"
 seeds = [1, 2]
 label = "given"
+[[contender]]
+retriever = { url = "http://127.0.0.1:9/search", body = { q = "{text}", size = "{k}" }, ids = "hits.*.id" }
+options = { headers = { Authorization = "Bearer ${SEARCH_KEY}" } }
+label = "endpoint"
+[[rerank]]
+of = "bm25"
+provider = "fake"
+depth = 5
 [[fusion]]
 label = "both"
 of = ["bm25", "fake@16+faiss"]
@@ -105,6 +113,13 @@ def command(*arguments: str) -> None:
         names = {kind.__name__ for kind in type(error).__mro__}
         if not names & {"ClickException", "Exit", "Abort"}:  # typer has a click of its own
             raise
+
+
+def load(work: Path, rng: random.Random) -> None:  # noqa: ARG001 - as every target
+    """The task that a folder describes."""
+    from bakeoff.tasks.load import load_task
+
+    load_task("task.toml", work)
 
 
 @lru_cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos import production_targets, result_targets, task_targets, vector_targets
+from chaos import answer_targets, format_targets, production_targets, result_targets, task_targets, vector_targets
 from chaos.target import Target
 
 
@@ -15,5 +15,7 @@ def make_targets(folder: Path) -> list[Target]:
         *result_targets.MAKERS,
         *production_targets.MAKERS,
         *vector_targets.MAKERS,
+        *format_targets.MAKERS,
+        *answer_targets.MAKERS,
     ]
     return [target for maker in makers for target in maker(folder / "right" / maker.__name__)]

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from chaos.target import LINEUP, SMALL, Target, answers, command, native_files, write
+from chaos.target import LINEUP, SMALL, Target, answers, command, load, native_files, write
 
 
 def _lineup(folder: Path) -> list[Target]:
@@ -82,14 +82,8 @@ def _tables(folder: Path) -> list[Target]:
             )
         task = f'format = "tables"\ndocuments = "documents.{kind}"\nqueries = "queries.{kind}"\njudgments = "grades.{kind}"\n'
         names = write(folder / kind, {**files, "task.toml": task})
-        targets.append(Target(f"tables {kind}", folder / kind, names, _load))
+        targets.append(Target(f"tables {kind}", folder / kind, names, load))
     return targets
-
-
-def _load(work: Path, rng: random.Random) -> None:
-    from bakeoff.tasks.load import load_task
-
-    load_task("task.toml", work)
 
 
 def _beir(folder: Path) -> list[Target]:
@@ -98,7 +92,7 @@ def _beir(folder: Path) -> list[Target]:
     qrels = "query-id\tcorpus-id\tscore\n" + "".join(f"q{n}\td{n}\t1\n" for n in range(3))
     files = {"corpus.jsonl": corpus, "queries.jsonl": queries, "qrels/test.tsv": qrels}
     names = write(folder, {**files, "task.toml": 'format = "beir"\npath = "."\n'})
-    return [Target("beir", folder, names, _load)]
+    return [Target("beir", folder, names, load)]
 
 
 def _import_one(kind: str, work: Path, rng: random.Random) -> None:

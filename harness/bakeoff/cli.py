@@ -107,8 +107,10 @@ def _notice(text: str) -> None:
 
 
 def _echo(message: Any = None, *arguments: Any, **options: Any) -> None:
-    """Every command prints through this: names and titles from data can't give the terminal orders."""
-    _typer_echo(printable(message) if isinstance(message, str) else message, *arguments, **options)
+    """Every command prints through this: data gives the terminal no orders, and stderr, often a log, gets no secret."""
+    if isinstance(message, str):
+        message = printable(without_secrets(message) if options.get("err") else message)
+    _typer_echo(message, *arguments, **options)
 
 
 def _leave_interrupted() -> NoReturn:

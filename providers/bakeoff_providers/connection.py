@@ -10,13 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
 from typing import Any, ClassVar, TypeVar
-from urllib.parse import urlsplit
 
 from bakeoff_providers.answers import Expected, expecting
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
 from bakeoff_providers.failures import failure
 from bakeoff_providers.needs import Needs
-from bakeoff_providers.secrets import shown_url
+from bakeoff_providers.secrets import passwords_in, shown_url
 from bakeoff_providers.stopping import in_time
 
 NO_KEY = "none"  # what is sent where a server wants none: an SDK insists on something
@@ -142,8 +141,7 @@ class Connection(ABC):
 
     def _failure(self, error: Exception) -> BakeoffError:
         names = [*self.keys, *self.optional_keys, *([self._key_env] if self._key_env else [])]
-        secrets = [os.environ.get(name, "").strip() for name in names]
-        secrets.append(urlsplit(self.base_url).password or "")
+        secrets = [*(os.environ.get(name, "").strip() for name in names), *passwords_in(self.base_url)]
         return failure(error, who=f"{self.name} {self.model}", secrets=secrets, hints=self._hints())
 
     def _hints(self) -> dict[int, str]:

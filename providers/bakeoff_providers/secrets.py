@@ -6,16 +6,26 @@ import base64
 import os
 import re
 from collections.abc import Iterable
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 LONGEST = 300
 SHORTEST_SECRET = 6  # the "none" that is sent where no key is wanted is a word, too
 SHORTEST_VALUE = 8  # of a variable: shorter ones are words of everyday texts
 HIDDEN = "***"
 
-_SECRET_VARIABLE = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|CREDENTIALS?|DSN)(?:_|$)")
-_URL_VARIABLE = re.compile(r"(?:^|_)(?:URL|URI|HOST|DSN|PROXY)$", re.IGNORECASE)
+_SECRET_VARIABLE = re.compile(  # neither MONKEY nor BYPASS, nor PWD, which is the folder
+    r"(?:^|_|API|ACCESS|AUTH|PRIVATE|SECRET)KEY(?:_|$)|(?:^|_)PASS(?:_|$)|_PWD$"
+    r"|(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|DSN)(?:_|$)"
+)
+_URL_VARIABLE = re.compile(r"(?:URL|URI|DSN|PROXY|CONNECTION_STRING|(?:^|_)HOST)$", re.IGNORECASE)
 _NAMES = r"(?:api|access|auth|secret|private|client)[-_]?(?:key|token|secret)|password|passwd|pwd|sslpassword"
+# Parameters of a query or of a DSN. Not among them: sslkey and passfile, which are paths.
+_PARAMETER = re.compile(
+    r"(?i)(?:^|[\s?&;])(?:\w*passw(?:or)?d|passphrase|pwd|(?:[\w-]*[-_])?(?:key|token|secret|sig)|apikey)"
+    r"\s*=\s*('[^']*'|[^\s&;']+)"
+)
+# Between a name and a host, where the scheme is missing or torn: up to the next @, and up to the last.
+_BEFORE_HOST = (re.compile(r":(?!/)([^:@\s]+)@"), re.compile(r"^(?:[\w+.-]+:/+)?[^:/@\s]*:(?!/)(\S+)@"))
 # How the sentence goes on that is wrong with a file called passwd: words shorter than any secret, then another word.
 _PROSE = r"(?-i:\s+(?:(?:no|not|is|are|was|has|does|must|needs|can't|two|the|there|it|line) [\w'\"(]))"
 _PATTERNS = (
@@ -28,7 +38,14 @@ _PATTERNS = (
         rf"\1{HIDDEN}",
     ),
     (re.compile(r"\b(?:sk|pa|al|co)-(?=[\w*-]*[\d*])[\w*-]{8,}|\bAIza[\w-]{10,}"), HIDDEN),
-    (re.compile(r"://[^\s@\"'<>]+@"), f"://{HIDDEN}@"),
+    (re.compile(r"://(?:[^\s\"'<>/?#]{1,500}@|[^\s@\"'<>]{1,500}@)"), f"://{HIDDEN}@"),
+    # Without a scheme, as a database's client quotes it: name:password@host, but neither provider:model@256 nor mailto.
+    (
+        re.compile(
+            r"(?<![\w./+%~-])((?!mailto:)[\w.+%~-]+:)(?![/\\])[^\s@\"'<>:/]{3,}@(?=[A-Za-z\[]|\d+\.\d)", re.IGNORECASE
+        ),
+        rf"\1{HIDDEN}@",
+    ),
     (re.compile(r"(://[^\s?#\"'<>]{1,2000}\?)[^\s#\"'<>]+"), rf"\1{HIDDEN}"),
 )
 
@@ -68,36 +85,61 @@ def environment_secrets() -> set[str]:
         value = value.strip()
         if _SECRET_VARIABLE.search(name.upper()) and len(value) >= SHORTEST_VALUE:
             secrets.add(value)
-        if _URL_VARIABLE.search(name) and (password := _password(value)) and len(password) >= SHORTEST_SECRET:
-            secrets.add(password)
+        if _URL_VARIABLE.search(name):
+            secrets |= {password for password in passwords_in(value) if len(password) >= SHORTEST_SECRET}
     return secrets
+
+
+def passwords_in(address: str) -> set[str]:
+    """The passwords, keys and tokens in an address, as they are written and as they are meant.
+
+    An address that is written wrongly is told by the error of whoever reads it: it is taken apart all the same.
+    """
+    found = {value.strip("'") for value in _PARAMETER.findall(address)}
+    parts = _parts(address)
+    if parts is None:
+        between = {value for pattern in _BEFORE_HOST for value in pattern.findall(address)}
+        found |= between | {value.partition("/")[0] for value in between}  # a client takes what is before it for a port
+    elif parts.password is not None:
+        found.add(parts.password)
+    elif parts.username and parts.scheme in ("http", "https"):  # a database's user is no secret, a token is
+        found.add(parts.username)
+    return {spelling for value in found if value for spelling in (value, unquote(value))}
 
 
 def secret_in_url(url: str) -> str | None:
     """Which part of an address may hold a secret, in words; None where none does."""
+    before_host = "a name or password before the host"
     try:
         parts = urlsplit(url if "://" in url else f"//{url}")
     except ValueError:
-        return None
+        return before_host if "@" in url else "a query" if "?" in url else None
     if "@" in parts.netloc:
-        return "a name or password before the host"
-    return "a query" if parts.query else None
+        return before_host
+    if parts.query:
+        return "a query"
+    return "a password" if passwords_in(url) else None
 
 
 def shown_url(url: str) -> str:
     """The address without a name, a password or a query in it."""
+    scheme = "" if "://" in url else "//"
     try:
-        parts = urlsplit(url)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+        parts = urlsplit(scheme + url)
+        shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
     except ValueError:
         return HIDDEN
+    return HIDDEN if passwords_in(shown) else shown.removeprefix(scheme)
 
 
-def _password(url: str) -> str:
+def _parts(address: str) -> SplitResult | None:
+    """The parts of an address that has all of them where they belong."""
     try:
-        return urlsplit(url).password or ""
-    except ValueError:
-        return ""
+        parts = urlsplit(address)
+        _ = parts.port
+    except ValueError:  # what follows the colon is no port, or a bracket is open
+        return None
+    return parts if "://" in address else None
 
 
 def _spellings(secret: str) -> list[str]:

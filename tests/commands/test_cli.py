@@ -11,6 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from bakeoff.cli import app
+from bakeoff_providers.errors import InputError
+from typer.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
 SOURCES = os.pathsep.join([str(ROOT / "harness"), str(ROOT / "providers")])
@@ -289,3 +292,86 @@ def test_the_shell_is_offered_commands_and_options(tmp_path: Path, typed: str, o
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == offered
+
+
+SECRET = "hunter2-Zq99"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["canary", "record", "openai", "--out", "x.canary", "--set"],
+        ["canary", "check", "fake.canary", "--set"],
+        ["loadtest", "--provider", "openai", "--set"],
+        ["sweep", "--store", "qdrant", "--synthetic", "100", "--set"],
+        ["run", "films", "--set"],
+        ["embed", "films", "--out", "shards", "--set"],
+        ["grade", "pairs", "wikipedia", "--judge", "llm", "--all-below", "10000000", "--set"],
+        ["queries", "generate", str(ROOT / "corpora" / "wikipedia" / "articles.json"), "--maker", "llm", "--set"],
+    ],
+)
+@pytest.mark.parametrize("address", [f"base_url=http://me:{SECRET}@127.0.0.1/v1", f"base_url=http://h/v1?key={SECRET}"])
+def test_an_address_with_a_secret_can_not_be_set(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], address: str
+) -> None:
+    monkeypatch.chdir(folder)
+    before = sorted(folder.rglob("*"))
+    refused = CliRunner().invoke(app, [*arguments, address])
+    assert isinstance(refused.exception, InputError)
+    assert refused.exception.place == "--set.base_url"
+    assert SECRET not in f"{refused.exception} {refused.exception.remedy} {refused.output}"
+    assert sorted(folder.rglob("*")) == before
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording, for the command that reads one before anything else."""
+    place = tmp_path_factory.mktemp("secrets")
+    made = CliRunner().invoke(app, ["canary", "record", "fake", "--calls", "2", "--out", str(place / "fake.canary")])
+    assert made.exit_code == 0, made.output
+    return place
+
+
+@pytest.mark.parametrize(
+    "existing",
+    [f"http://me:{SECRET}@127.0.0.1:9", f"http://127.0.0.1:9?api-key={SECRET}", f"host=db password = {SECRET}"],
+)
+def test_an_address_with_a_secret_can_not_be_probed(tmp_path: Path, existing: str) -> None:
+    store = "pgvector" if existing.startswith("host") else "qdrant"
+    refused = bakeoff("probe", store, existing, cwd=tmp_path)
+    assert refused.returncode == 2, refused.stderr
+    assert "the address has" in refused.stderr
+    assert SECRET not in refused.stdout + refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [(["probe", "pgvector", "env"], 3), (["run", "--no-charts"], 1)],
+)
+def test_a_database_whose_address_is_torn_keeps_its_password(tmp_path: Path, command: list[str], code: int) -> None:
+    """libpq repeats an address without a scheme word by word."""
+    pytest.importorskip("psycopg")
+    (tmp_path / "bakeoff.toml").write_text(
+        'task = "wikipedia"\nrounds = 1\n[[contender]]\nprovider = "fake"\nstore = "pgvector"\n'
+    )
+    ended = bakeoff(*command, cwd=tmp_path, PGVECTOR_URL=f"me:{SECRET}@db/x")
+    assert ended.returncode == code, ended.stderr
+    assert SECRET not in ended.stdout + ended.stderr
+    assert "pgvector" in ended.stderr
+
+
+def test_whatever_is_said_on_stderr_holds_no_secret(tmp_path: Path) -> None:
+    """Also where a command prints by itself: a check that could not reach its service."""
+    script = (
+        "from bakeoff import cli\nfrom bakeoff.commands import checks, tasks\n"
+        "from bakeoff_providers.errors import StoreError\ndef fail() -> None:\n"
+        f"    raise StoreError('no answer from http://me:{SECRET}@h/x?key={SECRET}')\n"
+        "def check() -> None:\n    checks.deliver('probe', fail, as_json=False, metrics_file=None)\n"
+        "tasks.tasks = check\ncli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "tasks"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert done.stderr == "error: no answer from http://***@h/x?***\n"

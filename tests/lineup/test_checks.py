@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bakeoff.lineup.entries import ContenderEntry
 from bakeoff.lineup.from_python import lineup_of
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.lineup.sources import contenders_of
 from bakeoff.results.save import save
 from bakeoff.running.runner import run
 from bakeoff_providers.errors import InputError
@@ -49,6 +51,7 @@ def test_settings_out_of_bounds(tmp_path: Path, head: str, place: str) -> None:
         f'label = "{"l" * 300}"',
         'options = { base_url = "http://me:hunter2@127.0.0.1/v1" }',
         'options = { base_url = "http://127.0.0.1/v1?key=hunter2" }',
+        'options = { base_url = "http:/me:hunter2@127.0.0.1/v1" }',
         f'[[fusion]]\nlabel = "{"f" * 300}"\nof = ["openai+faiss"]',
     ],
 )
@@ -127,3 +130,59 @@ def test_labels_of_a_line_up_made_in_python(tmp_path: Path) -> None:
     longest = "l" * 200
     result = save(run(lineup_of({longest: "bm25"}, "wikipedia", name="n" * 200, rounds=1)), tmp_path)
     assert (result / "runs" / f"{longest}.trec").is_file()
+
+
+@pytest.mark.parametrize(
+    "contender",
+    [
+        'retriever = "http://hunter2@127.0.0.1/search"',
+        'retriever = "http://127.0.0.1/search?api_key=hunter2"',
+        'retriever = { url = "http://127.0.0.1/search?api_key=hunter2" }',
+        'retriever = { url = "http://me:hunter2@127.0.0.1/", ids = "*.id" }',
+        'provider = "fake"\nstore = { name = "qdrant", existing = "http://127.0.0.1?api-key=hunter2" }',
+        'provider = "fake"\nstore = { name = "qdrant", existing = "http://hunter2@127.0.0.1" }',
+        'provider = "fake"\nstore = { name = "pgvector", existing = "host=db password = hunter2" }',
+        'provider = "fake"\nstore = { name = "pgvector", existing = "me:hunter2@db/x" }',
+        'provider = "fake"\nstore = { name = "pgvector", existing = "postgresql://me@db/x?password=hunter2" }',
+    ],
+)
+def test_secrets_in_addresses_of_what_exists_elsewhere(tmp_path: Path, contender: str) -> None:
+    path = tmp_path / "bakeoff.toml"
+    path.write_text(f'task = "wikipedia"\n[[contender]]\n{contender}\n')
+    with pytest.raises(InputError, match="the address has") as caught:
+        Lineup.read(path)
+    assert "hunter2" not in f"{caught.value} {caught.value.remedy}"
+
+
+@pytest.mark.parametrize(
+    "existing", ["postgresql://me@db/x?sslmode=require&sslkey=client.key", "http://127.0.0.1:6333"]
+)
+def test_a_user_and_harmless_parameters_may_be_named(tmp_path: Path, existing: str) -> None:
+    path = tmp_path / "bakeoff.toml"
+    store = "pgvector" if existing.startswith("postgresql") else "qdrant"
+    path.write_text(
+        'task = "wikipedia"\n[[contender]]\nprovider = "fake"\n'
+        f'store = {{ name = "{store}", existing = "{existing}" }}\n'
+    )
+    assert Lineup.read(path).contenders[0].existing["existing"] == existing
+
+
+@pytest.mark.parametrize(
+    ("head", "place"),
+    [
+        ('[engine]\nname = "ray"\naddress = "ray://me:hunter2@head:10001"', "engine.address"),
+        ('[engine]\nname = "ray"\nshards = "s3://me:hunter2@bucket/shards"', "engine.shards"),
+    ],
+)
+def test_secrets_in_addresses_of_an_engine(tmp_path: Path, head: str, place: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, head)
+    assert caught.value.place == place
+    assert "hunter2" not in str(caught.value)
+
+
+def test_contenders_from_python_hold_no_secret_either() -> None:
+    entry = ContenderEntry(provider="openai", store="faiss", options={"base_url": "http://me:hunter2@127.0.0.1/v1"})
+    with pytest.raises(InputError, match="the address has") as caught:
+        contenders_of(entry)
+    assert caught.value.place == "options.base_url"

@@ -94,3 +94,87 @@ def test_addresses_with_secrets_are_told_apart() -> None:
     assert secret_in_url("https://host/v1") is None
     assert secret_in_url("127.0.0.1:11434") is None
     assert shown_url("https://me:pw@host/v1?key=x#y") == "https://host/v1"
+
+
+PAIR = "hunter2-Zq99"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'missing "=" after "me:{PAIR}@db/x" in connection info string',  # libpq of a URL without its scheme
+        f"could not connect to me:{PAIR}@127.0.0.1:5432",
+        f"me:{PAIR}@[::1]/x refused",
+        f"postgresql://me:a@{PAIR}@db.example/x",
+        f"connection failed: password = {PAIR}",
+    ],
+)
+def test_addresses_that_are_written_wrongly_are_struck_out_too(text: str) -> None:
+    assert PAIR not in without_secrets(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "openai:text-embedding-3-small@256+faiss: not run",
+        "primary:ndcg@10, p(rel=2)@5",
+        "write to mailto:somebody@example.org or somebody@example.org",
+        "file:mine.py:search at 12:30 @ home",
+        "see http://host:8080/v1",
+        "C:/users/me@home/x: no such file",
+    ],
+)
+def test_what_merely_resembles_an_address_stays(text: str) -> None:
+    assert without_secrets(text) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PGVECTOR_URL", f"me:{PAIR}@db/x"),
+        ("PGVECTOR_URL", f"postgresql:/me:{PAIR}@db/x"),
+        ("PGVECTOR_URL", f"postgresql://me:{PAIR}/x@db/x"),
+        ("PGVECTOR_URL", f"host=db user=me password = '{PAIR}'"),
+        ("QDRANT_URL", f"http://{PAIR}@db:6333"),
+        ("QDRANT_URL", f"http://db:6333?api-key={PAIR}"),
+        ("DATABASEURL", f"postgresql://me:{quote(PAIR + '/')}@db/x"),
+        ("MONGO_CONNECTION_STRING", f"mongodb://me:{PAIR}@db"),
+        ("PGPASSWORD", PAIR),
+        ("VOYAGEAPIKEY", PAIR),
+        ("MYSQL_PWD", PAIR),
+        ("GHTOKEN", PAIR),
+    ],
+)
+def test_secrets_of_the_environment_however_they_are_written(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert PAIR not in without_known(f"it said {PAIR} and {PAIR}/x")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PWD", "/home/somebody"),
+        ("OLDPWD", "/home/somebody"),
+        ("MONKEY", "chimpanzee"),
+        ("BYPASS_CACHE", "sometimes"),
+        ("MAX_TOKENS", "thousands"),
+        ("PGVECTOR_URL", "postgresql://somebody@db.example/x?sslkey=/home/somebody/client.key"),
+        ("OPENAI_BASE_URL", "http://somebody.example:8080/v1/@cf"),
+    ],
+)
+def test_other_values_of_the_environment_stay(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    for word in (value, "somebody", "/home/somebody", "8080/v1/"):
+        assert without_known(word) == word
+
+
+def test_addresses_that_can_not_be_taken_apart_are_refused_or_hidden() -> None:
+    assert secret_in_url("http:/me:pw@host/v1")
+    assert secret_in_url("http://me:pw@[host/v1")
+    assert secret_in_url("host=db password = x")
+    assert secret_in_url("https://host/v1/@cf/baai") is None
+    assert shown_url("me:pw@host:11434") == "host:11434"
+    assert shown_url("localhost:11434") == "localhost:11434"
+    assert "pw" not in shown_url("http:/me:pw@host/v1")

@@ -11,7 +11,7 @@ from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.save import save
 from bakeoff.results.schema import read_summary
-from bakeoff.running.failures import AdapterFailed, adapter_work, attempt
+from bakeoff.running.failures import AdapterFailed, adapter_work, attempt, reason_of
 from bakeoff.running.runner import Outcome, Settings, run
 from bakeoff.running.stages import NotRun
 from bakeoff.search.rankers import RANKERS
@@ -204,3 +204,9 @@ def test_a_panic_of_a_library_costs_its_row() -> None:
 
 def _raise(error: BaseException) -> None:
     raise error
+
+
+def test_a_reason_with_a_remedy_holds_no_secret_either() -> None:
+    wrong = InputError("postgresql://me:hunter2@db/x is no address", remedy="cut http://host/v1?api_key=hunter2 short")
+    assert "hunter2" not in reason_of(wrong)
+    assert "is no address (cut http://host/v1?*** short)" in reason_of(wrong)

@@ -237,7 +237,8 @@ def test_an_endpoint_without_its_key_or_with_unknown_documents_costs_its_row(
     ("settings", "said"),
     [
         ('url = "ftp://x"', "is no URL"),
-        ('url = "http://me:pw@x/"', "holds a password"),
+        ('url = "http://me:pw@x/"', "a name or password before the host"),
+        ('url = "http://[x"', "is no URL"),
         ('url = "http://x/"\nids = "hits"', "no path to a list"),
         ('url = "http://x/"\nheaders = { Authorization = "Bearer abc" }', "holds a key"),
         ('url = "http://x/"\nmethod = "PUT"', "neither GET nor POST"),

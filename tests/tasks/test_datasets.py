@@ -68,6 +68,21 @@ class TestIrDatasets:
         with pytest.raises(InputError, match="bakeoff-test/own qrels: record 2: the task has no document 'd9'"):
             load_task({"format": "ir_datasets", "dataset": name}, tmp_path)
 
+    @pytest.mark.parametrize(
+        ("file", "content", "said"),
+        [
+            ("docs.tsv", b"d1\tcopper \xed\xa0\x80\n", "own docs: ir_datasets can't read it: UnicodeDecodeError"),
+            ("queries.tsv", b"1\tmetal\x89\n", "own queries: ir_datasets can't read it: UnicodeDecodeError"),
+            ("qrels", b'1 0 d1 "2\n', "own qrels: ir_datasets can't read it: ValueError"),
+        ],
+    )
+    def test_files_that_the_library_can_not_read_are_named(
+        self, name: str, tmp_path: Path, file: str, content: bytes, said: str
+    ) -> None:
+        (tmp_path / file).write_bytes(content)
+        with pytest.raises(InputError, match=said):
+            load_task({"format": "ir_datasets", "dataset": name}, tmp_path)
+
     def test_documents_without_a_text_field_use_what_the_library_calls_their_text(self) -> None:
         from bakeoff.tasks.formats.ir_datasets import _rows
         from ir_datasets.formats import TrecDoc

@@ -366,6 +366,18 @@ class TestADatabase:
         with pytest.raises(InputError, match="has no table 'note'"):
             imported(tmp_path / "x.db", table="note")
 
+    def test_a_damaged_one_is_named_where_the_damage_shows(self, tmp_path: Path) -> None:
+        file = tmp_path / "x.db"
+        self._tables(file)
+        content = file.read_bytes()
+        file.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))  # the pages after the first
+        with pytest.raises(InputError, match="can't be read: database disk image is malformed"):
+            imported(file, table="notes")
+
+    def test_its_name_may_have_signs_of_an_address(self, tmp_path: Path) -> None:
+        self._tables(tmp_path / "50% #1?.db")
+        assert [article.page_id for article in imported(tmp_path / "50% #1?.db", table="notes")] == [1]
+
     def test_the_shape_of_wikipedia_db_is_joined(self, tmp_path: Path) -> None:
         with sqlite3.connect(tmp_path / "wikipedia.db") as connection:
             connection.execute(
@@ -393,6 +405,13 @@ class TestAWiki:
         "Bear Lake": Page(12, "Bear Lake is a lake.", categories=["Lakes of Utah"]),
         "Stub": Page(13, ""),
     }
+
+    def test_the_address_is_kept_without_its_query(self, tmp_path: Path) -> None:
+        (tmp_path / "titles.txt").write_text("Bear Lake\n")
+        with Wiki(self.PAGES) as wiki:
+            imported = import_corpus(tmp_path / "titles.txt", Options(api=f"{wiki.api}?token=hunter2"))
+            assert wiki.requests[0]["token"] == "hunter2"
+        assert imported.file.metadata["api"] == wiki.api
 
     def test_introductions_redirects_categories_and_what_is_missing(self, tmp_path: Path) -> None:
         (tmp_path / "titles.txt").write_text("# towns\nLoa, Utah\nbear_Lake\nLoa\n\nNowhere\nStub\n")

@@ -109,6 +109,25 @@ def test_a_database_is_joined_and_the_long_summary_preferred(tmp_path: Path) -> 
     assert [article.page_id for article in select(pool, n=2).articles] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("title = NULL", "title is NoneType, not text"),
+        ("title = x'00ff'", "title is bytes, not text"),
+        ("long_summary = x'00ff'", "long_summary is bytes, not text"),
+        ("best_state = x'00ff'", "best_state is bytes, not text"),
+    ],
+)
+def test_values_that_no_page_has_are_named(tmp_path: Path, change: str, said: str) -> None:
+    """SQLite keeps bytes and NULL in a column of texts."""
+    _database(tmp_path / "wikipedia.db")
+    with sqlite3.connect(tmp_path / "wikipedia.db") as connection:
+        connection.execute(f"UPDATE page_summaries SET {change} WHERE page_id = 2")
+    with pytest.raises(InputError, match=said) as caught:
+        read_pool(tmp_path / "wikipedia.db")
+    assert caught.value.place == "page 2"
+
+
 def test_other_names_of_tables_and_columns(tmp_path: Path) -> None:
     _database(tmp_path / "own.db", title="heading", table="texts")
     with pytest.raises(InputError, match="no such table: page_summaries"):

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from bakeoff_providers.errors import InputError
@@ -16,6 +16,8 @@ from bakeoff_providers.secrets import without_secrets
 
 if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
+
+T = TypeVar("T")
 
 LineupArgument = Annotated[
     Path | None,
@@ -145,7 +147,7 @@ def parse_value(text: str) -> Any:
 
 def parse_settings(texts: Sequence[str] | None, example: str) -> dict[str, Any]:
     """What `--set` says, each key once."""
-    return {key: parse_value(value) for key, value in _each_once(texts, "--set", example).items()}
+    return _without_secrets({key: parse_value(value) for key, value in _each_once(texts, "--set", example).items()})
 
 
 def parse_repeated(texts: Sequence[str] | None) -> dict[str, list[Any]]:
@@ -153,7 +155,16 @@ def parse_repeated(texts: Sequence[str] | None) -> dict[str, list[Any]]:
     values: dict[str, list[Any]] = {}
     for key, value in key_values(texts):
         values.setdefault(key, []).append(parse_value(value))
-    return values
+    return _without_secrets(values)
+
+
+def _without_secrets(settings: dict[str, T]) -> dict[str, T]:
+    """Recordings, tables and results hold what was set: an address with a secret in it is refused, as in a line-up."""
+    if settings:
+        from bakeoff.lineup.checks import check_addresses
+
+        check_addresses(settings, "--set")
+    return settings
 
 
 def parse_columns(texts: Sequence[str] | None, example: str = "title=heading") -> dict[str, str]:
@@ -217,6 +228,7 @@ def say(text: str, *, err: bool = False) -> None:
     from bakeoff.core.wrapping import screen_width, wrapped
 
     stream = sys.stderr if err else sys.stdout
+    text = without_secrets(text) if err else text  # before a line break can divide one
     for line in wrapped(text, screen_width(stream)) if not err or stream.isatty() else [text]:
         typer.echo(line, err=err)
 
@@ -244,7 +256,7 @@ def notice(text: str) -> None:
 
 def warn(text: str) -> None:
     """What may be wrong, on stderr."""
-    say(f"warning: {without_secrets(text)}", err=True)
+    say(f"warning: {text}", err=True)
 
 
 def check_file(out: Path | None, *, force: bool) -> None:

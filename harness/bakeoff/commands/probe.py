@@ -66,9 +66,11 @@ def probe(
 
 
 def _index(store: str, existing: str, collection: str, metric: str, where: dict[str, Any]) -> ExistingIndex:
+    from bakeoff.lineup.checks import check_no_password
     from bakeoff.search.existing import EXISTING
 
     kind = EXISTING.get(store)
+    check_no_password(existing, "EXISTING")
     if reason := kind.missing():
         raise Unavailable(reason)
     if wrong := set(where) - {"id", "vector", "split"}:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.secrets import secret_in_url
+from bakeoff_providers.secrets import passwords_in, secret_in_url
 
 from bakeoff.lineup.contender import Contender
 
@@ -64,28 +63,30 @@ def check_addresses(options: Mapping[str, Any], place: str) -> None:
     """The line-up is copied into results: an address in it may hold no secret."""
     for key, value in options.items():
         where = f"{place}.{key}" if place else key
-        if isinstance(value, Mapping):
-            check_addresses(value, where)
-        elif isinstance(value, str) and (key in ADDRESSES or "://" in value.partition(" ")[0]):
-            if secret := secret_in_url(value):
+        for entry in value if isinstance(value, list) else [value]:
+            if isinstance(entry, Mapping):
+                check_addresses(entry, where)
+            elif isinstance(entry, str) and _is_address(key, entry) and (secret := secret_in_url(entry)):
                 raise _refused(secret, where)
-            check_no_password(value, where)
+
+
+def _is_address(key: object, value: str) -> bool:
+    """By its name (`url`, on a command line also `qdrant.url`), or by what it looks like."""
+    return str(key).rpartition(".")[2] in ADDRESSES or "://" in value.partition(" ")[0]
 
 
 def check_no_password(address: str, place: str) -> None:
-    """An index that exists may name a user, but no password."""
-    try:
-        password = urlsplit(address).password
-    except ValueError:
-        password = None
-    if password or "password=" in address.lower():
+    """An index that exists, a cluster or a bucket may name a user, but no password and no key."""
+    if passwords_in(address):
         raise _refused("a password", place)
+    if address.startswith(("http://", "https://")) and (secret := secret_in_url(address)):
+        raise _refused(secret, place)
 
 
 def _refused(secret: str, place: str) -> InputError:
     return InputError(
         f"the address has {secret} in it",
         place=place,
-        remedy="results hold the line-up: put a key into the variable that key_env names, "
+        remedy="results hold the line-up: put a key into the variable that key_env or ${NAME} in a header names, "
         "and an address with a password into the provider's or store's environment variable",
     )

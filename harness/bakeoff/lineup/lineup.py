@@ -14,7 +14,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure, primary_measure
-from bakeoff.lineup.checks import check_addresses, check_labels, check_name, check_settings
+from bakeoff.lineup.checks import check_addresses, check_labels, check_name, check_no_password, check_settings
 from bakeoff.lineup.contender import Contender, called, with_unique_labels
 from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, EngineEntry, LineupFile, RerankEntry, TaskEntry
 from bakeoff.lineup.sources import contenders_of
@@ -202,6 +202,9 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
     if content.engine.workers < 0 or content.engine.gpus_per_worker < 0:
         raise InputError("must be 0 or more", place="engine workers, gpus_per_worker", remedy="0 takes what there is")
     check_addresses({"task": content.task, "overrides": content.overrides}, "")
+    check_addresses({f"tasks[{place}]": entry.task for place, entry in enumerate(content.tasks)}, "")
+    check_no_password(content.engine.address, "engine.address")
+    check_no_password(content.engine.shards, "engine.shards")
     if content.equivalent_within is not None and not content.equivalent_within > 0:
         raise InputError("must be above 0", place="equivalent_within", remedy="give for example 0.02")
     measures = tuple(dict.fromkeys(_measure(text, f"measures[{i}]") for i, text in enumerate(content.measures)))
@@ -213,10 +216,7 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
     second_stages: list[RerankEntry] = []
     for place, entry in enumerate(content.contender):
         with _within(f"contender[{place}]"):
-            check_addresses(entry.options, "options")
             rows = contenders_of(entry)
-            for row in rows:
-                check_addresses(row.store_options, "store.options")
             check_labels(rows)
             contenders += rows
             given = entry.rerank if isinstance(entry.rerank, list) else [entry.rerank]

@@ -50,9 +50,8 @@ def attempt(contender: Contender, step: Callable[[], T]) -> T | NotRun:
 
 def reason_of(error: BaseException) -> str:
     """One line for the matrix: our own errors speak for themselves, a library's is named by its type."""
-    if isinstance(error, InputError) and error.remedy:
-        return f"{error} ({error.remedy})"
     if isinstance(error, BakeoffError):
-        return without_secrets(str(error))
+        remedy = f" ({error.remedy})" if isinstance(error, InputError) and error.remedy else ""
+        return without_secrets(f"{error}{remedy}")
     text, name = scrubbed(str(error)), type(error).__name__
     return f"{name}: {text}" if text else name

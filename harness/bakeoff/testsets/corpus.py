@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.secrets import shown_url
 
 from bakeoff.core.files import read_bytes, read_json
 from bakeoff.core.progress import Progress, silent
@@ -97,7 +98,7 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
         LEFT_OUT: {what: names for what, names in left_out.items() if names},
     }
     if options.api:
-        metadata["api"] = options.api
+        metadata["api"] = shown_url(options.api)
     articles = [article for _, article in kept.values()]
     file = ArticleFile(metadata=metadata, articles=articles)
     return Imported(file, duplicates, empty, source_documents.missing, source_documents.skipped, source_documents.taken)

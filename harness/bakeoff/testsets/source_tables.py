@@ -142,11 +142,12 @@ def taken(columns: Mapping[str, str], metadata: Iterable[str], numbers: Collecti
     return fields + (f"; metadata: {', '.join(others)}" if others else "")
 
 
-def _database(path: Path) -> sqlite3.Connection:
+@contextlib.contextmanager
+def _database(path: Path) -> Iterator[sqlite3.Connection]:
+    """Opened for reading. Where a file is damaged shows only when its pages are read."""
     try:
-        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        connection.execute("SELECT count(*) FROM sqlite_master")
-        return connection
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            yield connection
     except sqlite3.Error as error:
         raise InputError(f"can't be read: {error}", file=path) from None
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from bakeoff_providers.errors import InputError
 
@@ -45,15 +47,25 @@ def read_database(path: Path, columns: Mapping[str, str], tables: tuple[str, str
         f'JOIN "{tables[1]}" a ON s."{names["page_id"]}" = a."{names["pageid"]}" ORDER BY 1'
     )
     try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             rows = connection.execute(statement).fetchall()
     except sqlite3.Error as error:
         raise InputError(str(error), file=path, remedy="name tables and columns with --table and --column") from None
-    return [_article(row) for row in rows]
+    return [_article(path, names, row) for row in rows]
 
 
-def _article(row: tuple[int, str, str | None, str | None, str | None, str | None, str | None, str | None]) -> Article:
-    page_id, title, short, long, city, county, state, categories = row
+def _article(path: Path, names: Mapping[str, str], row: tuple[Any, ...]) -> Article:
+    """One row; SQLite keeps values of any type in any column."""
+    page_id, title, *others = row
+    texts = dict(zip([*list(SUMMARY_COLUMNS)[1:], "categories"], [title, *others], strict=True))
+    for name, value in texts.items():
+        if not isinstance(value, str) and (value is not None or name == "title"):
+            raise InputError(
+                f"{names[name]} is {type(value).__name__}, not text", file=path, place=f"page {page_id!r:.40}"
+            )
+    if not isinstance(page_id, int | str):
+        raise InputError(f"{names['page_id']} is {page_id!r:.40}, neither a number nor a text", file=path)
+    short, long, city, county, state, categories = others
     return Article(
         page_id=page_id,
         title=title,

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from bakeoff_providers.code import file_reference
 from bakeoff_providers.errors import InputError
 
+from bakeoff.lineup.checks import check_addresses
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import ContenderEntry
 from bakeoff.lineup.sources.base import Source
@@ -17,6 +18,7 @@ from bakeoff.search.retrievers import RETRIEVERS
 
 
 def _rows_of(entry: ContenderEntry) -> list[Contender]:
+    check_addresses({"retriever": entry.retriever}, "")
     settings, name = _settings(entry.retriever)
     options = {key: value for key, value in settings.items() if key != "kind"} | entry.options
     RETRIEVERS.check_options(settings["kind"], options)
@@ -39,11 +41,18 @@ def _settings(given: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
             )
         given = {"url": given}
     if "url" in given:
-        return {"kind": "http", **given}, urlsplit(str(given["url"])).hostname or "http"
+        return {"kind": "http", **given}, _host(str(given["url"]))
     if "file" in given:
         return {"kind": "function", **given}, str(given.get("function") or PurePath(str(given["file"])).stem)
     forms = '"file:mine.py:search" for a function, or { url = "http://…", body = …, ids = … }'
     raise InputError("a retriever needs a url or a file", place="retriever", remedy=forms)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or "http"
+    except ValueError:  # it is refused by what checks it
+        return "http"
 
 
 def _entry_of(row: Mapping[str, Any]) -> dict[str, Any]:

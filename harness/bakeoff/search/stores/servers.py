@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.secrets import passwords_in
 
 CONNECT = 30  # seconds until a server has taken a connection
 ANSWER = 120  # seconds for one answer of a server
@@ -25,7 +26,7 @@ def collection_name(folder: Path) -> str:
 
 def server_url(url: str, variable: str) -> str:
     """The address from the line-up or the environment. The line-up is copied into results: no password in it."""
-    if urlsplit(url).password:
+    if passwords_in(url):
         raise InputError("the URL of a store holds a password", remedy=f"put it into the environment as {variable}")
     return url or os.environ.get(variable, "")
 

@@ -52,9 +52,9 @@ def load(
     try:
         return task_of(
             name,
-            Rows.of(f"{dataset} docs", _rows(data_set.docs_iter(), "title", "text")),
-            Rows.of(f"{dataset} queries", _rows(data_set.queries_iter(), "", "text")),
-            Rows.of(f"{dataset} qrels", _rows(data_set.qrels_iter(), "", "") if judged else ()),
+            _table(f"{dataset} docs", data_set.docs_iter(), "title", "text"),
+            _table(f"{dataset} queries", data_set.queries_iter(), "", "text"),
+            _table(f"{dataset} qrels", data_set.qrels_iter() if judged else (), "", ""),
             COLUMNS.named(columns),
             rel=rel,
             lenient=Leniency(
@@ -69,6 +69,22 @@ def load(
         )
     except (OSError, RuntimeError) as error:  # what a download that fails ends in
         raise Unavailable(f"{dataset}: {error}") from error
+
+
+def _table(source: str, records: Any, title: str, text: str) -> Rows:
+    return Rows.of(source, _readable(source, _rows(records, title, text)))
+
+
+def _readable(source: str, rows: Iterator[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
+    """What the library raises over a file that is damaged, in words; a download that fails is another matter."""
+    try:
+        yield from rows
+    except (OSError, RuntimeError):
+        raise
+    except Exception as error:
+        problem = f"ir_datasets can't read it: {type(error).__name__}: {error}"
+        remedy = "remove its files from the library's folder (~/.ir_datasets), so that it fetches them again"
+        raise InputError(problem, file=source, remedy=remedy) from None
 
 
 def _rows(records: Any, title: str, text: str) -> Iterator[tuple[str, Row]]:

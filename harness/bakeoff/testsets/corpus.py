@@ -39,6 +39,10 @@ class Options:
     progress: Progress = silent
 
 
+class ImportedArticle(Article, omit_defaults=True):
+    """Written without what is empty: most corpora have no places."""
+
+
 @dataclass(slots=True)
 class SourceDocuments:
     """Documents with the names that their source gives them, those that are missing, and what is no document."""
@@ -230,7 +234,7 @@ def _article(name: int | str, row: Row, columns: Mapping[str, str], numbers: Col
         return str(row.get(columns.get(field, "")) or "").strip() or None
 
     text = cell("text") or ""
-    return Article(
+    return ImportedArticle(
         page_id=name,
         title=cell("title") or text[:60],
         summary=text,

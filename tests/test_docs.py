@@ -127,7 +127,9 @@ def test_the_page_is_announced_as_the_guide_shows_it(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Server, "serve", end)
     printed = say(tmp_path, "grade", "task", "--lineup", "bakeoff.toml", "--who", "ada", "--no-open")
-    (shown,) = re.findall(r"^    (\d+ of .*?)\n    (Ctrl-C.*?)\n", (DOCS / "test-sets.md").read_text(), re.M)
+    (shown,) = re.findall(
+        r"^    (\d+ of .*?)\n    (Ctrl-C.*?)\n    (In a .*?)\n", (DOCS / "test-sets.md").read_text(), re.M
+    )
     masked = re.sub(r":\d+/[\w-]+/", ":PORT/TOKEN/", "\n".join(shown))
     assert masked in re.sub(r":\d+/[\w-]+/", ":PORT/TOKEN/", printed)
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable, is_panic
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bakeoff_providers.options import Option
 
 T = TypeVar("T")
@@ -26,10 +28,19 @@ def nearest(name: str, known: list[str]) -> str:
 
 def closest(name: str, known: list[str]) -> str:
     """The question after the closest known name; empty where none is close."""
+    return _question(name, {known_one: known_one for known_one in known})
+
+
+def closest_path(given: Path, known: Sequence[Path]) -> str:
+    """The same for files: their names are compared, as a folder or an ending that all share makes none alike."""
+    return _question(given.stem, {path.stem: str(path) for path in known})
+
+
+def _question(name: str, known: Mapping[str, str]) -> str:
     import difflib
 
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else ""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"did you mean {known[close[0]]!r}?" if close else ""
 
 
 def missing_modules(modules: tuple[str, ...], extra: str | None) -> str | None:

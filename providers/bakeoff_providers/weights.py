@@ -100,7 +100,12 @@ def present(name: str) -> bool:
 
 def remedy(name: str) -> str:
     """What to type when the weights are absent, in the words of every message about it."""
-    return f"run: bakeoff models pull {name}"
+    return f"run: {pull_command(name)}"
+
+
+def pull_command(name: str) -> str:
+    """What gets the weights."""
+    return f"bakeoff models pull {name}"
 
 
 def locate(name: str) -> Path:

@@ -268,6 +268,12 @@ def test_the_annotate_command_serves_a_beir_folder_until_ctrl_c(tmp_path: Path) 
     assert "one annotator's grades are used: ada" in said
     truth = json.loads((folder / "ground_truth.json").read_text())["grades"]
     assert truth["q2"] == {"d 1": 0, "d/2": 3, "003": 1, "d4": 0}
+    (folder / "ground_truth.json").unlink()  # as after a crash
+    said = say(tmp_path, "grade", "task", "--who", "ada")  # ends at once: there is no page
+    assert "Nothing left: 8 of 8 pairs graded by ada.\nTo look at them again: bakeoff annotate task --who ada\n" in said
+    assert json.loads((folder / "ground_truth.json").read_text())["grades"] == truth
+    said = graded_until_ctrl_c(tmp_path, "annotate", "task")[1]
+    assert "8 of 8 pairs graded by ada. Open http://127.0.0.1:" in said
 
 
 def test_grade_next_serves_a_page_with_just_the_pairs_that_it_names(tmp_path: Path) -> None:

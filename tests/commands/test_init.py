@@ -36,7 +36,7 @@ def test_what_it_writes_validates_and_runs(shop: Path) -> None:
     code, out, err = bakeoff(shop, *FLAGS, *GRADES)
     assert code == 0, err
     assert "bakeoff.toml: written; its task has 2 documents, 2 queries, 4 judgments\n" in out
-    assert "\nnext: bakeoff validate\n" in out
+    assert " bakeoff validate\n" in out
     lineup = Lineup.read(shop / "bakeoff.toml")
     task = load_task(lineup.task, shop)
     assert task.rel == 2  # as `queries import` writes it for the same scale, 0 to 3
@@ -47,6 +47,12 @@ def test_what_it_writes_validates_and_runs(shop: Path) -> None:
     code, out, err = bakeoff(shop, "validate")
     assert code == 0, err
     assert "bakeoff.toml: valid" in out
+
+
+def test_weights_that_are_not_here_are_the_first_step(shop: Path) -> None:
+    code, out, err = bakeoff(shop, *FLAGS, *GRADES)  # the folder has a home of its own, without any
+    assert code == 0, err
+    assert out.endswith("next: bakeoff models pull minilm\n      bakeoff validate\n      bakeoff run\n")
 
 
 PACKAGES = "package,summary,description,section\nzstd,Compression tool,It makes files smaller,utils\n"
@@ -147,7 +153,7 @@ def test_a_task_that_was_imported_needs_no_judgments_and_the_line_up_says_how_to
     said = say(tmp_path, "init", "task")
     assert said == (
         "bakeoff.toml: written; its task has 2 documents, 1 query, no judgments yet\n"
-        "next: bakeoff grade task --lineup bakeoff.toml\n      bakeoff run\n"
+        "next: bakeoff models pull minilm\n      bakeoff grade task --lineup bakeoff.toml\n      bakeoff run\n"
     )
     command = "bakeoff grade task --lineup bakeoff.toml\n"
     assert say(tmp_path, "validate").endswith(f"no grades yet\nnext: {command}")
@@ -177,7 +183,7 @@ def test_files_of_every_kind_without_judgments(shop: Path) -> None:
         (shop / "all" / name).write_bytes(source.read_bytes())
     said = say(shop, "init", "all", "--out", "all.toml")
     assert "no judgments yet\n" in said
-    assert said.endswith("\nnext: bakeoff grade all.toml --lineup all.toml\n      bakeoff run all.toml\n")
+    assert said.endswith("\n      bakeoff grade all.toml --lineup all.toml\n      bakeoff run all.toml\n")
     assert load_task(Lineup.read(shop / "all.toml").task, shop).rel == 2
     (shop / "articles.json").write_text('{"articles": [{"page_id": 1, "title": "", "summary": "oak"}]}')
     (shop / "queries.json").write_text('{"queries": [{"query_id": "q", "query_text": "wood"}]}')

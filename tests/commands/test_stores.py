@@ -77,6 +77,11 @@ def test_a_line_ups_own_vectors_are_taken(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "Sweep: wikipedia by fake, 20 queries" in done.stdout
     assert "too few to tell stores apart" in done.stdout
+    assert "Of the line-up's stores chroma is not tested here: --store chroma\n" in done.stdout
+    both = ("--store", "faiss", "--store", "chroma", "--set", "faiss.index=Flat")
+    done = bakeoff("sweep", "--contender", "fake", *both, "--rounds", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "not tested here" not in done.stdout
 
 
 @pytest.mark.parametrize(

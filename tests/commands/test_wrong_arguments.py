@@ -40,6 +40,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "task").mkdir()
     (tmp_path / "task" / "task.toml").write_text("")
     (tmp_path / "file.toml").write_text('task = "tsk"\n[[contender]]\nranker = "bm25"\n')
+    (tmp_path / "nokey.toml").write_text("")
+    (tmp_path / "quotes.toml").write_text('name = "mine"\ntask = wiki  # x\n')
     (tmp_path / "docs" / "a.txt").write_text("copper mines")
     return tmp_path
 
@@ -60,6 +62,14 @@ def folder(tmp_path: Path) -> Path:
         (["show", "lastest"], "did you mean 'latest'?"),
         (["run", "docs"], "bakeoff init docs"),
         (["run", "fil.toml"], "did you mean 'file.toml'?"),
+        (["run", "file2/fil.toml"], "file2/fil.toml: no such file\n  remedy: check the path"),
+        (["run", "nosuch.toml"], "nosuch.toml: no such file\n  remedy: check the path"),
+        (
+            ["run", "quotes.toml"],
+            "quotes.toml: is not valid TOML: Invalid value (at line 2, column 8): task = wiki  # x",
+        ),
+        (["run", "quotes.toml"], '  remedy: text needs quotes: task = "wiki"\n'),
+        (["show", "results/nosuch"], "remedy: A folder under results/ is a result"),
         (["validate", "fil.toml"], "did you mean 'file.toml'?"),
         (["validate", "docs"], "the folder 'docs' is no task: it has no task.toml"),
         (["validate", "tsk"], "did you mean 'task'?"),
@@ -86,6 +96,31 @@ def test_a_folder_of_results_stands_for_its_newest(folder: Path) -> None:
     assert code == 0, err
     shown = json.loads(bakeoff(folder, "show", "baseline", "--json")[1])
     assert shown["folder"] == "baseline/later"
+
+
+def test_a_baseline_is_another_result(folder: Path) -> None:
+    """Of the folder that the checked result is in, too; where none is meant or left, one is named."""
+    for name, day in (("monday", "01"), ("tuesday", "02"), ("sunday", "03")):
+        shutil.copytree(REFERENCE, folder / "results" / name)
+        summary = folder / "results" / name / "metrics_summary.json"
+        content = json.loads(summary.read_text())
+        summary.write_text(json.dumps(content | {"started": f"2026-01-{day}T00:00:00+00:00"}))
+    code, out, err = bakeoff(folder, "gate", "latest", "--baseline", "results")
+    assert code == 0, err
+    assert out.endswith("gate passed (ndcg@10) against tuesday\n")
+    example = "\n  remedy: bakeoff gate results/sunday --baseline results/tuesday\n"
+    code, _, err = bakeoff(folder, "gate", "latest")
+    assert (code, err) == (2, f"error: --baseline: not given: the result to compare with{example}")
+    code, _, err = bakeoff(folder, "gate", "latest", "--baseline", "latest")
+    assert (code, err) == (2, f"error: --baseline: latest is the result itself{example}")
+    for name in ("monday", "tuesday"):
+        shutil.rmtree(folder / "results" / name)
+    code, _, err = bakeoff(folder, "gate", "latest", "--baseline", "results")
+    assert code == 2
+    assert "results holds no other result\n  remedy: make another result with `bakeoff run`\n" in err
+    code, _, err = bakeoff(folder, "gate", "latest", "--baseline", "docs")
+    assert code == 2
+    assert "docs: is not a result" in err
 
 
 def test_the_built_in_lineup_is_not_run_unnoticed(folder: Path) -> None:

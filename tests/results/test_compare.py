@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from bakeoff.cli import main
+from bakeoff.cli import app, main
 from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
@@ -24,6 +24,7 @@ from bakeoff.results.result import Result
 from bakeoff.results.save import save
 from bakeoff.running.runner import run
 from bakeoff_providers.errors import InputError
+from typer.testing import CliRunner
 
 VERBS = ["walk", "jump", "paint", "cook", "sail", "climb", "plant", "build", "melt", "sort", "fish", "kick"]
 NDCG = Measure.parse("ndcg@10")
@@ -152,12 +153,23 @@ def test_rows_that_only_one_result_has_are_named(
     with pytest.raises(SystemExit):
         main()
     out = " ".join(capsys.readouterr().out.split())
-    assert all(sentence in out for sentence in sentences)
-    assert "Differ most, bm25 (old) → bm25 (new):" in out
+    assert out.startswith("A = old B = new NDCG@10")
+    assert "Not compared: gone and also-gone, which only A has. Not compared: added, which only B has." in out
+    assert "Differ most, bm25 (A) → bm25 (B):" in out
     monkeypatch.setattr("sys.argv", ["bakeoff", "compare", str(old), str(new), "--format", "json"])
     with pytest.raises(SystemExit):
         main()
     assert json.loads(capsys.readouterr().out)["unmatched"] == sentences
+
+
+def test_long_names_of_results_fit_a_narrow_screen(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = "20261117-174047-perldocs", "20261117-181500-perldocs"
+    folders = [str(make(name, stems)) for name, stems in zip(names, ("none", "english"), strict=True)]
+    monkeypatch.setenv("COLUMNS", "80")
+    out = CliRunner().invoke(app, ["compare", *folders]).output
+    assert max(map(len, out.splitlines())) <= 80
+    assert [out.count(name) for name in names] == [1, 1]
+    assert "bm25 (B)" in out
 
 
 def test_all_pairs_of_several_results(make: Make) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -188,3 +190,16 @@ def test_an_id_map_is_a_dictionary_that_survives_saving(
         wanted = conditions({"a": True})
         kept = sorted(item for item, metadata in expected.items() if metadata.get("a") is True)
         assert sorted(kept_ids.ids_of(np.flatnonzero(kept_ids.mask(wanted)))) == kept
+
+
+def test_milvus_lite_warns_nobody_of_its_own_imports(tmp_path: Path) -> None:
+    """In a process of its own, as the import that warns is done once."""
+    pytest.importorskip("milvus_lite")
+    code = (
+        "import sys, pathlib\n"
+        "from bakeoff.search.stores import STORES\n"
+        "STORES.create('milvus', dimensions=4, folder=pathlib.Path(sys.argv[1])).discard()\n"
+        "assert 'milvus_lite' in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert "pkg_resources" not in done.stderr

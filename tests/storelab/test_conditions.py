@@ -176,6 +176,7 @@ def test_files_are_dropped_from_memory(tmp_path: Path) -> None:
     assert page_cache.drop(files)
     assert page_cache.resident_share([file]) == 0
     assert cold.dropped(files) == "posix_fadvise on 2 files: 0 % stayed in memory"
+    assert cold.dropped([file]) == "posix_fadvise on 1 file: 0 % stayed in memory"
     assert "a server's" in cold.dropped([])
 
 

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from bakeoff.core.figures import Percentiles
@@ -15,7 +16,8 @@ from bakeoff.search.stores.null import NullStore
 from bakeoff.storelab import loadtest as module
 from bakeoff.storelab.client_loops import Answers, closed, open_
 from bakeoff.storelab.loadtest import Level, knee, level_of, loadtest, loadtest_store, sentences
-from bakeoff.storelab.tables import loadtest_sheet, markdown, terminal
+from bakeoff.storelab.sweep import Walk, sweep
+from bakeoff.storelab.tables import loadtest_sheet, markdown, sweep_sheet, terminal
 from bakeoff.storelab.vector_sample import synthetic
 from bakeoff_providers.errors import InputError
 from rich.console import Console
@@ -96,6 +98,29 @@ def test_the_knee_by_hand() -> None:
     assert sentences(levels) == [
         "The knee is at 2 clients: 198 per second, p95 1.10 ms; the most was 260 per second, with 4 clients."
     ]
+    assert sentences(levels[:2]) == [
+        "The knee is at 2 clients: 198 per second, p95 1.10 ms; the most was 198 per second, with 2 clients. "
+        "It is the largest load tried: with more --clients it may be higher."
+    ]
+
+
+def test_times_of_a_busy_machine_are_marked() -> None:
+    sample = synthetic(200, 8, 20)
+    result = loadtest(NullStore(dimensions=8, folder=Path()), sample, clients=(1,), seconds=0.1)
+    machine = msgspec.structs.replace(result.machine, cores=2, load_before=12.31, load_after=0.5)
+    result.machine, reason = machine, "? the machine was busy (load 12.3 on 2 cores): run it again when it is idle"
+    sheet = loadtest_sheet(result)
+    assert sheet.sentences[-1] == reason
+    assert [cell.endswith(" ?") for cell in sheet.tables[0].rows[0][3:7]] == [True] * 4
+    assert "The times of a closed loop are of the store's search alone; answered/s is over all seconds" in str(sheet)
+    swept = sweep(sample, [Walk("faiss", {"index": "Flat"})], rounds=1)
+    swept.machine = machine
+    assert sweep_sheet(swept).sentences[-1] == reason
+    assert sweep_sheet(swept).tables[0].rows[0][3].endswith(" ?")
+    # Its own load is no other's work.
+    swept.machine = result.machine = msgspec.structs.replace(machine, load_before=0.5, load_after=8.0)
+    assert not [line for line in (*sweep_sheet(swept).sentences, *loadtest_sheet(result).sentences) if "?" in line]
+    assert "?" not in str(sweep_sheet(swept).tables)
 
 
 def test_limits_delays_and_errors_are_reported() -> None:

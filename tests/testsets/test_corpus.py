@@ -57,9 +57,31 @@ class TestAFolder:
     def test_documents_titles_and_categories(self, docs: Path) -> None:
         imported = import_corpus(docs, Options())
         by_title = {article.title: article for article in imported.file.articles}
-        assert set(by_title) == {"About us", "Old Town", "copy"}
+        assert set(by_title) == {"About us", "Old Town", "billing/copy"}
         assert by_title["About us"].summary == "We sell & repair\nbicycles."
         assert by_title["Old Town"].summary == "Where trams turn round."
+
+    def test_a_name_that_says_little_comes_with_its_folders(self, tmp_path: Path) -> None:
+        names = [
+            "Archive/Tar/File.txt",
+            "Archive/Tar.txt",
+            "Tar.txt",
+            "a/open_hours.txt",
+            "b/open_hours.txt",
+            "b/to-do.txt",
+        ]
+        for name in names:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(f"what {name} says")
+        titles = {article.page_id: article.title for article in imported(tmp_path)}
+        assert [titles[name] for name in names] == [
+            "Archive/Tar/File", "Archive/Tar", "Tar", "a/open hours", "b/open hours", "to do",
+        ]  # fmt: skip
+
+    def test_what_is_empty_is_not_written(self, docs: Path) -> None:
+        written = msgspec.json.decode(msgspec.json.encode(import_corpus(docs, Options()).file))["articles"]
+        assert [*written[0]] == ["page_id", "title", "summary", "embedding_metadata"]
+        assert [*written[2]] == ["page_id", "title", "summary", "categories", "embedding_metadata"]
 
     def test_duplicates_and_empty_ones_are_named(self, docs: Path) -> None:
         imported = import_corpus(docs, Options())
@@ -80,7 +102,7 @@ class TestAFolder:
 
     def test_folders_are_categories_and_select_draws_by_them(self, docs: Path) -> None:
         articles = imported(docs)
-        assert {article.title: article.categories for article in articles}["copy"] == ["billing"]
+        assert {article.title: article.categories for article in articles}["billing/copy"] == ["billing"]
         assert len(select(articles, n=2).articles) == 2
 
     def test_a_folder_without_texts_and_a_text_that_is_none(self, docs: Path, tmp_path: Path) -> None:

@@ -160,6 +160,21 @@ class TestKeyPhrases:
         many = [Article(page_id=n, title="broken lamp", summary="x") for n in range(20)]
         assert "d" not in key_phrases([*articles, *many])  # enough without what is said once
 
+    def test_a_word_twice_and_who_wrote_it_are_no_phrase(self) -> None:
+        """What is in an answer of yes and yes, in a line with an address or a year of copyright, or below AUTHOR."""
+        texts = {
+            "a": "yes yes yes yes. It reads sorted keys, and sorted keys again.",
+            "b": "Max Maischein made it. Max Maischein <max@example.org>. Max Maischein!\n\nIt takes open files",
+            "c": "AUTHOR\n\nMax Maischein\n\nOf Max Maischein: it locks whole tables",
+            "d": "Copyright (c) 2001 Max Maischein\nMax Maischein: a spare key",
+            "e": "the author writes short books\n\nthe author writes short books",
+        }
+        articles = [Article(page_id=name, title=name, summary=text) for name, text in texts.items()]
+        assert key_phrases(articles) == {
+            "a": "sorted keys", "b": "takes open files", "c": "locks whole tables", "d": "spare key",
+            "e": "author writes short",
+        }  # fmt: skip
+
     def test_docstrings_give_queries_of_two_or_three_of_their_own_words(self) -> None:
         texts = {name: inspect.getdoc(getattr(statistics, name)) or "" for name in statistics.__all__}
         articles = [Article(page_id=name, title=name, summary=text) for name, text in texts.items()]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.grade import rankings_for
 from bakeoff.commands.options import (
     Force,
     LineupOption,
@@ -19,6 +18,7 @@ from bakeoff.commands.options import (
     lineup_path,
     say,
 )
+from bakeoff.commands.pairs_to_grade import rankings_for
 
 if TYPE_CHECKING:
     from bakeoff.report.grid import Grid

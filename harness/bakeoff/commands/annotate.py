@@ -11,7 +11,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands import signals
-from bakeoff.commands.options import TaskArgument, say
+from bakeoff.commands.options import TaskArgument, say, say_commands
 
 if TYPE_CHECKING:
     from bakeoff.testsets.agreement import Disagreement
@@ -35,7 +35,7 @@ def annotate(task: TaskArgument, who: Who = None, port: Port = 0, open_page: Ope
             f"{folder.size} pairs are too many to grade them all", file=folder.path,
             remedy=f"bakeoff grade {task} pools what the contenders of a line-up rank first",
         )  # fmt: skip
-    serve_page(folder, who, folder.pool(), port, open_page)
+    serve_page(folder, who, folder.pool(), port, open_page, again=True, whole=True)
 
 
 def adjudicate(
@@ -99,8 +99,15 @@ def serve_page(
     port: int,
     open_page: bool,
     keep_pool: Callable[[], object] = lambda: None,
+    *,
+    again: bool = False,
+    whole: bool = False,
 ) -> None:
-    """The page on which one person grades, until Ctrl-C; `keep_pool` is called when it is up."""
+    """The page on which one person grades, until Ctrl-C; `keep_pool` is called when it is up.
+
+    Where nothing is left to grade it is served only to look at the grades `again`. `whole`: these are all pairs, so
+    that an export has the same.
+    """
     import getpass
     import webbrowser
 
@@ -110,6 +117,12 @@ def serve_page(
 
     session = GradingSession(folder, who or getpass.getuser(), pairs)
     folder.check_own()
+    if session.done == len(session.pairs) and not again:
+        keep_pool()
+        say(f"Nothing left: {session.done} of {counted(len(session.pairs), 'pair')} graded by {session.who}.")
+        say_commands(f"To look at them again: bakeoff annotate {folder.name} --who {session.who}")
+        write_truth(folder, folder.name)
+        return
     server = Server(session, port)
     try:
         with session.alone():
@@ -118,6 +131,8 @@ def serve_page(
                 f"{session.done} of {counted(len(session.pairs), 'pair')} graded by {session.who}. "
                 f"Open {server.address}\nCtrl-C ends it."
             )
+            if whole:
+                say_commands(f"In a spreadsheet instead: bakeoff grade export {folder.name}")
             with contextlib.suppress(KeyboardInterrupt), signals.awaited():
                 if open_page:
                     webbrowser.open(server.address)

@@ -13,6 +13,7 @@ from bakeoff.commands.options import (
     EquivalentWithin,
     ResultArgument,
     ResultsArgument,
+    baseline_path,
     check_file,
     say,
 )
@@ -39,8 +40,9 @@ def compare(
     from bakeoff.results.compare import compare_results, read_results
 
     comparisons = compare_results(
-        read_results(results), measure, contender or (), all_pairs=all_pairs, equivalent_within=equivalent_within
-    )
+        read_results(results), measure, contender or (), all_pairs=all_pairs, equivalent_within=equivalent_within,
+        lettered=format_ == "table",
+    )  # fmt: skip
     if format_ == "json":
         typer.echo(comparison.as_json(comparisons, queries), nl=False)
     else:
@@ -49,7 +51,7 @@ def compare(
 
 def gate(
     result: ResultArgument,
-    baseline: BaselineOption,
+    baseline: BaselineOption = None,
     measure: MeasureOption = None,
     max_drop: Annotated[float, typer.Option(min=0, help="The largest drop of the mean that is allowed.")] = 0.02,
     contender: Annotated[
@@ -68,7 +70,7 @@ def gate(
     from bakeoff.results.gate import gate as check
 
     check_file(junit, force=True)
-    new, old = read_results([result, baseline])
+    new, old = read_results([result, baseline_path(baseline, result)])
     verdict = check(new, old, measure, max_drop, contender or (), alpha=alpha)
     if junit is not None:
         write_atomic(junit, junit_xml(verdict))

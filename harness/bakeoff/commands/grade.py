@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from bakeoff_providers.errors import InputError, Unavailable
@@ -12,26 +11,22 @@ from typer.core import TyperGroup
 
 from bakeoff.commands.annotate import OpenPage, Port, Who, serve_page, write_truth
 from bakeoff.commands.chat import ChatOption, ModelOption, chat_askers, echo_estimate, echo_usage
+from bakeoff.commands.grade_tables import export_, import_
 from bakeoff.commands.options import (
-    ColumnOption,
     DryRun,
-    LabelOption,
     LineupOption,
     MaxCost,
     Offline,
     ResultOption,
     TaskArgument,
     lineup_path,
-    parse_columns,
-    parse_labels,
     say,
-    warn,
 )
+from bakeoff.commands.pairs_to_grade import AllBelow, Depth, Ungraded, pairs_to_grade, rankings_for
 
 if TYPE_CHECKING:
     from bakeoff.testsets.annotations import QueryDocument
     from bakeoff.testsets.label_next import Candidate
-    from bakeoff.testsets.pool import Rankings
     from bakeoff.testsets.task_folder import TaskFolder
 
 
@@ -53,30 +48,31 @@ grade = typer.Typer(
 @grade.command("pairs")
 def pairs_(
     task: TaskArgument,
-    judge: Annotated[str, typer.Option(help="people or llm.")] = "people",
+    judge: Annotated[str, typer.Option(help="people, on a page, or llm, a model.")] = "people",
     model: ModelOption = None,
     set_: ChatOption = None,
     repeats: Annotated[int, typer.Option(min=1, help="llm: how often each model is asked; the majority counts.")] = 1,
     lineup: LineupOption = None,
-    depth: Annotated[int, typer.Option(min=1, help="How many documents of each contender are pooled.")] = 10,
-    all_below: Annotated[int, typer.Option(min=0, help="Grade all pairs where there are no more than this.")] = 1000,
+    depth: Depth = 10,
+    all_below: AllBelow = 1000,
     max_cost: MaxCost = None,
     dry_run: DryRun = False,
     offline: Offline = False,
     who: Who = None,
     port: Port = 0,
     open_page: OpenPage = True,
-    ungraded: Annotated[bool, typer.Option("--ungraded", help="Only pairs that the task has no grade for.")] = False,
+    ungraded: Ungraded = False,
     sample: Annotated[
         int | None, typer.Option(min=1, help="people: only a random sample of so many queries, for `grade corrected`.")
     ] = None,
 ) -> None:
-    """Grade: pool the contenders' top documents, then let models or people grade them (the default).
+    """Grade: pool the contenders' top documents, then let people grade them (the default), or models.
 
-    The word `pairs` may be left out: `bakeoff grade TASK`. Three more commands have options of their own (--help):
-    `bakeoff grade import TASK FILE` takes grades that you have; `bakeoff grade next TASK` names the ungraded pairs
-    whose grade would most change the order of the contenders; `bakeoff grade corrected TASK` scores by a model's
-    grades, corrected by people's on a sample.
+    The word `pairs` may be left out: `bakeoff grade TASK`. Four more commands have options of their own (--help):
+    `bakeoff grade export TASK` writes the same pairs into a table; `bakeoff grade import TASK FILE` takes that table
+    back, or grades that you have; `bakeoff grade next TASK` names the ungraded pairs whose grade would most change the
+    order of the contenders; `bakeoff grade corrected TASK` scores by a model's grades, corrected by people's on a
+    sample.
     """
     from bakeoff.core.printable import counted
     from bakeoff.testsets.task_folder import TaskFolder
@@ -86,13 +82,9 @@ def pairs_(
         raise InputError(f"unknown judge {judge!r}", place="--judge", remedy="llm or people")
     if judge == "people" and (model or repeats > 1):
         raise InputError("--model and --repeats are for --judge llm", remedy="add --judge llm")
-    pairs, keep_pool = _pairs(folder, lineup, depth, all_below, offline or dry_run)
-    if ungraded:
-        pairs = [pair for pair in pairs if pair[1] not in folder.task.judgments.get(pair[0], {})]
-        have = "has" if len(pairs) == 1 else "have"
-        say(f"{len(pairs)} of them {have} no grade yet" if pairs else "nothing to grade: all of them have a grade")
-        if not pairs:
-            return
+    pairs, keep_pool = pairs_to_grade(folder, lineup, depth, all_below, offline or dry_run, ungraded=ungraded)
+    if ungraded and not pairs:
+        return
     if sample is not None:
         from bakeoff.testsets.corrected import sampled
 
@@ -101,35 +93,13 @@ def pairs_(
         if dry_run:
             say(f"dry run: {counted(len(pairs), 'pair')} to grade")
         else:
-            serve_page(folder, who, pairs, port, open_page, keep_pool)
+            serve_page(folder, who, pairs, port, open_page, keep_pool, whole=sample is None and not ungraded)
         return
     _judge(folder, pairs, keep_pool, model or ["ollama"], set_, repeats, max_cost, dry_run, offline)
 
 
-@grade.command("import")
-def import_(
-    task: TaskArgument,
-    source: Annotated[Path, typer.Argument(help="CSV, TSV, JSON, JSONL, parquet or qrels; one grade in each row.")],
-    who: Who = None,
-    column: ColumnOption = None,
-    label: LabelOption = None,
-    add: Annotated[bool, typer.Option("--add", help="Add to the grades that this annotator has.")] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over this annotator's grades; with --add, of the same pairs.")
-    ] = False,
-) -> None:
-    """Take grades that somebody gave elsewhere, as those of one annotator."""
-    import getpass
-
-    from bakeoff.core.printable import counted
-    from bakeoff.testsets.grade_import import import_grades
-    from bakeoff.testsets.task_folder import TaskFolder
-
-    folder = TaskFolder.open(task)
-    annotator = who or getpass.getuser()
-    taken = import_grades(folder, source, annotator, parse_columns(column), parse_labels(label), add=add, force=force)
-    say(f"{counted(taken, 'grade')} {'added' if add else 'imported'}: {folder.file_of(annotator)}")
-    write_truth(folder, folder.name)
+grade.command("export")(export_)
+grade.command("import")(import_)
 
 
 @grade.command("corrected")
@@ -209,52 +179,6 @@ def next_(
         serve_page(folder, who, [candidate.pair for candidate in candidates], port, open_page)
     else:
         say("To grade just these: add --page to this command, or import a table with `bakeoff grade import`.")
-
-
-def rankings_for(folder: TaskFolder, result: Path | None, lineup: Path | None, offline: bool) -> Rankings:
-    """What contenders answered: from a result, or by running a line-up now."""
-    from bakeoff.lineup.lineup import Lineup
-    from bakeoff.report.console import Bars
-    from bakeoff.running.runner import Settings, vectors_folder
-    from bakeoff.testsets.pool import rankings_of_result, rankings_of_run
-
-    if result is not None:
-        return rankings_of_result(result, folder.query_ids)
-    settings = Settings(
-        cache=vectors_folder(),
-        offline=offline,
-        progress=Bars(),
-        notice=warn,
-    )
-    return rankings_of_run(Lineup.read(lineup_path(lineup)), folder.task, settings)
-
-
-class _PairsToGrade(NamedTuple):
-    """The pairs, and what writes their pool, which waits until grading can really begin."""
-
-    pairs: list[QueryDocument]
-    keep: Callable[[], object] = lambda: None
-
-
-def _pairs(folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool) -> _PairsToGrade:
-    """All pairs where they are few; otherwise the existing pool, or a new one."""
-    from bakeoff.core.printable import counted
-    from bakeoff.testsets.annotations import POOL
-    from bakeoff.testsets.pool import extended_pool, pooled, write_pool
-
-    if folder.size <= all_below:
-        say(f"{counted(folder.size, 'pair')}: all of them")
-        return _PairsToGrade(folder.all_pairs())
-    if lineup is None and (folder.annotations / POOL).exists():
-        pairs = folder.pool()
-        say(f"{counted(len(pairs), 'pair')} of {folder.size}: the existing pool (--lineup makes a new one)")
-        return _PairsToGrade(pairs)
-    rankings = rankings_for(folder, None, lineup, offline)
-    pool = extended_pool(folder, pooled(rankings, folder.query_ids, depth))
-    pairs = [(query, document) for query, documents in pool.items() for document in documents]
-    say(f"{counted(len(pairs), 'pair')} of {folder.size}: the first {depth} of {', '.join(rankings)}")
-    metadata = {"contenders": sorted(rankings), "depth": depth}
-    return _PairsToGrade(pairs, lambda: write_pool(folder, pool, metadata))
 
 
 def _judge(

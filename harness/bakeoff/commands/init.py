@@ -49,7 +49,7 @@ def init(
 
     from bakeoff.core.printable import counted
     from bakeoff.tasks.ground_truth import FILE
-    from bakeoff.testsets.first_lineup import write_lineup
+    from bakeoff.testsets.first_lineup import missing_weights, write_lineup
     from bakeoff.testsets.task_sources import Files, source_of, source_of_files
 
     check_file(out, force=force)
@@ -81,7 +81,8 @@ def init(
     if source.options and "ground_truth" not in source.options and truth.exists():
         say(f'{truth}: its grades are read; a file of this task\'s own is named under [task]: ground_truth = "…"')
     where = "" if out == OWN_LINEUP else f" {out}"
-    say_commands(f"next: {f'bakeoff validate{where}' if judged else grading}\n      bakeoff run{where}")
+    steps = [*missing_weights(out), f"bakeoff validate{where}" if judged else grading, f"bakeoff run{where}"]
+    say_commands("next: " + "\n      ".join(steps))
 
 
 def _ask(what: str) -> str:

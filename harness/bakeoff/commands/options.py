@@ -71,7 +71,7 @@ def result_path(given: Path) -> Path:
 
 def _existing(given: Path) -> Path:
     """What was named, or what `latest` stands for."""
-    from bakeoff_providers.registry import closest
+    from bakeoff_providers.registry import closest_path
 
     from bakeoff.results.schema import newest
 
@@ -79,8 +79,7 @@ def _existing(given: Path) -> Path:
     if given.exists():
         return given
     if given != Path(LATEST):
-        known = [LATEST, *(str(path) for path in sorted(results.glob("[!.]*")))]
-        problem, question = "no such folder", closest(str(given), known)
+        problem, question = "no such folder", closest_path(given, [Path(LATEST), *sorted(results.glob("[!.]*"))])
         remedy = f"{question} A folder under results/ is a result, `{LATEST}` the newest of them".lstrip()
         raise InputError(problem, file=given, remedy=remedy)
     if (result := newest(results)) is None:
@@ -106,8 +105,25 @@ ResultOption = Annotated[
     typer.Option(callback=latest, help="Take the rankings of this result (or `latest`) instead of running."),
 ]
 BaselineOption = Annotated[
-    Path, typer.Option(callback=latest, help="The result to compare with, or a folder of results: the newest.")
+    Path | None, typer.Option(help="The result to compare with, or a folder of results: the newest other one.")
 ]
+
+
+def baseline_path(given: Path | None, result: Path) -> Path:
+    """The result to compare another one with: it may be the newest of a folder, but never that other one itself."""
+    from bakeoff.results.schema import SUMMARY, newest
+
+    problem = "not given: the result to compare with"
+    if given is not None:
+        path = _existing(given)
+        is_one = (path / SUMMARY).is_file()
+        found = path if is_one else newest(path, result) or (None if newest(path) else path)
+        if found is not None and found.resolve() != result.resolve():
+            return found
+        problem = f"{given} is the result itself" if is_one else f"{given} holds no other result"
+    other = newest(result.parent, result)
+    remedy = f"bakeoff gate {result} --baseline {other}" if other else "make another result with `bakeoff run`"
+    raise InputError(problem, place="--baseline", remedy=remedy)
 
 
 def key_values(texts: Sequence[str] | None, option: str = "--set", example: str = "ef=64") -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from bakeoff.commands.options import (
     check_folder,
     lineup_path,
     parse_repeated,
+    say,
 )
 from bakeoff.commands.provider_load import load_endpoint
 from bakeoff.commands.store_files import write_sheet
@@ -72,7 +73,7 @@ def sweep(
         )
         for name in stores
     ]
-    sample = _sample(lineup, contender, synthetic, dimensions, vectors, queries)
+    sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, queries)
     swept = walk_all(sample, walks, k=k, rounds=rounds, target=target, progress=Bars())
     if not swept.points:
         reasons = "".join(f"\n  {label}: {reason}" for label, reason in swept.not_run.items())
@@ -138,7 +139,7 @@ def loadtest(
     if asked := Asked(writes=writes, filters=filters, tenants=tenants, cold=cold):
         if rate or len(clients or ()) > 1:
             raise InputError("--rate and several --clients are for searches alone", remedy="run these separately")
-        sample = _sample(lineup, contender, synthetic, dimensions, vectors, queries)
+        sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, queries)
         measured = conditions(
             sample, [(name, _single(given[name])) for name in stores], asked, k=k, clients=(clients or [1])[0],
             seconds=seconds, progress=Bars(),
@@ -148,7 +149,7 @@ def loadtest(
     if len(stores) > 1:
         raise InputError("one store at a time", place="--store", remedy="run it again for the other")
     options = _single(given[stores[0]])
-    sample = _sample(lineup, contender, synthetic, dimensions, vectors, queries)
+    sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, queries)
     tested = loadtest_store(
         stores[0], options, sample, k=k, clients=sorted(clients or [1, 2, 4, 8]), rates=rate or (), seconds=seconds,
         progress=Bars(),
@@ -173,7 +174,7 @@ def footprint(
 
     stores = _stores(store, out)
     given = _given(set_ or [], stores)
-    sample = _sample(lineup, contender, synthetic, dimensions, vectors, None)
+    sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, None)
     measured = footprints(sample, [(name, _single(given[name])) for name in stores], progress=Bars())
     write_sheet(out, "footprint", measured, footprint_sheet(measured))
 
@@ -229,12 +230,14 @@ def _single(parameters: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def _sample(
-    lineup: Path | None, contender: list[str] | None, synthetic: int | None, dimensions: int, vectors: Path | None,
-    queries: Path | None,
+    stores: list[str], lineup: Path | None, contender: list[str] | None, synthetic: int | None, dimensions: int,
+    vectors: Path | None, queries: Path | None,
 ) -> VectorSample:  # fmt: skip
+    """The vectors; where a line-up's are taken, it is said which of its stores are left out."""
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
     from bakeoff.running.runner import Settings, vectors_folder
+    from bakeoff.search.stores import STORES
     from bakeoff.storelab import vector_sample
 
     if queries is not None and vectors is None:
@@ -247,6 +250,9 @@ def _sample(
         _check_memory(synthetic, dimensions)
         return vector_sample.synthetic(synthetic, dimensions, min(vector_sample.HELD_OUT, synthetic // 2))
     chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or ())
+    if others := [name for name in STORES.names() if name in {row.store for row in chosen.contenders} - set(stores)]:
+        add = " ".join(f"--store {name}" for name in others)
+        say(f"Of the line-up's stores {', '.join(others)} {'is' if len(others) == 1 else 'are'} not tested here: {add}")
     return vector_sample.from_lineup(chosen, Settings(cache=vectors_folder(), progress=Bars()))
 
 

@@ -95,7 +95,10 @@ def generate(
     language: Annotated[str, typer.Option(help="The queries' language, as de.")] = "en",
     as_of: Annotated[str | None, typer.Option(help="Queries that depend on this day, as 2026-11-16.")] = None,
     max_overlap: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of a query's words that may be in its source.")
+        float,
+        typer.Option(
+            min=0, max=1, help="Share of a query's words that may be in its source; not for the category keywords."
+        ),
     ] = 0.5,
     max_similarity: Annotated[float, typer.Option(min=0, max=1, help="Two queries this similar count as one.")] = 0.6,
     seed: Annotated[int, typer.Option(help="The same seed gives the same queries from templates.")] = 42,
@@ -126,7 +129,8 @@ def generate(
         categories = build.without_places()
         say(
             "no document names a city, county or state: queries are made of the documents' own telling words, which "
-            "favours search by words; for others use --maker llm, or categories of your own (docs/test-sets.md)"
+            "favours search by words (--max-overlap leaves them alone); for others use --maker llm, or categories of "
+            "your own (docs/test-sets.md)"
         )
     request = GenerationRequest(categories, n, seed, language, parse_day(as_of, "--as-of"))
     asker = None

@@ -36,15 +36,19 @@ def _percentile(samples: Sequence[int], q: int) -> float:
     return float(np.percentile(samples, q))
 
 
+def busy(machine: Machine, load: float) -> str:
+    """That other work had a part in the times, with the remedy; empty where it had none."""
+    if not machine.cores or load <= machine.cores:
+        return ""
+    return f"the machine was busy (load {load:.1f} on {machine.cores} cores): run it again when it is idle"
+
+
 def doubts(timing: Timing, machine: Machine, untimed: str) -> list[str]:
     """Why this row's timing can't be trusted, each with its remedy; nothing when it can.
 
     `untimed` says what was there already, for the case that no answer was timed whole.
     """
-    reasons = []
-    if machine.cores and max(machine.load_before, machine.load_after) > machine.cores:
-        load = max(machine.load_before, machine.load_after)
-        reasons.append(f"the machine was busy (load {load:.1f} on {machine.cores} cores): run it again when it is idle")
+    reasons = [reason] if (reason := busy(machine, max(machine.load_before, machine.load_after))) else []
     if timing.search_ns and len(timing.search_ns) < SAMPLES_FOR[95]:
         reasons.append(
             f"{len(timing.search_ns)} samples are too few for p95 ({SAMPLES_FOR[95]} needed): raise --rounds"

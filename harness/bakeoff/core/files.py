@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import gzip
 import io
+import re
 import shutil
 import tempfile
 import zlib
@@ -24,6 +25,9 @@ from bakeoff.core.progress import Advance, steps
 
 T = TypeVar("T")
 PROBE = 1 << 20  # bytes that must fit where something is to be written
+
+_UNQUOTED = re.compile(r"""(?P<key>[\w.-]+) *= *(?P<value>[^\s"'\[{#=][^"'\[\]{}#]*?) *(#.*)?""")
+_SHOWN = 80  # characters of a wrong line
 
 _LINES_AT_ONCE = _MEGABYTE = 1 << 20  # bytes
 
@@ -175,7 +179,9 @@ def read_toml(path: Path, shape: type[T]) -> T:
         try:
             content = tomllib.loads(data.decode())
         except tomllib.TOMLDecodeError as error:
-            raise msgspec.DecodeError(str(error)) from None
+            line = _line_of(str(error), data)
+            shown = f": {line[:_SHOWN]}" if line else ""
+            raise InputError(f"is not valid TOML: {error}{shown}", file=path, remedy=_toml_remedy(line)) from None
         return msgspec.convert(content, type=shape)
 
     return _decoded(path, decode, "TOML", shape)
@@ -196,6 +202,22 @@ def _decoded(path: Path, decode: Callable[[bytes], T], language: str, shape: typ
         ) from None
     except RecursionError:
         raise InputError(f"is {language} that is nested too deeply", file=path, remedy="use fewer levels") from None
+
+
+def _line_of(problem: str, data: bytes) -> str:
+    """The line that an error in TOML names."""
+    place = re.search(r"at line (\d+)", problem)
+    return data.decode().splitlines()[int(place[1]) - 1].strip() if place else ""
+
+
+def _toml_remedy(line: str) -> str:
+    """What most often is wrong is a text without quotes; a word that is written otherwise is said to be."""
+    given = _UNQUOTED.fullmatch(line)
+    if given is None:
+        return "fix the TOML"
+    if given["value"].lower() in ("true", "false"):
+        return f"write {given['key']} = {given['value'].lower()}"
+    return f'text needs quotes: {given["key"]} = "{given["value"]}"'
 
 
 def _with_line(problem: str, data: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.registry import closest, nearest
+from bakeoff_providers.registry import closest, closest_path, nearest
 from bakeoff_providers.weights import home
 
 
@@ -40,8 +40,8 @@ def lineup_file(given: Path) -> Path:
     if given.is_file():
         return given
     if given.suffix or len(given.parts) > 1:
-        beside = [str(path) for path in sorted(given.parent.glob("*.toml"))]
-        raise InputError("no such file", file=given, remedy=closest(str(given), beside) or "check the path")
+        question = closest_path(given, sorted(given.parent.glob("*.toml")))
+        raise InputError("no such file", file=given, remedy=question or "check the path")
     if given.name not in lineup_names():
         raise InputError(
             f"no such file, and no built-in line-up {given.name!r}",

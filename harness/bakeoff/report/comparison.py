@@ -29,7 +29,9 @@ def terminal(comparison: Comparison, most: int) -> RenderableType:
     from bakeoff.report.prose import Prose
 
     different = sum(pair.p_holm <= ALPHA for pair in comparison.pairs)
+    letters = [f"{letter} = {name}" for letter, name in comparison.letters.items()]
     parts: list[RenderableType] = [
+        *map(Prose, letters),
         pairs_table(comparison.pairs, comparison.measure, comparison.means, comparison.relations),
         Prose(
             f"{_differing(different, len(comparison.pairs))} significantly over "
@@ -138,7 +140,6 @@ def gate_lines(gate: Gate) -> RenderableType:
         )
     parts += [Prose(f"note: {note}", "dim") for note in gate.notes]
     failed = sum(check.failed for check in gate.checks)
-    parts.append(
-        Prose(f"gate failed: {failed} of {len(gate.checks)} dropped" if failed else f"gate passed ({gate.measure})")
-    )
+    verdict = f"gate failed: {failed} of {len(gate.checks)} dropped" if failed else f"gate passed ({gate.measure})"
+    parts.append(Prose(f"{verdict} against {gate.baseline}"))
     return Group(*parts)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import combinations, count, product
 from pathlib import Path
+from string import ascii_uppercase
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,7 @@ class Comparison:
     tested: Sequence[tuple[str, str]]
     equivalent_within: float | None = None
     unmatched: Sequence[str] = ()  # a sentence about the rows that only one of the results has
+    letters: Mapping[str, str] = field(default_factory=dict)  # what stands for a result's name in all of this
 
     @property
     def p_equivalent(self) -> list[float]:
@@ -135,8 +137,12 @@ def compare_results(
     *,
     all_pairs: bool = False,
     equivalent_within: float | None = None,
+    lettered: bool = False,
 ) -> Comparison:
-    """All pairs within one result; over several, each contender against itself in the first one."""
+    """All pairs within one result; over several, each contender against itself in the first one.
+
+    `lettered` calls several results A, B, C and so on, for a screen: their names are long.
+    """
     if not results:
         raise InputError("there is no result to compare", remedy="name at least one")
     first = results[0]
@@ -152,37 +158,46 @@ def compare_results(
             names[label] = names.get(label, set()) | known
     chosen_labels = set(called(contenders, names))
     alone = len(results) == 1
+    letters = dict(zip(_letters(), (result.name for result in results), strict=False)) if lettered and not alone else {}
+    shown = {result.name: "" if alone else result.name for result in results}
+    shown |= {name: letter for letter, name in letters.items()}
     scores = {
-        _side(label, result, alone=alone): result.values(label, measure)
-        for result in results
-        for label in result.labels
+        _side(label, shown[result.name]): result.values(label, measure) for result in results for label in result.labels
     }
     queries = first.queries
     averaging = first.averaging()
     if alone or all_pairs:
-        among = {_side(label, result, alone=alone) for result in results for label in chosen_labels}
+        among = {_side(label, shown[result.name]) for result in results for label in chosen_labels}
         pairs = averaging.pairs(scores, among=among)
         if not pairs:
             raise InputError("there is only one contender", file=first.name, remedy="name a second result")
-        return Comparison(measure, queries, scores, pairs, averaging, list(combinations(scores, 2)), equivalent_within)
+        tested = list(combinations(scores, 2))
+        return Comparison(
+            measure, queries, scores, pairs, averaging, tested, equivalent_within, letters=letters
+        )  # fmt: skip
     common = [(label, result) for result in results[1:] for label in result.labels if label in first.labels]
     if not any(label in chosen_labels for label, _ in common):
         raise InputError("the results have no contender in common", remedy="--all-pairs compares each with each")
-    tested = [(_side(label, result, alone=False), _side(label, first, alone=False)) for label, result in common]
+    tested = [(_side(label, shown[result.name]), _side(label, shown[first.name])) for label, result in common]
     compared = compare_chosen(scores, tested, averaging.pairs)
     pairs = [pair for pair, (label, _) in zip(compared, common, strict=True) if label in chosen_labels]
-    unmatched = [sentence for result in results[1:] for sentence in _unmatched(first, result, chosen_labels)]
-    return Comparison(measure, queries, scores, pairs, averaging, tested, equivalent_within, unmatched)
+    unmatched = [sentence for result in results[1:] for sentence in _unmatched(first, result, chosen_labels, shown)]
+    return Comparison(measure, queries, scores, pairs, averaging, tested, equivalent_within, unmatched, letters)
 
 
-def _unmatched(first: Result, other: Result, chosen: Set[str]) -> list[str]:
+def _unmatched(first: Result, other: Result, chosen: Set[str], shown: Mapping[str, str]) -> list[str]:
     """Rows that one of two results lacks: nobody should take them for compared."""
     return [
-        f"Not compared: {listed(alone)}, which only {result.name} has."
+        f"Not compared: {listed(alone)}, which only {shown[result.name]} has."
         for result, rest in ((first, other), (other, first))
         if (alone := [label for label in result.labels if label in chosen and label not in rest.labels])
     ]
 
 
-def _side(label: str, result: Result, *, alone: bool) -> str:
-    return label if alone else f"{label} ({result.name})"
+def _side(label: str, result: str) -> str:
+    return f"{label} ({result})" if result else label
+
+
+def _letters() -> Iterator[str]:
+    """A to Z, then AA to ZZ, and so on."""
+    return ("".join(part) for length in count(1) for part in product(ascii_uppercase, repeat=length))

@@ -290,7 +290,7 @@ class _Started(msgspec.Struct):
     started: str
 
 
-def newest(folder: Path) -> Path | None:
-    """The result that was started last; names need not be times."""
-    results = find(folder)
+def newest(folder: Path, but: Path | None = None) -> Path | None:
+    """The result that was started last, another one than `but`; names need not be times."""
+    results = [path for path in find(folder) if but is None or path.resolve() != but.resolve()]
     return max(results, key=lambda path: read_json(path / SUMMARY, _Started).started, default=None)

@@ -12,6 +12,7 @@ from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.clock import timed
+from bakeoff.core.printable import counted
 from bakeoff.search.stores import STORES
 from bakeoff.storelab import page_cache
 from bakeoff.storelab.own_process import in_own_process
@@ -69,7 +70,7 @@ def dropped(files: list[Path]) -> str:
         return "not possible on this system"
     share = page_cache.resident_share(files)
     left = "how much stayed in memory is not known" if share is None else f"{100 * share:.0f} % stayed in memory"
-    return f"posix_fadvise on {len(files)} files: {left}"
+    return f"posix_fadvise on {counted(len(files), 'file')}: {left}"
 
 
 def _filled(name: str, options: dict[str, Any], saved: Path, folder: Path) -> tuple[int | None]:

@@ -6,7 +6,7 @@ from bakeoff.storelab.churn import CHECKS, Writes
 from bakeoff.storelab.cold import LATER, TIMES, ColdStart, median
 from bakeoff.storelab.conditions import Conditions
 from bakeoff.storelab.filtered import FilterTest
-from bakeoff.storelab.tables import Sheet, Table, machine_line, megabytes, number
+from bakeoff.storelab.tables import Sheet, Table, machine_line, megabytes, number, timing_doubts
 
 
 def conditions_sheet(measured: Conditions) -> Sheet:
@@ -36,7 +36,10 @@ def conditions_sheet(measured: Conditions) -> Sheet:
     ]
     return Sheet(
         title=f"Stores under conditions: {measured.sample}, top {measured.k}",
-        sentences=[_writes_sentence(line) for line in measured.writes if line.phases],
+        sentences=[
+            *(_writes_sentence(line) for line in measured.writes if line.phases),
+            *timing_doubts(measured.machine),
+        ],
         tables=[table for table in tables if table.rows],
         remarks=[*failed, *remarks, *measured.warnings, machine_line(measured.machine)],
     )

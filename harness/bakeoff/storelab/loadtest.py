@@ -190,10 +190,13 @@ def sentences(levels: Sequence[Level]) -> list[str]:
     """The knee, what came too late, what failed, and whether the store was measured at all."""
     lines = []
     if best := knee(levels):
-        most = max((level for level in levels if level.kind == "closed"), key=lambda level: level.throughput)
+        loads = [level for level in levels if level.kind == "closed"]
+        most = max(loads, key=lambda level: level.throughput)
+        last = best.clients == max(level.clients for level in loads)
+        more = " It is the largest load tried: with more --clients it may be higher." if last else ""
         lines.append(
             f"The knee is at {_clients(best)}: {best.throughput:.0f} per second, p95 {best.latency.p95:.2f} ms; "
-            f"the most was {most.throughput:.0f} per second, with {_clients(most)}."
+            f"the most was {most.throughput:.0f} per second, with {_clients(most)}.{more}"
         )
     for level in levels:
         name = _clients(level) if level.rate is None else f"{level.rate:g} per second"

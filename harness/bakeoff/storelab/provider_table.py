@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bakeoff.storelab.provider_load import Level, ProviderLoad, described
-from bakeoff.storelab.tables import Sheet, Table, machine_line, number
+from bakeoff.storelab.tables import Sheet, Table, machine_line, number, timing_doubts
 
 
 def provider_sheet(load: ProviderLoad) -> Sheet:
@@ -40,7 +40,7 @@ def provider_sheet(load: ProviderLoad) -> Sheet:
     spent = "not known" if load.spent_usd is None else f"${load.spent_usd:.4f}"
     return Sheet(
         title=f"Load test of {load.provider} {load.model}",
-        sentences=load.sentences,
+        sentences=[*load.sentences, *timing_doubts(load.machine)],
         tables=[Table(heads, rows, range(10), keys=3), Table(corpus_heads, corpus, range(1, 6))],
         remarks=[
             "Times are those of answered requests alone; throughput counts waits and requests that were sent again.",

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from bakeoff.core.clock import busy
 from bakeoff.core.machine import Machine
 from bakeoff.core.markdown import markdown_table
+from bakeoff.report.matrix import DOUBT
 from bakeoff.storelab.footprint import Footprints
 from bakeoff.storelab.loadtest import Level, LoadTest
 from bakeoff.storelab.sweep import Sweep
@@ -43,6 +45,7 @@ class Sheet(msgspec.Struct, kw_only=True, frozen=True):
 def sweep_sheet(sweep: Sweep) -> Sheet:
     """The points on a front; the others are in the JSON."""
     kept = [point for point in sweep.points if point.fastest or point.smallest]
+    mark = doubt_mark(sweep.machine)
     kept.sort(key=lambda point: (-point.recall, point.latency.p50 or 0.0))
     heads = ["store", "setting", f"recall@{sweep.k}", "p50 ms", "p95 ms", "build s", "MB", "fastest", "smallest"]
     rows = [
@@ -50,9 +53,9 @@ def sweep_sheet(sweep: Sweep) -> Sheet:
             point.label,
             point.setting or "–",
             f"{point.recall:.4f}",
-            number(point.latency.p50, 3),
-            number(point.latency.p95, 3),
-            f"{point.build_seconds:.1f}",
+            number(point.latency.p50, 3) + mark,
+            number(point.latency.p95, 3) + mark,
+            f"{point.build_seconds:.1f}{mark}",
             megabytes(point.index_bytes),
             YES * point.fastest,
             YES * point.smallest,
@@ -62,7 +65,7 @@ def sweep_sheet(sweep: Sweep) -> Sheet:
     beaten = len(sweep.points) - len(kept)
     return Sheet(
         title=f"Sweep: {sweep.sample}, {sweep.queries} queries × {sweep.rounds}, top {sweep.k}",
-        sentences=sweep.sentences,
+        sentences=[*sweep.sentences, *timing_doubts(sweep.machine)],
         tables=[Table(heads, rows, range(2, 7), keys=2)],
         remarks=[
             f"{YES} on the front: nothing else has as much recall for less time (fastest) or fewer bytes (smallest).",
@@ -79,15 +82,16 @@ def loadtest_sheet(load: LoadTest) -> Sheet:
     """A row for each number of clients and each rate."""
     heads = ["loop", "clients", "asked for/s", "answered/s", "p50 ms", "p95 ms", "p99 ms", "n", "late",
              "dropped", "errors", "client's limit/s", ""]  # fmt: skip
+    mark = doubt_mark(load.machine)
     rows = [
         [
             level.kind,
             str(level.clients),
             "–" if level.rate is None else f"{level.rate:g}",
-            f"{level.throughput:.0f}",
-            number(level.latency.p50, 3),
-            number(level.latency.p95, 3),
-            number(level.latency.p99, 3),
+            f"{level.throughput:.0f}{mark}",
+            number(level.latency.p50, 3) + mark,
+            number(level.latency.p95, 3) + mark,
+            number(level.latency.p99, 3) + mark,
             str(level.answered),
             str(level.late),
             str(level.dropped),
@@ -99,11 +103,13 @@ def loadtest_sheet(load: LoadTest) -> Sheet:
     ]
     return Sheet(
         title=f"Load test of {load.label}: {load.sample}, top {load.k}",
-        sentences=load.sentences,
+        sentences=[*load.sentences, *timing_doubts(load.machine)],
         tables=[Table(heads, rows, range(1, 12), keys=3)],
         remarks=[
             "Closed: each client asks again when it has its answer. Open: requests fall due at random times of the "
             "rate, and time counts from then.",
+            "The times of a closed loop are of the store's search alone; answered/s is over all seconds, also those in "
+            "which the client, or another program, had the processor.",
             *load.warnings,
             machine_line(load.machine),
         ],
@@ -156,6 +162,7 @@ def footprint_sheet(footprints: Footprints) -> Sheet:
     ]
     return Sheet(
         title=f"Footprint: {footprints.sample}",
+        sentences=timing_doubts(footprints.machine),
         tables=[Table(heads, rows, range(1, 9), keys=2), Table(projected_heads, projected_rows, range(1, 6), keys=2)],
         remarks=[
             "Memory is what this process grew by; server is all of a server's processes. The second table extends the "
@@ -219,6 +226,16 @@ def number(value: float | None, digits: int) -> str:
 def megabytes(size: float | None) -> str:
     """Bytes in millions, or a dash where nobody says."""
     return "–" if size is None else f"{size / 1e6:.1f}"
+
+
+def timing_doubts(machine: Machine) -> list[str]:
+    """Why these times can't be trusted. Only the load before counts: a load test makes some itself."""
+    return [f"{DOUBT} {reason}"] if (reason := busy(machine, machine.load_before)) else []
+
+
+def doubt_mark(machine: Machine) -> str:
+    """What stands after a time that can't be trusted."""
+    return f" {DOUBT}" if timing_doubts(machine) else ""
 
 
 def machine_line(machine: Machine) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ from bakeoff.testsets.document_files import READERS, Unreadable, read_document
 from bakeoff.testsets.text_similarity import normalised
 
 LEFT_OUT = "left_out"  # of an imported file's metadata: a screen shows only the first names of a long list
+HEADING_OR_NAME = "its heading or its name (one word: its path)"
 OF_A_FILE = {field: field for field in source_tables.USUAL["documents"] if field != "id"}  # its id is its path
 
 
@@ -36,6 +38,10 @@ class Options:
     whole: bool = False
     chunking: Chunking = field(default_factory=Chunking)
     progress: Progress = silent
+
+
+class ImportedArticle(Article, omit_defaults=True):
+    """Written without what is empty: most corpora have no places."""
 
 
 @dataclass(slots=True)
@@ -129,6 +135,7 @@ def _from_folder(folder: Path, options: Options) -> SourceDocuments:
         for path in folder.rglob("*")
         if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
+    names = Counter(path.stem for path in paths)
     collected = SourceDocuments()
     with options.progress("documents", len(paths)) as advance:
         for path in paths:
@@ -143,16 +150,23 @@ def _from_folder(folder: Path, options: Options) -> SourceDocuments:
             else:
                 tags = [fields.pop(key, "") for key in ("categories", "tags")]
                 categories = "; ".join(filter(None, [*Path(name).parts[:-1], *tags]))
-                title = title or path.stem.replace("-", " ").replace("_", " ")
+                title = title or _title_of(path, folder, names)
                 row = {**fields, "categories": categories, "title": title, "text": text}
                 collected.documents.append((name, _article(name, row, OF_A_FILE)))
             advance(1)
     metadata = dict.fromkeys(name for _, article in collected.documents for name in article.metadata or {})
-    collected.taken = source_tables.taken({"id": "the file's path", "title": "its heading or its name"}, metadata)
+    collected.taken = source_tables.taken({"id": "the file's path", "title": HEADING_OR_NAME}, metadata)
     if not collected.documents:
         reasons = f" ({collected.skipped[0]})" if collected.skipped else ""
         raise InputError(f"holds no document{reasons}", file=folder, remedy=f"files ending in {', '.join(READERS)}")
     return collected
+
+
+def _title_of(path: Path, folder: Path, names: Mapping[str, int]) -> str:
+    """The file's name as words; one word, or a name that others have, says little without its folders."""
+    words = path.stem.replace("-", " ").replace("_", " ")
+    below = path.relative_to(folder).with_suffix("").as_posix().replace("-", " ").replace("_", " ")
+    return below if len(words.split()) == 1 or names[path.stem] > 1 else words
 
 
 def _from_rows(path: Path, options: Options) -> SourceDocuments:
@@ -221,7 +235,7 @@ def _article(name: int | str, row: Row, columns: Mapping[str, str], numbers: Col
         return str(row.get(columns.get(field, "")) or "").strip() or None
 
     text = cell("text") or ""
-    return Article(
+    return ImportedArticle(
         page_id=name,
         title=cell("title") or text[:60],
         summary=text,

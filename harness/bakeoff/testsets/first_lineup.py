@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from bakeoff_providers import PROVIDERS, weights
 from bakeoff_providers.files import replacing
 
 from bakeoff.core.clock import SAMPLES_FOR
@@ -35,6 +36,12 @@ def write_lineup(out: Path, source: TaskSource, grading: str) -> Task:
         part.write_text(_text(source, grading, highest, _rounds(len(task.queries))), encoding="utf-8")
         Lineup.read(part)
     return task
+
+
+def missing_weights(lineup: Path) -> list[str]:
+    """The commands that get what the models of a line-up can't run without."""
+    named = (PROVIDERS.get(row.provider).needs().weights for row in Lineup.read(lineup).contenders if row.provider)
+    return [weights.pull_command(name) for name in dict.fromkeys(named) if name and not weights.present(name)]
 
 
 def _rounds(queries: int) -> int:

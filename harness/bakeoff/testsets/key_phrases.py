@@ -22,6 +22,9 @@ EMPTY_WORDS = frozenset(
     )
 )
 ENOUGH = 20  # documents with a phrase that they repeat: with fewer, those that are said once are taken too
+SIGNATURE = 10  # words at the most in a line with a name: a longer one is a sentence about something
+_SIGNED = re.compile(r"\S@\w+\.\w|©|\b(copyright|\(c\))\W+(\(c\)|\d{4})", re.IGNORECASE)
+_SIGNED_BELOW = re.compile(r"\W*(authors?|maintainers?|copyright|credits)( (and|&) \w+)?\W*", re.IGNORECASE)
 _PIECES = re.compile(r"[^\w\s'-]+|\n\s*\n")
 _WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W\d_]+)*")
 
@@ -31,7 +34,7 @@ def key_phrases(articles: Sequence[Article], language: str = "en") -> dict[int |
 
     Where enough documents say something more than once, the others get none: no phrase is better than a chance one.
     """
-    found = {article.page_id: Counter(_phrases(article.summary, language)) for article in articles}
+    found = {article.page_id: _said(article.summary, language) for article in articles}
     titles = {article.page_id: list(_phrases(article.title, language)) for article in articles}
     repeating = sum(bool(titles[page]) or max(times.values(), default=0) > 1 for page, times in found.items())
     fewest = 2 if repeating >= ENOUGH else 1
@@ -51,8 +54,19 @@ def key_phrases(articles: Sequence[Article], language: str = "en") -> dict[int |
     return telling
 
 
+def _said(text: str, language: str) -> Counter[tuple[str, ...]]:
+    """What a document says, and how often; who wrote it and under which terms is not what it is about."""
+    signed, below = [], False
+    for line in filter(str.strip, text.splitlines()):
+        if (below or _SIGNED.search(line)) and len(line.split()) <= SIGNATURE:
+            signed.append(line)
+        below = bool(_SIGNED_BELOW.fullmatch(line))
+    names = {word for phrase in _phrases("\n\n".join(signed), language) for word in phrase}
+    return Counter(phrase for phrase in _phrases(text, language) if not names.issuperset(phrase))
+
+
 def _phrases(text: str, language: str) -> Iterator[tuple[str, ...]]:
-    """Every two or three words in a row that carry meaning, within a clause."""
+    """Every two or three words in a row that carry meaning and differ, within a clause."""
     for piece in _PIECES.split(text):
         run: list[str] = []
         for word in [*piece.lower().split(), ""]:
@@ -60,5 +74,6 @@ def _phrases(text: str, language: str) -> Iterator[tuple[str, ...]]:
                 run.append(word)
                 continue
             for length in range(2, LONGEST + 1):
-                yield from (tuple(run[at : at + length]) for at in range(len(run) - length + 1))
+                rows = (tuple(run[at : at + length]) for at in range(len(run) - length + 1))
+                yield from (words for words in rows if len(set(words)) == length)
             run = []

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bakeoff_providers.errors import InputError
 
+from bakeoff.tasks.formats.cells import Row
 from bakeoff.tasks.formats.rows import whole
 from bakeoff.tasks.formats.tables import read_table
 from bakeoff.testsets.source_tables import USUAL, matched_columns
@@ -44,14 +45,23 @@ def found_columns(table: str, path: Path, given: Mapping[str, str], prefix: str 
     return {column: chosen[column] for column in COLUMNS[table] if column in chosen}
 
 
-def completed_labels(path: Path, column: str, grades: Mapping[str, int]) -> dict[str, int]:
+def label_in(row: Row, column: str) -> str:
+    """What a cell of grades says; one without a value, or with pandas' mark for that, says nothing."""
+    value = row.get(column)
+    return "" if value is None or value != value else str(value).strip()  # NaN is not itself
+
+
+def completed_labels(path: Path, column: str, grades: Mapping[str, int], *, empty: bool = False) -> dict[str, int]:
     """What each label of a column of grades is worth: nothing to say where all are numbers.
 
-    Beside labels a number stands for itself, unless numbers are among what the user gave.
+    Beside labels a number stands for itself, unless numbers are among what the user gave. `empty` says that rows may
+    have none.
     """
     labels: dict[str, str] = {}
     for place, row in read_table(path).rows:
-        labels.setdefault(str(row.get(column, "")).strip(), place)
+        labels.setdefault(label_in(row, column), place)
+    if empty:
+        labels.pop("", None)
     if "" in labels:
         raise InputError(
             f"{column} is empty", file=path, place=labels[""], remedy="give a grade, or leave the line out"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,6 +74,7 @@ class Milvus(HybridStore):
         self.ef, self.nprobe, self._texts = ef, nprobe, search == "hybrid"
         self._filled = self._closed = False
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs what it raises
+        warnings.filterwarnings("ignore", "pkg_resources is deprecated", module="milvus_lite")  # its own affair
         import pymilvus
 
         self._milvus: Any = pymilvus

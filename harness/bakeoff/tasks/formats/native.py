@@ -18,7 +18,10 @@ FORMAT = "native"  # its name in a task.toml
 
 
 class Article(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One document. Places may be unknown; a summary may not be missing in a task. `metadata` is the user's own."""
+    """One document. Places may be unknown; a summary may not be missing in a task. `metadata` is the user's own.
+
+    The text is called `summary`, as in the encyclopedia that the format comes from.
+    """
 
     page_id: int | str
     title: str

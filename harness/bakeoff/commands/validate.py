@@ -53,6 +53,12 @@ def validate(
         for row in checked.rows:
             state = f"wrong: {row.wrong}" if row.wrong else row.missing or "ready"
             say(f"  {row.label}: {state}")
+        warned: dict[str, list[str]] = {}
+        for row in checked.rows:
+            for warning in row.warnings:
+                warned.setdefault(warning, []).append(row.label)
+        for warning, labels in warned.items():
+            say(f"warning: {', '.join(labels)}: {warning}")
         if health and not wrong and checked.kind.free_health_check:
             _examine(checked, path)
     if wrong:

@@ -44,8 +44,11 @@ def _prints(documents: Sequence[Document]) -> list[int]:
     return list(map(xxhash.xxh3_64_intdigest, texts))
 
 
-def provider_warnings(provider: Provider, texts: Sequence[str]) -> list[str]:
-    """What the model's card says about these texts."""
+def provider_warnings(provider: Provider, texts: int, long: int) -> list[str]:
+    """What the model's card says about so many texts, of which so many are too long for it.
+
+    The words hold before a run and after it: they are kept with its result.
+    """
     card, warnings = provider.card, []
     if provider.code() is None:
         warnings.append(f"{card.name}: nothing tells when its code changes, so no vector is kept: give it a revision")
@@ -55,24 +58,23 @@ def provider_warnings(provider: Provider, texts: Sequence[str]) -> list[str]:
             f"{card.name} was trained with prompts and gets none: set options = "
             f"{{ document_prompt = {wanted[0]!r}, query_prompt = {wanted[1]!r} }}"
         )
-    context = provider.context_tokens()
-    if context is not None and (long := _longer(provider, texts, context)):
-        warnings.append(
-            f"about {long} of {len(texts)} texts are longer than the {context} tokens of {card.name} and will be cut: "
-            f"{cutting_advice(provider)}"
-        )
+    if long:
+        warnings.append(f"about {_cut(provider, long, texts)}")
     return warnings
 
 
 def truncation_warnings(provider: Provider, cut: int, texts: int, already: Sequence[str]) -> list[str]:
     """What the model had to cut, where nothing was said before."""
-    context = provider.context_tokens()
-    if not cut or context is None or any(cutting_advice(provider) in warning for warning in already):
+    if not cut or provider.context_tokens() is None or any(cutting_advice(provider) in warning for warning in already):
         return []
-    return [
-        f"{cut} of {texts} texts are longer than the {context} tokens of {provider.card.name} and were cut: "
-        f"{cutting_advice(provider)}"
-    ]
+    return [_cut(provider, cut, texts)]
+
+
+def _cut(provider: Provider, long: int, texts: int) -> str:
+    return (
+        f"{long} of {texts} texts are longer than the {provider.context_tokens()} tokens that {provider.card.name} "
+        f"reads, and are cut there: {cutting_advice(provider)}"
+    )
 
 
 def cutting_advice(provider: Provider) -> str:
@@ -80,11 +82,15 @@ def cutting_advice(provider: Provider) -> str:
     size, unit = provider.context_tokens() or 0, "tokens"
     if not provider.own_tokens:
         size, unit = max(1, size - _ENDS - len(provider.card.prompted("", Role.DOCUMENT).encode())), "bytes"
-    return f'in its [[contender]], set chunking = {{ strategy = "recursive", size = {size}, unit = "{unit}" }}'
+    chunking = f'chunking = {{ strategy = "recursive", size = {size}, unit = "{unit}" }}'
+    return f"a [[contender]] of its own with {chunking} shows whether pieces do better"
 
 
-def _longer(provider: Provider, texts: Sequence[str], context: int) -> int:
+def too_long(provider: Provider, texts: Sequence[str]) -> int:
     """About how many texts are too long; where the tokenizer is here, it is asked about the first that seem so."""
+    context = provider.context_tokens()
+    if context is None:
+        return 0
     seem, asked, are = 0, 0, 0
     for text in texts:
         if _likely_tokens(text) <= context:

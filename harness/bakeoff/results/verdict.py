@@ -21,6 +21,7 @@ from bakeoff.statistics.power import more_queries
 from bakeoff.statistics.tests import holm
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
+CUT_FROM = 0.05  # of a corpus' texts: a row whose model reads fewer of them in part is no other row
 FEWEST_IN_CATEGORY = 4  # queries: the order within a smaller category is chance
 
 
@@ -42,7 +43,7 @@ def decide(
     best = group[0] if group else None
     ahead = averaging.outlook(scores, best)
     sentences = _sentences(scores, measure, pairs, group, ahead, {row.label: row for row in rows}, averaging)
-    sentences += _floor_sentences(scores, floor, averaging)
+    sentences += _floor_sentences(scores, floor, averaging) + _cut_sentences([row for row in rows if row.ran])
     sizes = category_sizes or {}
     ordered = [category for category, size in sizes.items() if size >= FEWEST_IN_CATEGORY]
     agreement = order_agreement([row for row in rows if row.label in scores], measure, others, ordered)
@@ -143,6 +144,19 @@ def _floor_sentences(scores: Mapping[str, Values], floor: Values | None, averagi
             f"{listed(worse)} {'is' if len(worse) == 1 else 'are'} worse than a random order (p = {largest:.2g})."
         )
     return sentences
+
+
+def _cut_sentences(rows: Sequence[Row]) -> list[str]:
+    """Which rows know their texts in part: what they would do with whole ones nobody measured."""
+    cut: dict[tuple[int, int], list[str]] = {}
+    for row in rows:
+        if row.cut and row.cut[0] >= CUT_FROM * row.cut[1]:
+            cut.setdefault(row.cut, []).append(row.label)
+    return [
+        f"{listed(labels)} read{'s' if len(labels) == 1 else ''} the beginning alone of about {long:,} of {texts:,} "
+        "texts, which are longer than the model's context: see the notes."
+        for (long, texts), labels in cut.items()
+    ]
 
 
 def order_agreement(

@@ -12,7 +12,7 @@ import pytest
 from bakeoff.core import corpus
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running import plan as planning
-from bakeoff.running.pace import TRIED, Drawn, seconds_per_text
+from bakeoff.running.pace import DRAWN, Drawn, seconds_per_text
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role
@@ -47,22 +47,25 @@ def test_blocks_count_each_distinct_text_once(tmp_path: Path, monkeypatch: pytes
 
 
 class Slow(Provider):
-    """A model that is here; each text takes two seconds by the clock that is given."""
+    """A model that is here; each word takes a second by the clock that it turns."""
 
     name, default_model, local, own_tokens = "slow", "slow", True, True
 
     def __init__(self) -> None:
         self.card, self.now, self.asked = ModelCard(name="slow", dimensions=2), 0.0, 0
 
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
-        self.now, self.asked = self.now + 2 * len(texts), self.asked + len(texts)
+        self.now, self.asked = self.now + sum(map(self.count_tokens, texts)), self.asked + len(texts)
         return EmbeddingBatch(np.ones((len(texts), 2), dtype=np.float32))
 
 
 def test_a_few_texts_tell_the_pace_and_a_slow_model_is_asked_for_fewest() -> None:
     slow = Slow()
-    assert seconds_per_text(slow, TEXTS, lambda: slow.now) == 2
-    assert slow.asked == 2  # one loads the weights, and one is longer than it takes to know
+    assert seconds_per_text(slow, TEXTS, lambda: slow.now) == pytest.approx(11 / 7)  # 11 words in 7 texts
+    assert slow.asked == 2  # one loads the weights, and one is as long as it takes to know
     assert seconds_per_text(slow, TEXTS, lambda: 0.0) == 0
     assert slow.asked == 2 + 1 + len(TEXTS)
     assert seconds_per_text(slow, []) is None
@@ -82,7 +85,7 @@ def test_texts_are_drawn_from_all_batches() -> None:
     for start in range(0, 1000, 100):
         drawn.add([str(number) for number in range(start, start + 100)])
     numbers = [int(text) for text in drawn.texts]
-    assert len(set(numbers)) == TRIED
+    assert len(set(numbers)) == DRAWN
     assert len({number // 100 for number in numbers}) > 4
     few = Drawn(0)
     few.add(TEXTS[:2])

@@ -13,6 +13,7 @@ import pytest
 from bakeoff.cli import app
 from bakeoff.core.task import Document
 from bakeoff.embedding.cutting import Cutting, cut
+from bakeoff.embedding.preflight import too_long
 from bakeoff.lineup.from_python import lineup_of
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.summary import summarise
@@ -153,6 +154,17 @@ def test_cut_texts_are_told_before_anything_is_graded_and_stay_in_the_verdict(tm
         "model's context: see the notes."
     ]
     assert not [warning for row_ in summary.rows for warning in row_.warnings if "will be" in warning]
+
+
+def test_texts_of_few_characters_for_each_token_are_found_too_long_before_the_run() -> None:
+    """500 characters of hexadecimal digits are 125 tokens by their length, and many more by minilm's tokenizer."""
+    require("minilm")
+    minilm = PROVIDERS.create("minilm")
+    keys = [" ".join(f"{RNG.getrandbits(128):032x}" for _ in range(15)) for _ in range(5)]
+    plain = ["the harbour of the old town " * 18 for _ in range(3)]
+    assert [minilm.count_tokens(text) > 256 for text in (*keys, *plain)] == [True] * 5 + [False] * 3
+    assert too_long(minilm, keys) == 5
+    assert too_long(minilm, plain) == 0
 
 
 @pytest.fixture

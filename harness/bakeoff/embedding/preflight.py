@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -13,7 +14,7 @@ from bakeoff_providers.cards import family_prompts
 from bakeoff.core.task import Document, Task, document_blocks
 from bakeoff.embedding.batches import estimated_tokens
 
-_ASKED = 50  # texts whose tokens are counted before anything is embedded
+_ASKED = 50  # texts of a sort whose tokens are counted before anything is embedded
 _ENDS = 8  # tokens that a model may add at the ends
 _ROUNDING = 0.01  # float16 models answer lengths this far from 1; not worth a warning
 
@@ -87,18 +88,38 @@ def cutting_advice(provider: Provider) -> str:
 
 
 def too_long(provider: Provider, texts: Sequence[str]) -> int:
-    """About how many texts are too long; where the tokenizer is here, it is asked about the first that seem so."""
+    """About how many texts are too long; where the tokenizer is here, it is asked about the first that seem so.
+
+    It is asked about those that may be, too: names, code and numbers make more tokens than their length tells.
+    """
     context = provider.context_tokens()
     if context is None:
         return 0
-    seem, asked, are = 0, 0, 0
+    likely, possible = _Counted(), _Counted()
     for text in texts:
-        if _likely_tokens(text) <= context:
-            continue
-        seem += 1
-        if provider.own_tokens and asked < _ASKED:
-            asked, are = asked + 1, are + (provider.count_tokens(text) > context)
-    return round(seem * are / asked) if asked else seem
+        if _likely_tokens(text) > context:
+            likely.add(text, provider, context)
+        elif provider.own_tokens and len(text.encode(errors="surrogatepass")) + _ENDS > context:
+            possible.add(text, provider, context)
+    return likely.long + possible.long
+
+
+@dataclass(slots=True)
+class _Counted:
+    """Texts that seem alike, and what the tokenizer says of the first of them."""
+
+    texts: int = 0
+    asked: int = 0
+    are: int = 0
+
+    def add(self, text: str, provider: Provider, context: int) -> None:
+        self.texts += 1
+        if provider.own_tokens and self.asked < _ASKED:
+            self.asked, self.are = self.asked + 1, self.are + (provider.count_tokens(text) > context)
+
+    @property
+    def long(self) -> int:
+        return round(self.texts * self.are / self.asked) if self.asked else self.texts
 
 
 def _likely_tokens(text: str) -> float:

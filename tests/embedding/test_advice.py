@@ -10,16 +10,21 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from bakeoff.cli import app
 from bakeoff.core.task import Document
 from bakeoff.embedding.cutting import Cutting, cut
+from bakeoff.embedding.preflight import too_long
 from bakeoff.lineup.from_python import lineup_of
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Settings, run
 from bakeoff.running.stages import Scored
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role
+from typer.testing import CliRunner
 
 from tests.native_task import native_files, pages, write_lineup
+from tests.providers.real_weights import require
 from tests.wire import PROXIES, WireServer
 
 RNG = random.Random(5)
@@ -56,8 +61,9 @@ def truncated(row: Scored) -> int:
 
 
 def advice_of(said: list[str]) -> str:
-    (line,) = [sentence for sentence in said if "set chunking" in sentence]
-    return line.partition("set ")[2]
+    (line,) = [sentence for sentence in said if "chunking = " in sentence]
+    assert line.endswith(" shows whether pieces do better")  # whether they do nobody knows before
+    return line.partition(" of its own with ")[2].removesuffix(" shows whether pieces do better")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +113,11 @@ def test_advice_where_only_the_model_can_tell() -> None:
     task = {"corpus": corpus, "queries": {"q1": "ships"}, "qrels": GRADES}
     said: list[str] = []
     run(lineup_of({"late": Late()}, task, measures=["mrr"], rounds=1), Settings(notice=said.append))
-    assert [line for line in said if "5 of 6 texts are longer than the 100 tokens of late and were cut" in line]
+    assert [
+        line
+        for line in said
+        if "5 of 6 texts are longer than the 100 tokens that late reads, and are cut there" in line
+    ]
     chunking = tomllib.loads(advice_of(said))["chunking"]
     pieces = [
         piece.text
@@ -115,6 +125,46 @@ def test_advice_where_only_the_model_can_tell() -> None:
         for piece in cut(Document(id=str(number), text=text, title=title), "", msgspec.convert(chunking, Cutting))
     ]
     assert Late().embed(pieces, Role.DOCUMENT).truncated == 0
+
+
+def test_cut_texts_are_told_before_anything_is_graded_and_stay_in_the_verdict(tmp_path: Path) -> None:
+    """480 words are more than minilm's 256 tokens, and four words are fewer; pieces of the long ones fit."""
+    require("minilm")
+    texts = {number: (f"Page {number}", "the harbour of the old town " * 80) for number in range(1, 5)}
+    texts |= {5: ("Ships", "ships in a port"), 6: ("Sails", "sails on a lake")}
+    row = '[[contender]]\nprovider = "minilm"\n'
+    cut = 'label = "pieces"\nchunking = { strategy = "recursive", size = 256, unit = "tokens" }\n'
+    file = write_lineup(
+        tmp_path,
+        native_files(pages(texts), {"q1": "ships", "q2": "sailing"}, {}),
+        head='measures = ["mrr"]\nrounds = 1',
+        contenders=f'{row}store = ["faiss", "chroma"]\n{row}store = "faiss"\n{cut}',
+    )
+    about = "about 4 of 6 texts are longer than the 256 tokens that "
+    for command in (["validate"], ["run", "--dry-run"]):
+        told = CliRunner().invoke(app, [command[0], str(file), *command[1:]])
+        assert told.exit_code == 0, told.output
+        assert " ".join(told.output.split()).count(f"warning: minilm+faiss, minilm+chroma: {about}") == 1
+        assert told.output.count("warning: ") == 1  # nothing of the row that has pieces
+    (tmp_path / "truth.json").write_text('{"grades": {"q1": {"5": 1}, "q2": {"6": 1}}}')
+    summary = summarise(run(Lineup.read(file)))
+    said = [sentence for sentence in summary.verdict.sentences if "beginning alone" in sentence]
+    assert said == [
+        "minilm+faiss and minilm+chroma read the beginning alone of about 4 of 6 texts, which are longer than the "
+        "model's context: see the notes."
+    ]
+    assert not [warning for row_ in summary.rows for warning in row_.warnings if "will be" in warning]
+
+
+def test_texts_of_few_characters_for_each_token_are_found_too_long_before_the_run() -> None:
+    """500 characters of hexadecimal digits are 125 tokens by their length, and many more by minilm's tokenizer."""
+    require("minilm")
+    minilm = PROVIDERS.create("minilm")
+    keys = [" ".join(f"{RNG.getrandbits(128):032x}" for _ in range(15)) for _ in range(5)]
+    plain = ["the harbour of the old town " * 18 for _ in range(3)]
+    assert [minilm.count_tokens(text) > 256 for text in (*keys, *plain)] == [True] * 5 + [False] * 3
+    assert too_long(minilm, keys) == 5
+    assert too_long(minilm, plain) == 0
 
 
 @pytest.fixture

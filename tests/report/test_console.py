@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 import re
+from pathlib import Path
 
 import pytest
-from bakeoff.report.console import LASTING, Bars
+from bakeoff.cli import app
+from bakeoff.report.console import LASTING, LINE_EVERY, Bars
 from rich.console import Console
+
+from tests.native_task import native_files, write_lineup
 
 CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -53,10 +58,43 @@ def test_work_that_lasts_shows_its_rate_and_the_time_left_beside_what_it_is_part
     assert re.search(r"scoring\s.*1/4\s+0\.5/min, 0:06:00 left", _text(written))
 
 
-@pytest.mark.parametrize("total", [0, 5])
-def test_a_pipe_sees_nothing(total: int) -> None:
+def test_a_pipe_gets_a_plain_line_every_half_minute() -> None:
     bars, clock, written = _bars(terminal=False)
-    with bars("reading", total) as advance:
-        clock.now += 60
+    with bars("preparing", 3), bars("document vectors", 2466) as advance:
+        for _ in range(70):  # 70 seconds, 10 texts in each
+            clock.now += 1
+            advance(10)
+    assert written.getvalue().splitlines() == [
+        "preparing 0 of 3; document vectors 300 of 2,466 (10.0/s, 0:03:37 left)",
+        "preparing 0 of 3; document vectors 600 of 2,466 (10.0/s, 0:03:07 left)",
+    ]
+
+
+def test_what_ends_within_half_a_minute_writes_nothing_into_a_pipe() -> None:
+    bars, clock, written = _bars(terminal=False)
+    with bars("reading", 5) as advance:
+        clock.now += LINE_EVERY - 1
         advance(5)
     assert written.getvalue() == ""
+
+
+@pytest.mark.parametrize(("total", "line"), [(0, "reading 5 (5.0/s)"), (5, "reading 5 of 5 (5.0/s, 0:00:00 left)")])
+def test_how_often_a_pipe_is_told_can_be_said(total: int, line: str) -> None:
+    written, clock = io.StringIO(), Clock()
+    bars = Bars(Console(file=written, width=100), clock, line_every=1)
+    with bars("reading", total) as advance:
+        clock.now += 1
+        advance(5)
+    assert written.getvalue() == f"{line}\n"
+
+
+def test_progress_in_a_pipe_leaves_the_output_to_be_read_by_a_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Bars.__init__, "__defaults__", (None, Clock(), 0.0))
+    write_lineup(tmp_path, native_files(), head="rounds = 1", contenders='[[contender]]\nranker = "bm25"\n')
+    monkeypatch.chdir(tmp_path)
+    app(["run", "own.toml", "--json", "--no-charts"], standalone_mode=False)
+    out, err = capfd.readouterr()
+    assert json.loads(out)["rows"][0]["label"] == "bm25"
+    assert "bm25: texts 3 of 3" in err

@@ -349,3 +349,34 @@ def test_the_commands_exit_as_they_promise(
     code, _, err = bakeoff("score", old / "judgments.qrels", tmp_path / "none.trec")
     assert code == 2
     assert "no such file" in err
+
+
+def test_rows_that_score_alike_count_once_and_are_listed_once(
+    make: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Four rows, of which two and two are the same: six pairs, and one that is tested."""
+    alike = "".join(
+        f'[[contender]]\nranker = "bm25"\nlabel = "{label}"\noptions = {{ language = "{language}" }}\n'
+        for label, language in (("twin", "none"), ("plain", "english"), ("plain-twin", "english"))
+    )
+    folder = make("alike", "none", more=alike)
+    comparison = compare_results(_read(folder), NDCG)
+    assert (len(comparison.tested), comparison.distinct) == (6, 1)
+    monkeypatch.setattr("sys.argv", ["bakeoff", "compare", str(folder), "-m", "ndcg@10"])
+    with pytest.raises(SystemExit):
+        main()
+    out = " ".join(capsys.readouterr().out.split())
+    assert (
+        "4 of 6 pairs differ significantly over 12 queries (Holm over 1 pair, as rows that score alike count once, 5%)."
+        in out
+    )
+    assert out.count("Differ most, ") == 1
+    assert "The same, plain-twin → bm25, plain → twin and plain-twin → twin." in out
+    assert out.count("No query differs between ") == 2
+    said = " ".join(comparison_sentences(folder))
+    assert "(one pair tested; rows that score alike count once)" in said
+
+
+def comparison_sentences(folder: Path) -> list[str]:
+    (result,) = _read(folder)
+    return result.summary.verdict.sentences

@@ -35,6 +35,11 @@ def test_rows_within_the_noise_are_as_fast() -> None:
     assert "as 2 others; within 1.5× of the fastest of these (10" in choices["Cheapest in the tie group"][1]
 
 
+def test_the_fastest_is_called_so_also_where_others_are_as_fast() -> None:
+    why = _by_use([_row("m+a", 0.8, 30.47), _row("m+b", 0.8, 31.03)], ["m+a", "m+b"])["Cheapest in the tie group"][1]
+    assert why == "$0 for a million documents, as 1 other; the fastest of these (30.5 ms, p95)."
+
+
 def test_what_is_really_faster_is_chosen() -> None:
     choices = _by_use([_row("m+a", 0.8, 10.2), _row("w+a", 0.7, 0.3)], ["m+a", "w+a"])
     assert choices["Best under 10 ms"][0] == "w+a"
@@ -63,8 +68,16 @@ def test_one_row_is_no_tie_group_and_answers_from_files_have_no_latency() -> Non
         ({"mrr": 1.0}, "is the same by every other measure."),
         # one exchange among 30 contenders: 1 - 4 / (30 · 29), which two digits print as 1.00
         ({"mrr": 1 - 4 / 870}, "is nearly the same by every other measure (Kendall's τ above 0.99)."),
-        ({"mrr": 0.9949}, "agrees least with their order by MRR (Kendall's τ 0.99)."),
-        ({"mrr": 0.5}, "τ 0.50"),
+        (
+            {"mrr": 0.9949},
+            "agrees least with their order by MRR (Kendall's τ 0.99; 1 is the same order, −1 the reverse): "
+            "that column of the matrix shows who leads by it.",
+        ),
+        (
+            {"mrr": 0.5, "category network": 0.0},
+            "within the category network (Kendall's τ 0.00; 1 is the same order, −1 the reverse): "
+            'the page\'s chart "NDCG@10 by category" shows who leads there.',
+        ),
     ],
 )
 def test_full_agreement_is_not_called_the_least(taus: dict[str, float], said: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from bakeoff.cli import app
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.report.matrix import matrix
+from bakeoff.report.matrix import keys, matrix
 from bakeoff.results.plan_queries import plan_queries
 from bakeoff.results.result import load
 from bakeoff.results.save import save
@@ -47,6 +47,7 @@ def test_better_equivalent_and_undecided_are_told_apart() -> None:
     assert sum(standing.probability for standing in verdict.standings.values()) == pytest.approx(1)
     (section,) = standing_sections(verdict)
     assert [row[0] for row in section.rows][-1] == "bad"
+    assert section.notes[0].endswith("on average. Undecided: neither a difference nor equivalence is shown.")
     assert (
         with_standings(decide({"best": best}, NDCG, rows[:1], PerQuery(42)), {"best": best}, 0.02, PerQuery()).standings
         == {}
@@ -65,6 +66,7 @@ def test_rows_that_answer_alike_are_not_undecided() -> None:
     }
     (section,) = standing_sections(verdict)
     assert "the same result on every query" in {row[3] for row in section.rows}
+    assert section.notes[0].endswith("on average; rows that score alike share their wins.")  # and no row is undecided
 
 
 @pytest.mark.parametrize(("queries", "relation"), [(3, "same"), (400, "equivalent")])
@@ -112,6 +114,8 @@ def test_a_margin_in_the_line_up_is_in_the_result_and_another_can_be_asked_for(r
     marks = [line.cells["ndcg@10"].marks for line in matrix(wide).lines if line.type == "ran"]
     assert sum("≡" in mark for mark in marks) >= 1
     assert all("%" in mark for mark in marks)
+    shared = "% beside a row: how often it would be the best over resampled queries; rows that score alike share it"
+    assert shared in keys(wide)
 
 
 def test_a_margin_leaves_equal_figures_with_equal_marks(result: Path) -> None:

@@ -140,8 +140,8 @@ def test_what_tells_how_much_is_judged_has_no_bounds_of_its_own() -> None:
     ("name", "last"),
     [
         ("p@1", "Whatever grades they get, the score stays between the two."),
-        ("ndcg@1", "relevant may give a score outside"),
-        ("p(unjudged=removed)@1", "a low grade may give a score outside"),
+        ("ndcg@1", "the two are no bounds, and a score may even fall when more is relevant."),
+        ("p(unjudged=removed)@1", "the two are no bounds, since a document that gets a low grade may lower the score."),
     ],
 )
 def test_the_table_says_what_its_columns_mean(name: str, last: str) -> None:

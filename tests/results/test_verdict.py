@@ -43,14 +43,17 @@ def test_the_verdict_names_the_order_that_agrees_least() -> None:
     scores = {label: np.linspace(0, 2 * ndcg, 12) for label, (ndcg, _) in MEANS.items()}
     verdict = decide(scores, NDCG, _rows(), PerQuery(42), [NDCG, MRR], category_sizes={"x": 8, "y": 4})
     assert verdict.best == "a"
-    assert verdict.sentences[-1].endswith("within the category y (Kendall's τ -1.00).")
+    assert verdict.sentences[-1].endswith(
+        "within the category y (Kendall's τ -1.00; 1 is the same order, −1 the reverse): "
+        'the page\'s chart "NDCG@10 by category" shows who leads there.'
+    )
 
 
 def test_the_order_within_a_tiny_category_is_not_worth_a_sentence() -> None:
     scores = {label: np.linspace(0, 2 * ndcg, 12) for label, (ndcg, _) in MEANS.items()}
     sizes = {"x": 9, "y": 3}
     verdict = decide(scores, NDCG, _rows(), PerQuery(42), [NDCG, MRR], category_sizes=sizes)
-    assert verdict.sentences[-1].endswith("order by MRR (Kendall's τ 0.67).")
+    assert "order by MRR (Kendall's τ 0.67; " in verdict.sentences[-1]
     assert "category y" not in verdict.agreement
     verdict = decide(scores, NDCG, _rows(), PerQuery(42), [NDCG], category_sizes=sizes)
     assert verdict.sentences[-1].endswith("by every other measure and in every category of 4 queries or more.")

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from bakeoff.core import corpus
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running import plan as planning
+from bakeoff.running.pace import DRAWN, Drawn, seconds_per_text
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role
+
+from tests.commands.test_wrong_arguments import bakeoff
+from tests.providers.real_weights import require
 
 TEXTS = ["alpha beta", "gamma", "alpha beta", "delta", "gamma", "epsilon", "zeta eta theta"]  # five distinct
 
@@ -36,3 +44,79 @@ def test_blocks_count_each_distinct_text_once(tmp_path: Path, monkeypatch: pytes
     run(lineup, settings)
     (after,) = planning.plan(lineup, settings)
     assert (after.texts, after.cached) == (7, 5)  # a local provider is asked for queries each time
+
+
+class Slow(Provider):
+    """A model that is here; each word takes a second by the clock that it turns."""
+
+    name, default_model, local, own_tokens = "slow", "slow", True, True
+
+    def __init__(self) -> None:
+        self.card, self.now, self.asked = ModelCard(name="slow", dimensions=2), 0.0, 0
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+    def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+        self.now, self.asked = self.now + sum(map(self.count_tokens, texts)), self.asked + len(texts)
+        return EmbeddingBatch(np.ones((len(texts), 2), dtype=np.float32))
+
+
+def test_a_few_texts_tell_the_pace_and_a_slow_model_is_asked_for_fewest() -> None:
+    slow = Slow()
+    assert seconds_per_text(slow, TEXTS, lambda: slow.now) == pytest.approx(11 / 7)  # 11 words in 7 texts
+    assert slow.asked == 2  # one loads the weights, and one is as long as it takes to know
+    assert seconds_per_text(slow, TEXTS, lambda: 0.0) == 0
+    assert slow.asked == 2 + 1 + len(TEXTS)
+    assert seconds_per_text(slow, []) is None
+
+
+def test_no_pace_is_measured_of_what_may_cost_something() -> None:
+    class Elsewhere(Slow):
+        own_tokens = False
+
+    other = Elsewhere()
+    assert seconds_per_text(other, TEXTS) is None
+    assert other.asked == 0
+
+
+def test_texts_are_drawn_from_all_batches() -> None:
+    drawn = Drawn(0)
+    for start in range(0, 1000, 100):
+        drawn.add([str(number) for number in range(start, start + 100)])
+    numbers = [int(text) for text in drawn.texts]
+    assert len(set(numbers)) == DRAWN
+    assert len({number // 100 for number in numbers}) > 4
+    few = Drawn(0)
+    few.add(TEXTS[:2])
+    assert sorted(few.texts) == sorted(TEXTS[:2])
+
+
+def test_the_dry_run_says_how_long_a_model_that_runs_here_takes(tmp_path: Path) -> None:
+    require("minilm")
+    lineup, settings = _lineup(tmp_path), Settings(cache=tmp_path / "vectors")
+    text = (tmp_path / "lineup.toml").read_text()
+    (tmp_path / "lineup.toml").write_text(text.replace('"fake"', '"minilm"'))
+    (planned,) = planning.plan(Lineup.read(tmp_path / "lineup.toml"), settings)
+    assert planned.minutes is not None
+    assert 0 < planned.minutes < 5
+    assert planned.tokens > 0
+    assert planned.note == "runs here; its pace by a few texts tried now"
+    (fake,) = planning.plan(lineup, settings)
+    assert (fake.minutes, fake.note) == (None, "runs here")
+
+
+def test_the_total_is_of_the_rows_that_would_run_and_none_is_absent_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    _lineup(tmp_path)
+    with (tmp_path / "lineup.toml").open("a") as file:
+        file.write('[[contender]]\nprovider = "openai"\nstore = "faiss"\n[[contender]]\nranker = "bm25"\n')
+    code, out, err = bakeoff(tmp_path, "run", "lineup.toml", "--dry-run")
+    assert code == 0, out + err
+    said = " ".join(out.split())
+    assert "bm25 embeds nothing of its own and is not listed" in said
+    assert re.search(
+        r"about \$0\.000000, and \$0\.00000\d more if the rows that lack something ran, too; no service", said
+    )

@@ -6,8 +6,10 @@ import pytest
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.tasks.load import load_task
 from bakeoff.testsets.health import Health, health
+from bakeoff.testsets.pool import write_pool
 
-from tests.native_task import TEXTS, native_files, pages, write_lineup
+from tests.commands.test_wrong_arguments import bakeoff
+from tests.native_task import TEXTS, annotate, native_files, open_task, pages, ungraded_task, write_lineup
 
 ARTICLES = pages({**TEXTS, 4: ("Sheep", "wool")})
 
@@ -72,3 +74,53 @@ def test_an_ungraded_task_says_so_and_does_not_break(tmp_path: Path) -> None:
     assert report.lexical is None
     assert report.shared_words is None
     assert report.judged_top == 0
+
+
+def _pooled(folder: Path, grades: dict[str, dict[str, int]]) -> None:
+    """Two queries over three documents, of whose six pairs a line-up pooled three."""
+    ungraded_task(folder)
+    annotate(folder, "ann", grades)
+    task = open_task(folder)
+    write_pool(task, {"q1": ["1", "2"], "q2": ["2"]}, {})
+    task.write_truth()
+    (folder / "bakeoff.toml").write_text('task = "task"\nmeasures = ["ndcg@3"]\n[[contender]]\nranker = "bm25"\n')
+
+
+def test_a_pool_that_is_graded_leaves_nothing_to_grade(tmp_path: Path) -> None:
+    """The three baselines rank other documents, too: nobody pooled those, so no command would bring them up."""
+    _pooled(tmp_path, {"q1": {"1": 3, "2": 0}, "q2": {"2": 3}})
+    code, out, err = bakeoff(tmp_path, "validate")
+    assert code == 0, out + err
+    said = " ".join(out.split())
+    assert "judged: 100.0% of the pool, 50.0% of all pairs, " in said
+    assert "of the first 3 places of bm25, tfidf+faiss and fake+faiss" in said
+    assert "no grade" not in said
+    assert "free contenders" not in said
+
+
+def test_the_command_for_an_open_pair_of_the_pool_brings_it_up(tmp_path: Path) -> None:
+    _pooled(tmp_path, {"q1": {"1": 3, "2": 0}})
+    said = " ".join(bakeoff(tmp_path, "validate")[1].split())
+    assert "1 of the 3 pairs of the pool has no grade and counts as not relevant: bakeoff grade task --ungraded" in said
+    code, out, err = bakeoff(tmp_path, "grade", "task", "--ungraded", "--all-below", "0", "--dry-run")
+    assert code == 0, out + err
+    assert "1 of them has no grade yet" in out
+
+
+def test_without_a_pool_the_line_up_s_rows_are_to_be_graded(tmp_path: Path) -> None:
+    _pooled(tmp_path, {"q1": {"1": 3, "2": 0}})
+    (tmp_path / "task" / "annotations" / "pool.json").unlink()
+    said = " ".join(bakeoff(tmp_path, "validate")[1].split())
+    assert (
+        "of what bm25, tfidf+faiss and fake+faiss ranked in the first 3 places has no grade and counts as not "
+        "relevant: bakeoff grade task --lineup bakeoff.toml --ungraded"
+    ) in said
+
+
+def test_a_pool_of_before_the_task_was_changed_is_said_and_stops_nothing(tmp_path: Path) -> None:
+    _pooled(tmp_path, {"q1": {"1": 3, "2": 0}})
+    pool = tmp_path / "task" / "annotations" / "pool.json"
+    pool.write_text(pool.read_text().replace('"q2"', '"gone"'))
+    code, out, err = bakeoff(tmp_path, "validate")
+    assert code == 0, out + err
+    assert "the task has no pair gone, 2" in out

@@ -174,7 +174,7 @@ def _show_and_render(folder: Path, *, charts: bool, wide: bool, quiet: bool) -> 
 
 def _print_plan(lineup: Lineup, settings: Settings) -> None:
     from bakeoff.report.console import Figures, console, grid
-    from bakeoff.running.plan import plan
+    from bakeoff.running.plan import plan, plan_sentences
 
     names = lineup.task_names()
     table = grid(
@@ -202,12 +202,24 @@ def _print_plan(lineup: Lineup, settings: Settings) -> None:
             f"{planned.tokens:,.0f}",
             str(planned.requests),
             "unknown" if planned.usd is None else f"{planned.usd:.6f}",
-            "–" if planned.minutes is None else f"{planned.minutes:.1f}",
+            _minutes(planned.minutes),
             planned.note,
         )
     console().print(table)
+    for sentence in plan_sentences([planned for _, planned in plans], lineup):
+        say(sentence)
     where = f" for {len(names)} tasks" if names else ""
-    say(f"in total{where} about ${sum(planned.usd or 0 for _, planned in plans):.6f}; nothing was asked")
+    total = sum(planned.usd or 0 for _, planned in plans if not planned.lacks)
+    lacking = sum(planned.usd or 0 for _, planned in plans if planned.lacks)
+    more = f", and ${lacking:.6f} more if the rows that lack something ran, too" if lacking else ""
+    say(f"in total{where} about ${total:.6f}{more}; no service was asked")
+
+
+def _minutes(estimate: float | None) -> str:
+    """A guess, and marked as one."""
+    if estimate is None:
+        return "–"
+    return "0" if estimate == 0 else "<0.1" if estimate < 0.1 else f"~{estimate:.1f}"
 
 
 def _name_page(folder: Path) -> None:

@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.options import lineup_path, next_to_grade, read_lineup, say, say_commands
+from bakeoff.commands.options import (
+    OWN_LINEUP,
+    grading_command,
+    lineup_path,
+    next_to_grade,
+    read_lineup,
+    say,
+    say_commands,
+)
 
 if TYPE_CHECKING:
     from bakeoff.core.task import Task
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.running.validation import Checked
     from bakeoff.tasks.kinds.base import TaskKind
-    from bakeoff.testsets.health import Health
+    from bakeoff.testsets.health import Grading, Health
+    from bakeoff.testsets.task_folder import TaskFolder
 
 
 def validate(
@@ -27,7 +36,8 @@ def validate(
         ),
     ] = None,
     health: Annotated[
-        bool, typer.Option(help="Let free contenders try the task, to see which differences it can show.")
+        bool,
+        typer.Option(help="Let three baselines that cost nothing try the task, to see which differences it can show."),
     ] = True,
 ) -> None:
     """Check a line-up or a task before anything is spent on it."""
@@ -43,6 +53,12 @@ def validate(
         for row in checked.rows:
             state = f"wrong: {row.wrong}" if row.wrong else row.missing or "ready"
             say(f"  {row.label}: {state}")
+        warned: dict[str, list[str]] = {}
+        for row in checked.rows:
+            for warning in row.warnings:
+                warned.setdefault(warning, []).append(row.label)
+        for warning, labels in warned.items():
+            say(f"warning: {', '.join(labels)}: {warning}")
         if health and not wrong and checked.kind.free_health_check:
             _examine(checked, path)
     if wrong:
@@ -91,7 +107,7 @@ def _examine(checked: _Checked, path: Path) -> None:
         say(f"grades of {folder.truth_path} are read, as by every line-up beside it that names no other ground_truth")
     standing = folder.standing() if folder else ""
     if any(task.judgments.values()):
-        _print_health(examine(task, lineup, Bars()))
+        _print_health(examine(task, lineup, Bars(), _grading(folder, path if rows else None)))
         if standing:
             say(standing)
         return
@@ -100,6 +116,21 @@ def _examine(checked: _Checked, path: Path) -> None:
     say("no grades yet" + (f": {standing}" if standing else ""))
     if folder and not standing:
         say_commands(next_to_grade(folder.name, path if rows else None))
+
+
+def _grading(folder: TaskFolder | None, lineup: Path | None) -> Grading:
+    """What was pooled for grading, and the command that grades what is open: of the pool, or what a line-up finds."""
+    from bakeoff.testsets.annotations import POOL
+    from bakeoff.testsets.health import Grading
+
+    if folder is None:
+        return Grading()
+    if (folder.annotations / POOL).exists():
+        try:
+            return Grading(folder.pool(), f"bakeoff grade {folder.name} --ungraded")
+        except InputError as error:  # a pool of before the task was changed keeps no run from its grades
+            say(f"warning: {error}")
+    return Grading(None, f"{grading_command(folder.name, lineup or OWN_LINEUP)} --ungraded")
 
 
 def _lineup(target: str | None) -> tuple[Path, Lineup]:
@@ -149,6 +180,7 @@ def _print_task(task: Task, about: str) -> None:
 def _print_health(health: Health) -> None:
     from bakeoff.core.printable import counted
     from bakeoff.report.console import Figures, console, grid
+    from bakeoff.testsets.health import FREE_NAMES
 
     table = grid("measure", Figures("oracle"), Figures("bm25"), Figures("random"), "target")
     for ceiling in health.ceilings:
@@ -159,7 +191,11 @@ def _print_health(health: Health) -> None:
         )
         table.add_row(ceiling.measure, f"{ceiling.oracle:.3f}", f"{ceiling.bm25:.3f}", f"{ceiling.random:.3f}", target)
     console().print(table)
-    say(f"judged: {health.judged_share:.1%} of all pairs, {health.judged_top:.1%} of the first {health.depth} places")
+    pool = f"{1 - health.open_pairs / health.pooled:.1%} of the pool, " if health.pooled else ""
+    say(
+        f"judged: {pool}{health.judged_share:.1%} of all pairs, {health.judged_top:.1%} of the first {health.depth} "
+        f"places of {FREE_NAMES}"
+    )
     if health.lexical is not None:
         words = (
             "" if health.shared_words is None else f"; {health.shared_words:.0%} of a query's words are in its answers"
@@ -169,7 +205,10 @@ def _print_health(health: Health) -> None:
         found = health.smallest_detectable
         least = f"about {found:.3f} {health.primary}" if found < 1 else f"none below 1 in {health.primary}"
         said = f"smallest detectable difference: {least} with {counted(health.queries, 'query')}"
-        say(f"{said} (80% power, {health.detectable_between})")
+        say(
+            f"{said}, in 4 of 5 cases ({health.detectable_between}); that is a first guess: a run says it of its own "
+            "best row and that one's rival, and comes to another figure"
+        )
     for finding in health.findings():
         say(f"warning: {finding}")
     if not health.findings():

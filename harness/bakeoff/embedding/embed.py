@@ -38,6 +38,7 @@ class Embedder:
     progress: Progress = silent
     usage: dict[Role, Usage] = field(default_factory=lambda: {role: Usage() for role in Role})
     warnings: list[str] = field(default_factory=list)
+    cut: tuple[int, int] | None = None  # about how many of the corpus' texts are too long for the model, of how many
     lengths: tuple[float, float] | None = None  # of the documents' vectors that were read so far
     rate_limit: RateLimit = field(default_factory=RateLimit)
     _spaces: dict[Role, Space | None] = field(default_factory=dict)

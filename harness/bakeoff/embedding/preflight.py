@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -13,7 +14,7 @@ from bakeoff_providers.cards import family_prompts
 from bakeoff.core.task import Document, Task, document_blocks
 from bakeoff.embedding.batches import estimated_tokens
 
-_ASKED = 50  # texts whose tokens are counted before anything is embedded
+_ASKED = 50  # texts of a sort whose tokens are counted before anything is embedded
 _ENDS = 8  # tokens that a model may add at the ends
 _ROUNDING = 0.01  # float16 models answer lengths this far from 1; not worth a warning
 
@@ -44,8 +45,11 @@ def _prints(documents: Sequence[Document]) -> list[int]:
     return list(map(xxhash.xxh3_64_intdigest, texts))
 
 
-def provider_warnings(provider: Provider, texts: Sequence[str]) -> list[str]:
-    """What the model's card says about these texts."""
+def provider_warnings(provider: Provider, texts: int, long: int) -> list[str]:
+    """What the model's card says about so many texts, of which so many are too long for it.
+
+    The words hold before a run and after it: they are kept with its result.
+    """
     card, warnings = provider.card, []
     if provider.code() is None:
         warnings.append(f"{card.name}: nothing tells when its code changes, so no vector is kept: give it a revision")
@@ -55,24 +59,23 @@ def provider_warnings(provider: Provider, texts: Sequence[str]) -> list[str]:
             f"{card.name} was trained with prompts and gets none: set options = "
             f"{{ document_prompt = {wanted[0]!r}, query_prompt = {wanted[1]!r} }}"
         )
-    context = provider.context_tokens()
-    if context is not None and (long := _longer(provider, texts, context)):
-        warnings.append(
-            f"about {long} of {len(texts)} texts are longer than the {context} tokens of {card.name} and will be cut: "
-            f"{cutting_advice(provider)}"
-        )
+    if long:
+        warnings.append(f"about {_cut(provider, long, texts)}")
     return warnings
 
 
 def truncation_warnings(provider: Provider, cut: int, texts: int, already: Sequence[str]) -> list[str]:
     """What the model had to cut, where nothing was said before."""
-    context = provider.context_tokens()
-    if not cut or context is None or any(cutting_advice(provider) in warning for warning in already):
+    if not cut or provider.context_tokens() is None or any(cutting_advice(provider) in warning for warning in already):
         return []
-    return [
-        f"{cut} of {texts} texts are longer than the {context} tokens of {provider.card.name} and were cut: "
-        f"{cutting_advice(provider)}"
-    ]
+    return [_cut(provider, cut, texts)]
+
+
+def _cut(provider: Provider, long: int, texts: int) -> str:
+    return (
+        f"{long} of {texts} texts are longer than the {provider.context_tokens()} tokens that {provider.card.name} "
+        f"reads, and are cut there: {cutting_advice(provider)}"
+    )
 
 
 def cutting_advice(provider: Provider) -> str:
@@ -80,19 +83,43 @@ def cutting_advice(provider: Provider) -> str:
     size, unit = provider.context_tokens() or 0, "tokens"
     if not provider.own_tokens:
         size, unit = max(1, size - _ENDS - len(provider.card.prompted("", Role.DOCUMENT).encode())), "bytes"
-    return f'in its [[contender]], set chunking = {{ strategy = "recursive", size = {size}, unit = "{unit}" }}'
+    chunking = f'chunking = {{ strategy = "recursive", size = {size}, unit = "{unit}" }}'
+    return f"a [[contender]] of its own with {chunking} shows whether pieces do better"
 
 
-def _longer(provider: Provider, texts: Sequence[str], context: int) -> int:
-    """About how many texts are too long; where the tokenizer is here, it is asked about the first that seem so."""
-    seem, asked, are = 0, 0, 0
+def too_long(provider: Provider, texts: Sequence[str]) -> int:
+    """About how many texts are too long; where the tokenizer is here, it is asked about the first that seem so.
+
+    It is asked about those that may be, too: names, code and numbers make more tokens than their length tells.
+    """
+    context = provider.context_tokens()
+    if context is None:
+        return 0
+    likely, possible = _Counted(), _Counted()
     for text in texts:
-        if _likely_tokens(text) <= context:
-            continue
-        seem += 1
-        if provider.own_tokens and asked < _ASKED:
-            asked, are = asked + 1, are + (provider.count_tokens(text) > context)
-    return round(seem * are / asked) if asked else seem
+        if _likely_tokens(text) > context:
+            likely.add(text, provider, context)
+        elif provider.own_tokens and len(text.encode(errors="surrogatepass")) + _ENDS > context:
+            possible.add(text, provider, context)
+    return likely.long + possible.long
+
+
+@dataclass(slots=True)
+class _Counted:
+    """Texts that seem alike, and what the tokenizer says of the first of them."""
+
+    texts: int = 0
+    asked: int = 0
+    are: int = 0
+
+    def add(self, text: str, provider: Provider, context: int) -> None:
+        self.texts += 1
+        if provider.own_tokens and self.asked < _ASKED:
+            self.asked, self.are = self.asked + 1, self.are + (provider.count_tokens(text) > context)
+
+    @property
+    def long(self) -> int:
+        return round(self.texts * self.are / self.asked) if self.asked else self.texts
 
 
 def _likely_tokens(text: str) -> float:

@@ -11,6 +11,7 @@ from bakeoff.core.printable import counted
 from bakeoff.report.pairs import p_text, pairs_table, with_interval
 from bakeoff.results.compare import Comparison
 from bakeoff.results.gate import Gate
+from bakeoff.results.recommend import listed
 from bakeoff.statistics.averaging import WEIGHTED
 from bakeoff.statistics.constants import ALPHA
 
@@ -35,13 +36,14 @@ def terminal(comparison: Comparison, most: int) -> RenderableType:
         pairs_table(comparison.pairs, comparison.measure, comparison.means, comparison.relations),
         Prose(
             f"{_differing(different, len(comparison.pairs))} significantly over "
-            f"{counted(len(comparison.queries), 'query')} (Holm, 5%{f'; {WEIGHTED}' if comparison.by_traffic else ''})."
+            f"{counted(len(comparison.queries), 'query')} ({_correction(comparison)}, 5%"
+            f"{f'; {WEIGHTED}' if comparison.by_traffic else ''})."
         ),
         *_equivalent(comparison),
         *_narrowed(comparison),
         *map(Prose, comparison.unmatched),
     ]
-    for pair in _listed(comparison) if most else ():
+    for pair, *others in _alike(comparison) if most else ():
         changes = comparison.changed_most(pair, most)
         title = f"Differ most, {pair.b} → {pair.a}:" if changes else f"No query differs between {pair.b} and {pair.a}."
         parts += [Text(""), Prose(title)]
@@ -51,7 +53,26 @@ def terminal(comparison: Comparison, most: int) -> RenderableType:
             )
             for change in changes
         ]
+        same = [f"{other.b} → {other.a}" for other in others]
+        parts += [Prose(f"  The same, {listed(same)}.")] if changes and same else []
     return Group(*parts)
+
+
+def _correction(comparison: Comparison) -> str:
+    """How many pairs the correction is over, where that is fewer than are tested."""
+    if comparison.distinct == len(comparison.tested):
+        return "Holm"
+    return f"Holm over {counted(comparison.distinct, 'pair')}, as rows that score alike count once"
+
+
+def _alike(comparison: Comparison) -> list[list[PairedDifference]]:
+    """The pairs whose queries are listed, together where both sides score alike: nobody reads the same lines twice."""
+    groups: dict[tuple[str, str], list[PairedDifference]] = {}
+    first = comparison.first_alike
+    for pair in _listed(comparison):
+        a, b = first[pair.a], first[pair.b]
+        groups.setdefault((a, b) if a != b else (pair.a, pair.b), []).append(pair)
+    return list(groups.values())
 
 
 def _differing(different: int, pairs: int) -> str:

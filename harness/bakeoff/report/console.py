@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 LASTING = 1.0  # seconds after which work shows a bar
+LINE_EVERY = 30.0  # seconds between two lines where standard error is a pipe or a file
 
 
 class Screen(Console):
@@ -57,19 +58,23 @@ class Bars:
     """Progress as bars on standard error, with rate and time left; work that is soon done shows none.
 
     One display: work within work shows as lines below each other, from the moment at which one of them has lasted.
+    A pipe gets a plain line now and then, and none in the first half minute.
     """
 
-    def __init__(self, target: Console | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._target, self._clock = target or console(stderr=True), clock
+    def __init__(
+        self,
+        target: Console | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        line_every: float = LINE_EVERY,
+    ) -> None:
+        self._target, self._clock, self._line_every = target or console(stderr=True), clock, line_every
         self._display: Progress | None = None
+        self._last_line = clock()
         self._open: list[_Bar] = []
 
     @contextmanager
     def __call__(self, label: str, total: int) -> Iterator[Advance]:
         """A bar while the work lasts; the display ends with the last bar."""
-        if not self._target.is_terminal:
-            yield lambda _steps: None
-            return
         bar = _Bar(label, total, self._clock())
         self._open.append(bar)
         try:
@@ -85,6 +90,9 @@ class Bars:
     def _advance(self, bar: _Bar, steps: int) -> None:
         now = self._clock()
         bar.done += steps
+        if not self._target.is_terminal:
+            self._tell(now)
+            return
         if bar.shown is None and now - bar.start < LASTING:
             return
         display = self._display or _display(self._target, self._clock)
@@ -96,6 +104,13 @@ class Bars:
         if self._display is None:
             self._display = display
             display.start()
+
+    def _tell(self, now: float) -> None:
+        """One line about all that is under way, the whole before its parts."""
+        if now - self._last_line < self._line_every:
+            return
+        self._last_line = now
+        self._target.print("; ".join(bar.line(now) for bar in self._open), soft_wrap=True)
 
 
 @dataclass(slots=True)
@@ -116,6 +131,12 @@ class _Bar:
         rate = f"{per_second:,.1f}/s" if per_second >= 1 else f"{60 * per_second:.1f}/min"
         left = datetime.timedelta(seconds=round(max(0, self.total - self.done) / per_second))
         return f"{rate}, {left} left" if self.total else rate
+
+    def line(self, now: float) -> str:
+        """Where it is, in words."""
+        done = f"{self.label} {self.done:,} of {self.total:,}" if self.total else f"{self.label} {self.done:,}"
+        pace = self.pace(now)
+        return f"{done} ({pace})" if pace else done
 
 
 def _display(target: Console, clock: Callable[[], float]) -> Progress:

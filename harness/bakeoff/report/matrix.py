@@ -28,7 +28,7 @@ def keys(summary: Summary) -> list[str]:
         BEST: f"{BEST} best",
         TIED: f"{TIED} can't be told from the best ({test}, Holm, 5%)",
         EQUIVALENT: f"{EQUIVALENT} equivalent to the best within the margin asked for",
-        "%": "% beside a row: how often it would be the best",
+        "%": "% beside a row: how often it would be the best over resampled queries; rows that score alike share it",
         MET: f"{MET} target met",
         MISSED: f"{MISSED} target missed",
         DOUBT: f"{DOUBT} timing can't be trusted, see below",

@@ -45,8 +45,15 @@ def notes(summary: Summary) -> list[Note]:
     every += [Note("loss", loss, ", ".join(labels)) for loss, labels in lost.items()]
     every += [Note("doubt", doubt, _who(labels, summary)) for doubt, labels in doubted.items()]
     if any(row.stable for row in summary.rows) and not any(row.stable is False for row in summary.rows):
-        every.append(Note("stable", f"Stable: all {summary.lineup['rounds']} rounds ranked identically."))
+        every.append(Note("stable", _stable(summary)))
     return every
+
+
+def _stable(summary: Summary) -> str:
+    """Rounds ask one build again and again: what another build would do they can't tell."""
+    approximate = any(row.loss for row in summary.rows)
+    other = "; another build of an approximate one may rank otherwise" if approximate else ""
+    return f"Stable: all {summary.lineup['rounds']} rounds ranked identically, over one build of each index{other}."
 
 
 def _index_loss(loss: Loss) -> str:

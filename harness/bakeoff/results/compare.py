@@ -19,9 +19,10 @@ from bakeoff.lineup.contender import called
 from bakeoff.results.recommend import listed
 from bakeoff.results.result import Result, load
 from bakeoff.statistics.averaging import Averaging
-from bakeoff.statistics.columns import differences_of
+from bakeoff.statistics.columns import differences_of, table_of
 from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.equivalence import relation
+from bakeoff.statistics.tests import first_equal
 
 
 class Change(NamedTuple):
@@ -76,6 +77,23 @@ class Comparison:
             for label, values in self.scores.items()
             if label in shown
         }
+
+    @property
+    def first_alike(self) -> dict[str, str]:
+        """For each side the first one with the same score on every query: itself, unless two are alike."""
+        names = list(self.scores)
+        return {
+            name: names[at] for name, at in zip(names, first_equal(table_of(list(self.scores.values()))), strict=True)
+        }
+
+    @property
+    def distinct(self) -> int:
+        """The pairs that Holm's correction counts: where all are tested, sides that score alike are one."""
+        rows = len(self.scores)
+        if len(self.tested) < rows * (rows - 1) // 2:
+            return len(self.tested)
+        alike = len(set(self.first_alike.values()))
+        return alike * (alike - 1) // 2
 
     @property
     def by_traffic(self) -> bool:

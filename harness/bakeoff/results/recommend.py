@@ -146,7 +146,7 @@ def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
     if len(equals) > 1:
         why += f", as {_count(len(equals) - 1, 'other')}"
     if len(equals) > 1 and figure is not None:
-        which = "the fastest of these" if len(as_fast) == 1 else f"within {FASTER_FROM:g}× of the fastest of these"
+        which = "the fastest of these" if figure == fastest else f"within {FASTER_FROM:g}× of the fastest of these"
         why += f"; {which} ({_ms(figure)}, p95).{timing_doubt(chosen)}"
     else:
         why += "."

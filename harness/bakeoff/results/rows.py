@@ -91,6 +91,7 @@ class Rows:
             vector_bytes=build.vector_bytes if build else None,
             build_seconds=build.seconds if build else None,
             stable=row.stable,
+            cut=row.search.embedding.cut if row.search and row.search.embedding else None,
             warnings=_warnings(row),
         )
 

@@ -105,6 +105,7 @@ class Row(msgspec.Struct, kw_only=True, frozen=True):
     loss: Loss | None = None
     build_seconds: float | None = None
     stable: bool | None = None
+    cut: tuple[int, int] | None = None  # about how many texts its model read in part, of how many
     warnings: list[str] = []
 
     @property

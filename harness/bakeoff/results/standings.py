@@ -90,12 +90,18 @@ def standing_sections(verdict: Verdict) -> list[Section]:
                 ]
                 for label, standing in ordered
             ],
-            notes=[
-                "Over resampled queries: how often each row has the highest mean, and how far below the highest it is "
-                "on average. Undecided: neither a difference nor equivalence is shown."
-            ],
+            notes=[_meaning(verdict)],
         )
     ]
+
+
+def _meaning(verdict: Verdict) -> str:
+    """What the columns are, and the words that occur in them."""
+    columns = "how often each row has the highest mean, and how far below the highest it is on average"
+    relations = {standing.relation for standing in verdict.standings.values()}
+    shared = "; rows that score alike share their wins." if "same" in relations else "."
+    undecided = " Undecided: neither a difference nor equivalence is shown." if "undecided" in relations else ""
+    return f"Over resampled queries: {columns}{shared}{undecided}"
 
 
 def restated(folder: Path, margin: float) -> Summary:

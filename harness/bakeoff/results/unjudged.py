@@ -108,7 +108,13 @@ def _as_scored(measure: Measure) -> str:
 def _between(measure: Measure) -> str:
     """Whether the two scores of a row are bounds."""
     if measure.condensed:
-        return f"{measure.label} moves up what is below an unjudged document, so a low grade may give a score outside."
+        return (
+            f"{measure.label} moves up what is below an unjudged document: the two are no bounds, since a document "
+            "that gets a low grade may lower the score."
+        )
     if measure.monotone:
         return "Whatever grades they get, the score stays between the two."
-    return f"{measure.label} divides by what is relevant in all, so some of them relevant may give a score outside."
+    return (
+        f"{measure.label} is divided by what all relevant documents make possible, and each further one raises that: "
+        "the two are no bounds, and a score may even fall when more is relevant."
+    )

@@ -21,6 +21,7 @@ from bakeoff.statistics.power import more_queries
 from bakeoff.statistics.tests import holm
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
+CUT_FROM = 0.05  # of a corpus' texts: a row whose model reads fewer of them in part is no other row
 FEWEST_IN_CATEGORY = 4  # queries: the order within a smaller category is chance
 
 
@@ -42,7 +43,7 @@ def decide(
     best = group[0] if group else None
     ahead = averaging.outlook(scores, best)
     sentences = _sentences(scores, measure, pairs, group, ahead, {row.label: row for row in rows}, averaging)
-    sentences += _floor_sentences(scores, floor, averaging)
+    sentences += _floor_sentences(scores, floor, averaging) + _cut_sentences([row for row in rows if row.ran])
     sizes = category_sizes or {}
     ordered = [category for category, size in sizes.items() if size >= FEWEST_IN_CATEGORY]
     agreement = order_agreement([row for row in rows if row.label in scores], measure, others, ordered)
@@ -103,10 +104,12 @@ def _sentences(
         by = f", by {lead}" if len(worse) == 1 else f"; the smallest of these leads is {lead} over {closest}"
         sentences.append(f"It is better than {listed(worse)}{by} (p = {pair.p_holm:.2g}).")
         sentences += [f"{best} and {label}: {against[label].doubt}." for label in worse if against[label].doubt]
-    return sentences + _outlook_sentence(best, n, ahead, measure, averaging.mean(scores[best]))
+    return sentences + _outlook_sentence(best, n, ahead, measure, averaging.mean(scores[best]), len(scores))
 
 
-def _outlook_sentence(best: str, n: int, ahead: Outlook | None, measure: Measure, mean: float) -> list[str]:
+def _outlook_sentence(
+    best: str, n: int, ahead: Outlook | None, measure: Measure, mean: float, rows: int = 0
+) -> list[str]:
     """What would be found how often: said of one pair, so that it can't contradict what was found of another.
 
     The difference is of the figures that are shown, down from the best's `mean`.
@@ -114,6 +117,8 @@ def _outlook_sentence(best: str, n: int, ahead: Outlook | None, measure: Measure
     if ahead is None:
         return []
     tested = f"Holm over {ahead.pairs} pairs" if ahead.pairs > 1 else "one pair tested"
+    if ahead.pairs < rows * (rows - 1) // 2:
+        tested += "; rows that score alike count once"
     between = f"between {best} and {ahead.rival}"
     queries, one = counted(n, "query"), n == 1
     if not np.isfinite(ahead.detectable) or (measure.bounded and ahead.detectable >= 1):
@@ -145,6 +150,19 @@ def _floor_sentences(scores: Mapping[str, Values], floor: Values | None, averagi
     return sentences
 
 
+def _cut_sentences(rows: Sequence[Row]) -> list[str]:
+    """Which rows know their texts in part: what they would do with whole ones nobody measured."""
+    cut: dict[tuple[int, int], list[str]] = {}
+    for row in rows:
+        if row.cut and row.cut[0] >= CUT_FROM * row.cut[1]:
+            cut.setdefault(row.cut, []).append(row.label)
+    return [
+        f"{listed(labels)} read{'s' if len(labels) == 1 else ''} the beginning alone of about {long:,} of {texts:,} "
+        "texts, which are longer than the model's context: see the notes."
+        for (long, texts), labels in cut.items()
+    ]
+
+
 def order_agreement(
     rows: Sequence[Row], measure: Measure, others: Sequence[Measure], categories: Sequence[str] = ()
 ) -> dict[str, float]:
@@ -174,8 +192,12 @@ def _agreement_sentence(agreement: Mapping[str, float], measure: Measure, *, eve
             ("the same", "") if agreement[least] > 1 - 1e-9 else ("nearly the same", " (Kendall's τ above 0.99)")
         )
         return [f"The contenders' order by {measure.label} is {same} by every other measure{every}{tau}."]
-    what = f"within the {least}" if least.startswith("category ") else f"by {Measure.parse(least).label}"
-    return [f"The contenders' order by {measure.label} agrees least with their order {what} (Kendall's τ {shown})."]
+    if least.startswith("category "):
+        what, where = f"within the {least}", f'the page\'s chart "{measure.label} by category" shows who leads there'
+    else:
+        what, where = f"by {Measure.parse(least).label}", "that column of the matrix shows who leads by it"
+    tau = f"Kendall's τ {shown}; 1 is the same order, −1 the reverse"
+    return [f"The contenders' order by {measure.label} agrees least with their order {what} ({tau}): {where}."]
 
 
 def _faster(best: Row, tied: Sequence[Row]) -> str | None:

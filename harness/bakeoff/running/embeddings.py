@@ -18,7 +18,7 @@ from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.cutting import Cutting, cut
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.pieces import AsDocumentsSay, Cut, PieceTexts, pieces_of
-from bakeoff.embedding.preflight import provider_warnings, truncation_warnings
+from bakeoff.embedding.preflight import provider_warnings, too_long, truncation_warnings
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import EngineEntry
 from bakeoff.running.engines.base import CorpusJob, Engine
@@ -41,6 +41,7 @@ class Embeddings:
         self._indexes: dict[tuple[Any, ...], Index] = {}
         self._embedders: dict[tuple[str, ...], Embedder] = {}
         self._corpora: dict[tuple[str, ...], EmbeddedCorpus | Exception] = {}
+        self._foreseen: dict[tuple[str, ...], list[str]] = {}
         self._resources = contextlib.ExitStack()
 
     def index(self, contender: Contender) -> Index:
@@ -89,6 +90,15 @@ class Embeddings:
             )
         return self._embedders[key]
 
+    def foreseen(self, contender: Contender) -> list[str]:
+        """What will weaken the rows of this embedding, before anything is embedded."""
+        key = contender.embedding()
+        if key not in self._foreseen:
+            provider, index = self.embedder(contender).provider, self.index(contender)
+            texts = index.ids if provider.by_id else PieceTexts(index.chunks)
+            self._foreseen[key] = provider_warnings(provider, len(texts), too_long(provider, texts))
+        return self._foreseen[key]
+
     def cache(self, provider: Provider) -> VectorCache | None:
         """Where its vectors are kept, and looked for in shards besides; None where nothing is."""
         settings = self.settings
@@ -133,7 +143,8 @@ class Embeddings:
         provider = embedder.provider
         index = self.index(contender)
         texts = index.ids if provider.by_id else PieceTexts(index.chunks)
-        embedder.warnings += provider_warnings(provider, texts)
+        embedder.cut = too_long(provider, texts), len(texts)
+        embedder.warnings += provider_warnings(provider, len(texts), embedder.cut[0])
         for warning in embedder.warnings:
             settings.notice(warning)
         with adapter_work():
@@ -145,6 +156,8 @@ class Embeddings:
         late = truncation_warnings(
             provider, embedder.usage[Role.DOCUMENT].truncated, len(texts), already=embedder.warnings
         )
+        if late:
+            embedder.cut = embedder.usage[Role.DOCUMENT].truncated, len(texts)
         embedder.warnings += late
         for warning in late:
             settings.notice(warning)

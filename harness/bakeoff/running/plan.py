@@ -15,22 +15,29 @@ from bakeoff.embedding.batches import WORKERS, batches, corpus_batches, estimate
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places
 from bakeoff.embedding.pieces import PieceTexts, in_blocks
+from bakeoff.embedding.preflight import provider_warnings, too_long
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import shared_cache
 from bakeoff.running.failures import reason_of
+from bakeoff.running.pace import Drawn, seconds_per_text
 from bakeoff.running.preparers.reranked import reranker_of
 from bakeoff.running.runner import task_of
 from bakeoff.running.settings import Settings
 from bakeoff.search.searchers import TIMED_HOSTED
 from bakeoff.tasks.kinds import load_kind
 
+SEED = 0  # of the texts that tell a pace
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One embedding of the line-up: rows that share their vectors share their plan. Tokens are an estimate."""
+    """One embedding of the line-up: rows that share their vectors share their plan. Tokens and minutes are estimates.
+
+    `lacks` says that these rows would not run; `warnings` what would weaken them.
+    """
 
     rows: tuple[str, ...]
     texts: int = 0
@@ -40,12 +47,29 @@ class Plan:
     usd: float | None = 0.0
     minutes: float | None = None
     note: str = ""
+    lacks: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 def plan(lineup: Lineup, settings: Settings) -> list[Plan]:
-    """A plan for each distinct embedding, in the order of the line-up. Asks no provider for anything."""
+    """A plan for each distinct embedding, in the order of the line-up.
+
+    No service is asked for anything; a model whose weights are here embeds a few texts, which tells its pace.
+    """
     with showing(settings.progress):
         return _plans(lineup, settings)
+
+
+def plan_sentences(plans: Sequence[Plan], lineup: Lineup) -> list[str]:
+    """What the table of the plans does not show: rows that embed nothing, and what would weaken the others."""
+    planned = {label for one in plans for label in one.rows}
+    silent = [contender.label for contender in lineup.contenders if contender.label not in planned]
+    verb, are = ("embeds", "is") if len(silent) == 1 else ("embed", "are")
+    absent = [
+        f"{', '.join(silent)} {verb} nothing of {'its' if len(silent) == 1 else 'their'} own and {are} not listed"
+    ]
+    warned = [f"warning: {', '.join(one.rows)}: {warning}" for one in plans for warning in one.warnings]
+    return [*(absent if silent else []), *dict.fromkeys(warned)]
 
 
 def _plans(lineup: Lineup, settings: Settings) -> list[Plan]:
@@ -66,17 +90,18 @@ def _second_stage(contender: Contender, embeddings: Embeddings) -> Plan:
     try:
         reranker = reranker_of(contender.rerank, embeddings.folder) if contender.rerank else None
     except Exception as error:  # whatever a reranker raises is a note to its row
-        return Plan(labels, note=reason_of(error))
+        return Plan(labels, note=reason_of(error), lacks=True)
     if reranker is None or contender.rerank is None:
         return Plan(labels)
     candidates = min(contender.rerank.depth, task.candidates)
-    pairs, note = candidates * len(task.queries), contender.missing() or ""
+    pairs, lacking = candidates * len(task.queries), contender.missing() or ""
     if reranker.local:
-        return Plan(labels, pairs, note=note or "runs here")
+        return Plan(labels, pairs, note=lacking or "runs here, not timed", lacks=bool(lacking))
     texts = (document.whole(contender.field) for document in task.documents)
     document = sum(map(estimated_tokens, in_blocks(texts, BLOCK))) / len(task.documents)
     tokens = sum(candidates * (estimated_tokens([query.text]) + document) for query in task.queries)
-    return Plan(labels, pairs, 0, tokens, len(task.queries), reranker.cost(tokens, len(task.queries)), None, note)
+    usd = reranker.cost(tokens, len(task.queries))
+    return Plan(labels, pairs, 0, tokens, len(task.queries), usd, None, lacking, bool(lacking))
 
 
 def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settings) -> Plan:
@@ -93,17 +118,21 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
         items = () if provider.by_id else index.texts.values()  # items ask as the documents that they are
         documents = _documents(chain(texts, items), len(texts) + len(items), embedder)
         wanted = embedder.missing(asked, Role.QUERY)
+        lacking = first.missing() or ""
+        warnings = () if lacking else tuple(provider_warnings(provider, len(texts), too_long(provider, texts)))
+        pace = None if lacking or first.vectors else seconds_per_text(provider, documents.drawn)
     except Exception as error:  # whatever a provider raises is a note to its rows
-        return Plan(labels, note=reason_of(error))
+        return Plan(labels, note=reason_of(error), lacks=True)
     total = documents.texts + len(set(asked))
     cached = total - documents.missing - len(wanted)
-    note = first.missing() or ""
-    if first.vectors:
-        return Plan(labels, total, note=note or "a vector for each token; runs here")
-    if provider.local:
-        return Plan(labels, total, cached, note=note or "runs here")
     card = provider.card
     tokens = documents.tokens + estimated_tokens(wanted, card.query_prompt)
+    if provider.local:
+        minutes = documents.missing * pace / 60 if pace is not None else None if documents.missing else 0.0
+        here = "runs here" if pace is None else "runs here; its pace by a few texts tried now"
+        if first.vectors:
+            here, cached = "a vector for each token; runs here, not timed", 0
+        return Plan(labels, total, cached, tokens, 0, 0.0, minutes, lacking or here, bool(lacking), warnings)
     timed = min(TIMED_HOSTED, len(wanted))  # queries that go one by one, for the sake of their latency
     requests = timed + documents.requests + sum(1 for _ in batches(wanted[timed:], card, WORKERS))
     return Plan(
@@ -114,23 +143,26 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
         requests,
         None if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6,
         _minutes(tokens, requests, card),
-        note,
+        lacking,
+        bool(lacking),
+        warnings,
     )
 
 
 class _Documents(NamedTuple):
-    """Distinct texts of the corpus, those that are in no cache, and what these would take."""
+    """Distinct texts of the corpus, those that are in no cache, what these would take, and a few of them."""
 
     texts: int
     missing: int
     tokens: float
     requests: int
+    drawn: list[str]
 
 
 def _documents(texts: Iterable[str], total: int, embedder: Embedder) -> _Documents:
     """Counted batch by batch, as a run asks for them: of a block before, only keys are kept."""
     space, card, distinct = embedder.space(Role.DOCUMENT), embedder.provider.card, KeyIndex()
-    missing, tokens, requests = 0, 0.0, 0
+    missing, tokens, requests, drawn = 0, 0.0, 0, Drawn(SEED)
 
     def find(keys: Keys) -> Places:
         places = np.full(len(keys), -1, dtype=np.int64)
@@ -142,7 +174,8 @@ def _documents(texts: Iterable[str], total: int, embedder: Embedder) -> _Documen
         for batch in corpus_batches(texts, card, embedder.at_once, BLOCK, find):
             missing, requests = missing + len(batch), requests + 1
             tokens += estimated_tokens(batch, card.document_prompt)
-    return _Documents(len(distinct), missing, tokens, requests)
+            drawn.add(batch)
+    return _Documents(len(distinct), missing, tokens, requests, drawn.texts)
 
 
 def _minutes(tokens: float, requests: int, card: ModelCard) -> float | None:

@@ -83,13 +83,14 @@ class Embedding:
     usage: Mapping[Role, Usage]
     warnings: Sequence[str]
     lengths: tuple[float, float] | None
+    cut: tuple[int, int] | None = None
 
     @classmethod
     def of(cls, embedder: Embedder) -> Embedding:
         """A copy: the embedder goes on counting."""
         usage = {role: replace(usage) for role, usage in embedder.usage.items()}
         provider = embedder.provider
-        return cls(provider.card, provider.local, usage, tuple(embedder.warnings), embedder.lengths)
+        return cls(provider.card, provider.local, usage, tuple(embedder.warnings), embedder.lengths, embedder.cut)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,15 @@ from bakeoff.tasks.kinds.base import TaskKind
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One row: `wrong` is what the line-up must change, `missing` what this machine lacks; neither means ready."""
+    """One row: `wrong` is what the line-up must change, `missing` what this machine lacks; neither means ready.
+
+    `warnings` say what would weaken it: texts that its model reads in part, a prompt that it lacks.
+    """
 
     label: str
     wrong: str = ""
     missing: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 def check_task(task: Task, kind: TaskKind) -> None:
@@ -54,8 +58,10 @@ def _checked(contender: Contender, embeddings: Embeddings) -> Checked:
     try:
         preparer.check(contender, embeddings)
         preparer.try_out(contender, embeddings)
+        missing = contender.missing() or ""
+        foreseen = tuple(embeddings.foreseen(contender)) if contender.provider and not missing else ()
     except InputError as error:
         return Checked(contender.label, wrong=reason_of(error))
     except Exception as error:
         return Checked(contender.label, missing=reason_of(error))
-    return Checked(contender.label, missing=contender.missing() or "")
+    return Checked(contender.label, missing=missing, warnings=foreseen)

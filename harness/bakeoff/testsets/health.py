@@ -19,8 +19,10 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import Scores, evaluate, join
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
 from bakeoff.lineup.lineup import Contender, Lineup
+from bakeoff.results.recommend import listed
 from bakeoff.running.runner import Settings, run
 from bakeoff.statistics.compare import outlook
+from bakeoff.testsets.annotations import QueryDocument
 from bakeoff.testsets.generate import MOST_ALIKE
 from bakeoff.testsets.text_similarity import near_duplicates, overlap
 
@@ -32,6 +34,7 @@ FREE_CONTENDERS = (
     Contender("tfidf+faiss", provider="tfidf", store="faiss"),
     Contender("fake+faiss", provider="fake", store="faiss"),
 )
+FREE_NAMES = listed([contender.label for contender in FREE_CONTENDERS])
 
 
 class Ceiling(msgspec.Struct, frozen=True):
@@ -66,6 +69,13 @@ class TextHealth(msgspec.Struct, frozen=True, kw_only=True):
         return findings
 
 
+class Grading(msgspec.Struct, frozen=True):
+    """The pairs that were pooled for grading, None where no pool was made; and what grades the open ones."""
+
+    pool: Sequence[QueryDocument] | None = None
+    command: str = "bakeoff grade TASK --ungraded"
+
+
 class Health(TextHealth, frozen=True, kw_only=True):
     """Figures about judgments and queries, too."""
 
@@ -74,6 +84,9 @@ class Health(TextHealth, frozen=True, kw_only=True):
     judged: int
     judged_share: float
     judged_top: float
+    pooled: int | None
+    open_pairs: int  # of the pool
+    grade_command: str
     depth: int
     without_relevant: list[str]
     too_many: dict[str, int]
@@ -108,10 +121,16 @@ class Health(TextHealth, frozen=True, kw_only=True):
                 findings.append(
                     f"the target {row.measure} ≥ {row.target} can't be met: a perfect ranking has {row.oracle:.3f}"
                 )
-        if self.judged_top < 1:
+        if self.open_pairs:
             findings.append(
-                f"{1 - self.judged_top:.0%} of what free contenders ranked in the first {self.depth} places has no "
-                "grade and counts as not relevant: `bakeoff grade` grades it"
+                f"{self.open_pairs} of the {counted(self.pooled or 0, 'pair')} of the pool "
+                f"{'has no grade and counts' if self.open_pairs == 1 else 'have no grade and count'} as not relevant: "
+                f"{self.grade_command}"
+            )
+        elif self.pooled is None and self.judged_top < 1:
+            findings.append(
+                f"{1 - self.judged_top:.0%} of what {FREE_NAMES} ranked in the first {self.depth} places has no grade "
+                f"and counts as not relevant: {self.grade_command}"
             )
         if self.lexical is not None and self.lexical >= LEXICAL:
             findings.append(
@@ -132,8 +151,11 @@ def text_health(task: Task) -> TextHealth:
     )
 
 
-def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
-    """Looks at the judgments, then lets three contenders that cost nothing answer the queries."""
+def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Grading = Grading()) -> Health:
+    """Looks at the judgments, then lets three contenders that cost nothing answer the queries.
+
+    Where pairs were pooled, they are what somebody means to grade; what these three rank besides is no gap.
+    """
     measures = tuple(dict.fromkeys([*lineup.measures, *map(Measure.parse, task.targets)]))
     primary = lineup.primary
     free = replace(lineup, contenders=FREE_CONTENDERS, measures=measures, rounds=1)
@@ -162,6 +184,9 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent) -> Health:
         judged=graded,
         judged_share=graded / (len(ids) * len(task.documents)),
         judged_top=_judged_share([ranked.grades[:, :depth] for ranked in joined.values()]),
+        pooled=None if grading.pool is None else len(grading.pool),
+        open_pairs=sum(document not in task.judgments.get(query, {}) for query, document in grading.pool or ()),
+        grade_command=grading.command,
         depth=depth,
         without_relevant=task.without_relevant(),
         too_many={q: n for q, n in relevant.items() if n > MOST_RELEVANT * len(task.documents)},

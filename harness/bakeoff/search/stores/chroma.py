@@ -55,7 +55,7 @@ def server_client(url: str) -> Any:
 
 
 class Chroma(Store):
-    """An HNSW index, so not exact; with its default list sizes it loses nothing on a few thousand documents.
+    """An HNSW index, so not exact: on a few thousand documents it loses little or nothing, and two builds may differ.
 
     `mode` is "persistent", "ephemeral" or "server"; the server's address is `url` or CHROMA_URL, its
     token CHROMA_API_KEY.

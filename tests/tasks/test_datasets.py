@@ -170,3 +170,10 @@ class TestHub:
         (folder / "own" / file).write_text(content)
         with pytest.raises(InputError, match="own"):
             self._load(folder)
+
+    def test_a_text_that_is_no_utf_8_is_found_in_its_row(self, folder: Path) -> None:
+        """pyarrow reads such a table; only its rows can't be made into texts."""
+        rows = b'{"_id": "d1", "title": "", "text": "metal"}\n{"_id": "d2", "title": "", "text": "la\xfbkes"}\n'
+        (folder / "own" / "corpus" / "rows.jsonl").write_bytes(rows)
+        with pytest.raises(InputError, match=r"own corpus corpus, row 2.*can't be read: 'utf-8' codec"):
+            self._load(folder)

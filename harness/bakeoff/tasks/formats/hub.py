@@ -103,11 +103,20 @@ def _read(part: Part, base: Path, revision: str | None) -> Rows:
     except (OSError, RuntimeError) as error:
         raise Unavailable(f"{source}: {error}") from error
     except Exception as error:  # damaged tables and heads: its own errors share no base with those of its parsers
-        why = " ".join(str(error.__cause__ or error).split()) or type(error).__name__
-        raise InputError(f"can't be read: {why}", place=source, remedy="repair its files, or fetch it again") from error
-    return Rows.of(source, _rows(table))
+        raise _damaged(error, source) from error
+    return Rows.of(source, _rows(table, source))
 
 
-def _rows(table: Any) -> Iterator[tuple[str, Row]]:
-    for number, row in enumerate(table, start=1):
-        yield f"row {number}", row
+def _rows(table: Any, source: str) -> Iterator[tuple[str, Row]]:
+    """A table is read when its rows are asked for: a text that is no UTF-8 is found only then."""
+    number = 0
+    try:
+        for number, row in enumerate(table, start=1):
+            yield f"row {number}", row
+    except Exception as error:  # of the library; what a reader of these rows raises does not come by here
+        raise _damaged(error, f"{source}, row {number + 1}") from error
+
+
+def _damaged(error: Exception, place: str) -> InputError:
+    why = " ".join(str(error.__cause__ or error).split()) or type(error).__name__
+    return InputError(f"can't be read: {why}", place=place, remedy="repair its files, or fetch it again")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -161,6 +161,33 @@ def test_hosted_queries_are_timed_once_and_local_ones_every_time(tmp_path: Path)
         assert len(provider.asked) == calls
         assert None not in times
         assert calls > 1 or len(set(times)) == 1  # the time of the one call
+
+
+def test_batches_of_a_hosted_provider_are_under_way_together() -> None:
+    class Meeting(Scripted):
+        both = threading.Barrier(2, timeout=5)
+
+        def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+            self.both.wait()  # each call ends when the other one has begun
+            return super().embed(texts, role)
+
+    provider = Meeting(batch_items=1)
+    Embedder(provider, workers=2).embed(["a", "b"], Role.DOCUMENT)
+    assert sorted(provider.asked) == [("a",), ("b",)]
+
+
+def test_batches_of_a_local_provider_follow_each_other_in_the_thread_that_asks() -> None:
+    class Here(Free):
+        threads: ClassVar[list[int]] = []
+
+        def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+            self.threads.append(threading.get_ident())
+            return super().embed(texts, role)
+
+    provider = Here(batch_items=1)
+    Embedder(provider, workers=2).embed(["a", "b", "c"], Role.DOCUMENT)
+    assert provider.asked == [("a",), ("b",), ("c",)]
+    assert provider.threads == [threading.get_ident()] * 3
 
 
 def test_waits_are_not_timed_in() -> None:

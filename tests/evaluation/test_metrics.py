@@ -319,3 +319,10 @@ def test_more_judged_than_documents_is_refused() -> None:
         oracle(judgments, ["q"], 1)
     with pytest.raises(InputError, match="2 documents are judged"):
         random_expectation(judgments, ["q"], 1, [])
+
+
+def test_a_corpus_without_documents_is_refused() -> None:
+    with pytest.raises(InputError, match="the corpus has 0"):
+        oracle({}, ["q"], 0)
+    with pytest.raises(InputError, match="the corpus has 0"):
+        random_expectation({}, ["q"], 0, [])

@@ -77,6 +77,16 @@ def test_the_second_time_nothing_is_asked_and_the_first_price_is_remembered(tmp_
     assert usage.cost(provider.card) == pytest.approx(30e-6)
 
 
+def test_what_another_run_has_paid_for_meanwhile_is_not_paid_for_again(tmp_path: Path) -> None:
+    """The first vector of the first shard as much as any other."""
+    (first, _), (second, _) = _embedder(Scripted(), tmp_path), _embedder(Scripted(), tmp_path)
+    assert first.missing(["a", "b", "c"], Role.DOCUMENT) == ["a", "b", "c"]
+    second.embed(["a", "b"], Role.DOCUMENT)
+    first.embed(["a", "b", "c"], Role.DOCUMENT)
+    assert isinstance(first.provider, Scripted)
+    assert first.provider.asked == [("c",)]
+
+
 def test_a_query_is_not_the_document_of_the_same_text(tmp_path: Path) -> None:
     provider = Scripted()
     embedder, _ = _embedder(provider, tmp_path)

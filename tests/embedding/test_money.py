@@ -105,7 +105,7 @@ def test_a_pause_is_never_made_shorter_by_another() -> None:
     assert 900 < slept[0] <= 1000
 
 
-def test_half_a_second_is_waited_for_too() -> None:
+def test_less_than_a_second_is_waited_for_too() -> None:
     slept: list[float] = []
     limit = RateLimit(sleep=slept.append)
     limit.pause(0.9)

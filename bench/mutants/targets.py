@@ -57,6 +57,7 @@ TARGETS = (
             "statistics/test_many_pairs.py",
             "statistics/test_small_samples.py",
             "statistics/test_stratified.py",
+            "statistics/test_averaging.py",
         ),
     ),
     Target(

@@ -569,6 +569,24 @@ def test_damage_at_any_byte_of_a_manifest_costs_its_own_record_alone(tmp_path: P
         space.close()
 
 
+@pytest.mark.parametrize("place", [0, 4, 8, 16])
+def test_a_shard_with_a_damaged_head_may_grow(tmp_path: Path, place: int) -> None:
+    """Another process goes on writing to it: what it writes there is lost for us too, and nothing else."""
+    writing = VectorCache(tmp_path).space(IDENTITY)
+    writing.put(["a"], ROWS[:1], tokens=1)
+    (manifest,) = writing.folder.glob("*.manifest")
+    with manifest.open("r+b") as file:
+        file.seek(place)
+        file.write(b"\x7f")
+    reading = VectorCache(tmp_path).space(IDENTITY)
+    writing.put(["b"], ROWS[1:2], tokens=1)
+    reading.refresh()
+    assert [name in reading for name in "ab"] == [False, False]
+    assert reading.damaged == 1
+    reading.put(["a"], ROWS[:1], tokens=1)
+    np.testing.assert_array_equal(reading.get(["a"])[0], ROWS[:1])
+
+
 def test_bytes_between_two_records_cost_neither(tmp_path: Path) -> None:
     manifest, head, record = _three_records(tmp_path)
     sound = manifest.read_bytes()

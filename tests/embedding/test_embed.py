@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -75,6 +75,16 @@ def test_the_second_time_nothing_is_asked_and_the_first_price_is_remembered(tmp_
     assert (usage.cached, usage.requests) == (3, 0)
     assert usage.tokens == pytest.approx(30)
     assert usage.cost(provider.card) == pytest.approx(30e-6)
+
+
+def test_what_another_run_has_paid_for_meanwhile_is_not_paid_for_again(tmp_path: Path) -> None:
+    """The first vector of the first shard as much as any other."""
+    (first, _), (second, _) = _embedder(Scripted(), tmp_path), _embedder(Scripted(), tmp_path)
+    assert first.missing(["a", "b", "c"], Role.DOCUMENT) == ["a", "b", "c"]
+    second.embed(["a", "b"], Role.DOCUMENT)
+    first.embed(["a", "b", "c"], Role.DOCUMENT)
+    assert isinstance(first.provider, Scripted)
+    assert first.provider.asked == [("c",)]
 
 
 def test_a_query_is_not_the_document_of_the_same_text(tmp_path: Path) -> None:
@@ -161,6 +171,33 @@ def test_hosted_queries_are_timed_once_and_local_ones_every_time(tmp_path: Path)
         assert len(provider.asked) == calls
         assert None not in times
         assert calls > 1 or len(set(times)) == 1  # the time of the one call
+
+
+def test_batches_of_a_hosted_provider_are_under_way_together() -> None:
+    class Meeting(Scripted):
+        both = threading.Barrier(2, timeout=5)
+
+        def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+            self.both.wait()  # each call ends when the other one has begun
+            return super().embed(texts, role)
+
+    provider = Meeting(batch_items=1)
+    Embedder(provider, workers=2).embed(["a", "b"], Role.DOCUMENT)
+    assert sorted(provider.asked) == [("a",), ("b",)]
+
+
+def test_batches_of_a_local_provider_follow_each_other_in_the_thread_that_asks() -> None:
+    class Here(Free):
+        threads: ClassVar[list[int]] = []
+
+        def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+            self.threads.append(threading.get_ident())
+            return super().embed(texts, role)
+
+    provider = Here(batch_items=1)
+    Embedder(provider, workers=2).embed(["a", "b", "c"], Role.DOCUMENT)
+    assert provider.asked == [("a",), ("b",), ("c",)]
+    assert provider.threads == [threading.get_ident()] * 3
 
 
 def test_waits_are_not_timed_in() -> None:

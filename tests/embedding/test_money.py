@@ -105,6 +105,15 @@ def test_a_pause_is_never_made_shorter_by_another() -> None:
     assert 900 < slept[0] <= 1000
 
 
+def test_less_than_a_second_is_waited_for_too() -> None:
+    slept: list[float] = []
+    limit = RateLimit(sleep=slept.append)
+    limit.pause(0.9)
+    limit.wait()
+    assert len(slept) == 1
+    assert 0 < slept[0] <= 0.9
+
+
 # Budgets and prices
 
 

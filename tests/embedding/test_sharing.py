@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from bakeoff.core.progress import Advance
 from bakeoff.embedding.batches import AT_RISK_TEXTS, AT_RISK_USD, WORKERS, batches, price_of
 from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.key_index import keys_of
-from bakeoff_providers.base import ModelCard, Price
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +43,21 @@ class Hosted(Provider):
 texts = [str(number) for number in range(int(sys.argv[3]))]
 vectors = Embedder(Hosted(), VectorCache(Path(sys.argv[1]))).embed(texts, Role.DOCUMENT)
 assert np.argsort(vectors[:, 0], kind="stable").tolist() == list(range(len(texts)))
+"""
+CLAIMING = """
+import json, sys
+from pathlib import Path
+import numpy as np
+from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.key_index import keys_of
+
+space = VectorCache(Path(sys.argv[1])).space(json.loads(sys.argv[2]))
+texts = sys.argv[3].split()
+assert all(space.claims.take(keys_of(texts)))
+print("claimed", flush=True)
+sys.stdin.readline()
+space.put(texts, np.array([[float(text), 1, 1] for text in texts], dtype=np.float32), tokens=None)
+space.claims.release(keys_of(texts))
 """
 IDENTITY = {"provider": "hosted", "model": "hosted", "dimensions": None, "role": "document", "prompt": ""}
 
@@ -87,6 +107,40 @@ def test_a_space_sees_what_another_one_wrote_and_not_what_it_claims(tmp_path: Pa
         space.refresh()
         np.testing.assert_array_equal(space.get(["c", "a", "b"])[0][:, 0], [3, 1, 2])
     assert one.claims.take(keys_of(["x", "y"])) == [True, True]
+
+
+def test_progress_counts_what_another_process_asks_for_when_it_is_there(tmp_path: Path) -> None:
+    """Of 0 to 3 the other process has 0, 1 and 2, and answers only after 3 was asked for here."""
+
+    class Releasing(Provider):
+        name = default_model = "hosted"
+        revision = "1"
+        card = ModelCard(name="hosted", batch_items=2)
+
+        def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+            asked.extend(texts)
+            assert other.stdin is not None
+            other.stdin.write(b"\n")
+            other.stdin.flush()
+            return EmbeddingBatch(np.array([[float(text), 1, 1] for text in texts], dtype=np.float32))
+
+    @contextmanager
+    def noting(label: str, total: int) -> Iterator[Advance]:
+        steps.append(-total)
+        yield steps.append
+
+    asked, steps = list[str](), list[int]()
+    embedder = Embedder(Releasing(), VectorCache(tmp_path), workers=1, progress=noting)
+    identity = json.dumps({**embedder.provider.identity(Role.DOCUMENT), **(embedder.provider.code() or {})})
+    command = [sys.executable, "-c", CLAIMING, str(tmp_path), identity, "0 1 2"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"claimed\n"
+        vectors = embedder.embed(["0", "1", "2", "3"], Role.DOCUMENT)
+    assert other.returncode == 0
+    assert asked == ["3"]
+    assert steps == [-4, 0, 1, 3]  # four to come: none of the first batch, one of the second, then those of the other
+    np.testing.assert_allclose(vectors[:, 0] / vectors[:, 1], [0, 1, 2, 3], rtol=1e-6)
 
 
 @given(

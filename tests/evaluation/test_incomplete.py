@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 import pytrec_eval
 from bakeoff.core.ranking import Ranking
+from bakeoff.evaluation.graded_run import GradedRun
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.metrics import evaluate, join, join_scores, random_expectation
+from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
 from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,6 +72,16 @@ def test_condensed_lists_are_trec_evals(run: Run, judgments: Judgments) -> None:
         spelling = text.replace("@", "(unjudged=removed)@") if "@" in text else f"{text}(unjudged=removed)"
         expected = [theirs.get(query, {}).get(name, 0.0) for query in QUERIES]
         assert ours(spelling, run, judgments) == pytest.approx(expected, abs=1e-9), text
+
+
+def test_a_condensed_run_holds_what_was_judged_grade_0_included() -> None:
+    """What a measure of another package reads: of a, u, b, v the judged ones, a of grade 0 and b of grade 2."""
+    answers = {"q": Ranking(("a", "u", "b", "v"), (4, 3, 2, 1)), "none": Ranking(("u",), (1,))}
+    run = GradedRun(join(answers, {"q": {"a": 0, "b": 2}}, ["q", "none"]), [None], 1).condensed
+    assert run.returned.tolist() == [2, 0]
+    assert run.grades.grades[0, :2].tolist() == [0, 2]
+    assert (run.grades.grades[0, 2:] == NO_DOCUMENT).all()
+    assert (run.grades.grades[1] == NO_DOCUMENT).all()
 
 
 def _cases(seed: int) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, int]]]:

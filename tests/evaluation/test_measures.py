@@ -96,6 +96,7 @@ def test_whatever_is_written_is_read_or_refused_with_a_remedy(text: str) -> None
         ("p@-3", "'-3' is not a whole number", "whole number"),
         ("p@1 0", "'1 0' is not a whole number", "whole number"),
         ("p@" + "9" * 5000, "is not a whole number", "whole number"),
+        ("p@1000000000", "is not a whole number", "whole number"),
         ("n dcg@10", "not a measure", "ndcg@10"),
         ("p@5@10", "not a measure", "ndcg@10"),
         ("", "not a measure", "ndcg@10"),
@@ -115,6 +116,10 @@ def test_what_cannot_be_read_is_refused_with_its_remedy(written: str, problem: s
         Measure.parse(written)
     assert problem in str(caught.value)
     assert remedy in caught.value.remedy
+
+
+def test_whole_numbers_have_up_to_nine_digits() -> None:
+    assert Measure.parse("p(rel=999999999)@999999999") == Measure.of("p", 999999999, rel=999999999)
 
 
 def test_a_measure_made_in_code_is_checked_like_a_written_one() -> None:
@@ -185,3 +190,8 @@ def test_the_highest_grade_of_err(highest: int, allowed: bool) -> None:
 def test_only_over_all_relevant_documents_map_has_a_ceiling() -> None:
     assert Measure.parse("map").has_ceiling
     assert not Measure.parse("map(over=found)").has_ceiling
+
+
+def test_sums_of_gains_and_logarithms_are_not_bounded_and_all_others_are() -> None:
+    """Whether a test may count on differences of 1 at most: a DCG grows with the grades, a logarithm falls below 0."""
+    assert {name for name, family in families().items() if not family.bounded} == {"dcg", "gm_map"}

@@ -313,9 +313,24 @@ def test_the_random_row_of_a_large_corpus_is_sampled_right() -> None:
         assert abs(samples[:, at].mean() - expected[measure][0]) < 5 * errors[at], str(measure)
 
 
+def test_the_oracle_returns_as_many_as_a_contender() -> None:
+    judgments = {"q": {"a": 3, "b": 1, "c": 0}}
+    for depth, returned in ((None, 8), (2, 2), (8, 8), (20, 8)):
+        assert oracle(judgments, ["q", "unjudged"], 8, depth).returned.tolist() == [returned] * 2
+    judged = Measure.parse("judged@2")
+    assert evaluate(oracle(judgments, ["q"], 8, 1), [judged])[judged].tolist() == [1.0]  # of the one that came back
+
+
 def test_more_judged_than_documents_is_refused() -> None:
     judgments = {"q": {"a": 1, "b": 1}}
     with pytest.raises(InputError, match="2 documents are judged"):
         oracle(judgments, ["q"], 1)
     with pytest.raises(InputError, match="2 documents are judged"):
         random_expectation(judgments, ["q"], 1, [])
+
+
+def test_a_corpus_without_documents_is_refused() -> None:
+    with pytest.raises(InputError, match="the corpus has 0"):
+        oracle({}, ["q"], 0)
+    with pytest.raises(InputError, match="the corpus has 0"):
+        random_expectation({}, ["q"], 0, [])

@@ -90,6 +90,21 @@ def test_impossible_values_are_input_errors(options: dict[str, object], words: s
         overridden(CARD, **options)  # type: ignore[arg-type]
 
 
+def test_one_is_the_least_that_a_limit_can_be() -> None:
+    """One text to a request, one request a minute: slow, but some servers take no more."""
+    card = overridden(
+        ModelCard(name="own", batch_items=96),
+        dimensions=1,
+        context=1,
+        batch_items=1,
+        batch_tokens=1,
+        requests_per_minute=1,
+        tokens_per_minute=1,
+    )
+    assert (card.dimensions, card.context, card.batch_items, card.batch_tokens) == (1, 1, 1, 1)
+    assert (card.requests_per_minute, card.tokens_per_minute) == (1, 1)
+
+
 def test_more_dimensions_than_a_model_has_are_refused() -> None:
     with pytest.raises(InputError) as caught:
         PROVIDERS.create("openai", model="text-embedding-3-small", dimensions=2000)

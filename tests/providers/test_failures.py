@@ -176,6 +176,12 @@ def test_a_wrong_shape_is_final(error: Exception) -> None:
     assert type(error).__name__ in str(result)
 
 
+@pytest.mark.parametrize(("error", "said"), [(ValueError("no such row"), "no such row"), (OSError(), "OSError")])
+def test_where_the_server_says_nothing_the_exception_does(error: Exception, said: str) -> None:
+    error.__cause__ = Status(503)
+    assert str(translated(error)).endswith(said)
+
+
 def test_our_own_errors_pass_unchanged() -> None:
     error = BakeoffError("as it is")
     assert failure(error, who="someone") is error

@@ -90,6 +90,18 @@ def test_where_the_means_are_on_a_line_the_interval_is_that_of_the_queries() -> 
     assert far.high - far.low == pytest.approx(2 * half, rel=0.01)  # all sizes move together: no slope, no more doubt
 
 
+def test_queries_that_fall_and_rise_make_what_is_far_away_unsure() -> None:
+    """Means of 0.5 at every size; each query's own line, drawn on to a million documents, says how they spread."""
+    rng = np.random.default_rng(5)
+    moves = rng.normal(0, 0.05, (3, 60))
+    moves -= moves.mean(axis=1, keepdims=True)
+    found = extrapolate(0.5 + moves, (100, 1000, 10_000), 1_000_000)
+    assert found is not None
+    ahead = np.polyval(np.polyfit([2.0, 3.0, 4.0], moves, 1), 6.0)
+    half = stats.norm.ppf(0.975) * ahead.std(ddof=1) / np.sqrt(60)
+    assert (found.low, found.high) == pytest.approx((0.5 - half, 0.5 + half), rel=1e-9)
+
+
 def test_one_query_says_nothing_and_a_mean_of_zero_neither() -> None:
     assert extrapolate(np.full((3, 1), 0.5), (10, 100, 1000), 10_000) is None
     assert extrapolate(np.zeros((3, 30)), (10, 100, 1000), 10_000) is None

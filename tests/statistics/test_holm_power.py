@@ -139,3 +139,28 @@ def test_so_many_pairs_need_as_many_queries_as_their_share_of_alpha() -> None:
     same = np.tile([0.3, 0.1], (5, 1))
     assert HolmPower(same).queries_needed(0) is None  # without any spread nothing is estimated
     assert HolmPower(same).detectable(0) == math.inf
+
+
+def test_two_queries_are_enough_where_differences_are_huge() -> None:
+    """Of two queries Student's bar at alpha / 2 is 25.5; a mean of 1 with a deviation of 0.001 is at 1,400."""
+    d = np.random.default_rng(10).normal(size=(30, 2))
+    d = (d - d.mean(axis=0)) / d.std(axis=0, ddof=1) * 0.001 + 1.0
+    assert HolmPower(d).power(0, 1.0, 2) > 0.9
+    assert HolmPower(d).queries_needed(0) == 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_smallest_difference_is_found_to_a_small_part_of_its_error(seed: int) -> None:
+    """It has the power that is wanted, and what is less by one in 8,192 of the mean's standard error has not."""
+    table, pairs = _scores(np.random.default_rng(seed), 40, GAPS[:3]), list(combinations(range(3), 2))
+    power = HolmPower(table, pairs)
+    for target, (a, b) in enumerate(pairs):
+        found, error = power.detectable(target), stats.sem(table[:, a] - table[:, b])
+        assert power.power(target, found, 40) >= 0.8
+        assert power.power(target, found - error / 8192, 40) < 0.8
+
+
+def test_a_deviation_spreads_as_chi_squared_does() -> None:
+    power = HolmPower(np.random.default_rng(11).normal(size=(30, 2)))
+    chances = stats.norm.cdf(power._normal[1])
+    assert power._spread_of_sd(101) == pytest.approx(np.sqrt(stats.chi2.ppf(chances, 100) / 100), abs=0.002)

@@ -88,3 +88,11 @@ def test_what_is_drawn_without_a_seed_is_drawn_with_42() -> None:
     for drawn, again in zip(bca_intervals(table), bca_intervals(table, seed=42), strict=True):
         assert drawn.tolist() == again.tolist()
     assert bca_intervals(table, seed=43)[0].tolist() != bca_intervals(table)[0].tolist()
+
+
+def test_the_interval_of_a_small_figure_is_corrected_for_skew_too() -> None:
+    """A millionth of a ratio has a millionth of its interval."""
+    values = np.random.default_rng(8).exponential(size=30)
+    parts = np.stack((values, np.ones(30)), axis=1)
+    small = bca_of_sums(parts, lambda sums: _ratio(sums) * 1e-6)
+    assert np.array(small) * 1e6 == pytest.approx(bca_of_sums(parts, _ratio), rel=1e-3)

@@ -167,6 +167,12 @@ def test_wilcoxon_ranks_what_rounding_split_as_tied() -> None:
     assert wilcoxon(split) == wilcoxon(tied)
 
 
+def test_wilcoxon_ranks_whatever_is_larger_than_rounding() -> None:
+    """Five wins, the least of 4e-12: 2 of 32 patterns; without it they would be four, and 2 of 16."""
+    assert wilcoxon([4e-12, 0.1, 0.2, 0.3, 0.4]) == 2 / 32
+    assert wilcoxon([4e-13, 0.1, 0.2, 0.3, 0.4]) == 2 / 16
+
+
 def test_holm_by_hand() -> None:
     # sorted: .005·4, .01·3, .03·2, then .04·1, which may not fall below the .06 before it
     assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])

@@ -115,7 +115,7 @@ class Shard:
 
     @property
     def torn(self) -> bool:
-        """Whether the manifest ends within a record: cut off by a kill, or just being written."""
+        """Whether the manifest ends within a record, cut off by a kill or just being written, or has a damaged head."""
         return self._read_to < self._length
 
     def new_batches(self, *, trusted: bool = False) -> Iterator[Batch]:
@@ -204,9 +204,7 @@ class Shard:
         magic, length, check = _HEAD.unpack_from(data)
         text = data[_HEAD.size : _HEAD.size + length]
         if magic != _HEAD_MAGIC or checksum(text) != check:
-            if len(text) == length or magic != _HEAD_MAGIC:
-                self.damaged, self._read_to = 1, self._length  # without a dimension the rows are only bytes
-            return 0
+            return 0  # being written, or damaged: without a dimension the rows are only bytes
         with contextlib.suppress(msgspec.DecodeError):
             self.description = msgspec.json.decode(text, type=Description)
         return _HEAD.size + int(length)

@@ -131,6 +131,11 @@ def test_pairs_go_out_as_a_table_and_come_back_with_grades(tmp_path: Path) -> No
         writer.writerows(rows)
     said = say(tmp_path, "grade", "import", "task", "graded.csv", "--who", "ada")
     assert "3 grades imported: task/annotations/ada.json\nwithout a grade, left out: 5 rows\n" in said
+    assert said.endswith("next: bakeoff grade export task --ungraded --out rest.csv\n      bakeoff validate task\n")
+    assert (
+        "relevant: bakeoff grade task --lineup bakeoff.toml --ungraded, or as a table: "
+        "bakeoff grade export task --lineup bakeoff.toml --ungraded --out rest.csv "
+    ) in " ".join(say(tmp_path, "validate", "task").split())
     assert TaskFolder.open(str(folder)).task.judgments == {"q1": {"d 1": 3, "003": 0, "d4": 1}}
     assert "5 of them have no grade yet\n5 pairs written: rest.csv" in say(
         tmp_path, "grade", "export", "task", "--ungraded", "--out", "rest.csv"

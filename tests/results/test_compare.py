@@ -281,6 +281,10 @@ class TestGate:
         verdict = gate(new, old, NDCG, 0.02)
         assert verdict.exit_code == 2
         assert "new: has no contender 'bm25'" in verdict.refused[0]
+        assert verdict.refused[0].endswith(
+            "; the baseline is old: --contender NAME checks one alone, --contender NEW=OLD one that the baseline "
+            "calls otherwise, --baseline names another result"
+        )
         renamed = gate(new, old, NDCG, 0.02, ["other=bm25"])
         assert renamed.exit_code == 0
         assert [check.contender for check in renamed.checks] == ["other"]

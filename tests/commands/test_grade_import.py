@@ -79,6 +79,18 @@ def test_labels_beside_numbers(tmp_path: Path, grades: list[str], given: list[st
     assert said in say(tmp_path, *command, code=2)
 
 
+def test_one_slip_among_numbers_is_a_cell_to_correct_and_hides_no_other_row(tmp_path: Path) -> None:
+    made(tmp_path, native)
+    rows = ["q1,d 1,3", "q1,d4,x", "q1,d/2,9", "q2,nowhere,1", "q2,d/2,0"]
+    (tmp_path / "typed.csv").write_text("\n".join(["query,document,grade", *rows, ""]))
+    said = say(tmp_path, "grade", "import", "task", "typed.csv", code=2)
+    assert "typed.csv: line 3: the grade 'x' is no number\n" in said
+    assert "  line 4: " in said
+    assert "  line 5: " in said
+    assert "remedy: correct the cell; " in said
+    assert "--grade" not in said
+
+
 def test_a_number_beside_labels_is_itself_and_a_persons_grades_are_no_models(tmp_path: Path) -> None:
     folder = made(tmp_path, native)
     (tmp_path / "mixed.csv").write_text("query,document,grade\nq1,d 1,high\nq1,d4,2\n")
@@ -119,6 +131,11 @@ def test_pairs_go_out_as_a_table_and_come_back_with_grades(tmp_path: Path) -> No
         writer.writerows(rows)
     said = say(tmp_path, "grade", "import", "task", "graded.csv", "--who", "ada")
     assert "3 grades imported: task/annotations/ada.json\nwithout a grade, left out: 5 rows\n" in said
+    assert said.endswith("next: bakeoff grade export task --ungraded --out rest.csv\n      bakeoff validate task\n")
+    assert (
+        "relevant: bakeoff grade task --lineup bakeoff.toml --ungraded, or as a table: "
+        "bakeoff grade export task --lineup bakeoff.toml --ungraded --out rest.csv "
+    ) in " ".join(say(tmp_path, "validate", "task").split())
     assert TaskFolder.open(str(folder)).task.judgments == {"q1": {"d 1": 3, "003": 0, "d4": 1}}
     assert "5 of them have no grade yet\n5 pairs written: rest.csv" in say(
         tmp_path, "grade", "export", "task", "--ungraded", "--out", "rest.csv"

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import pytest
 from bakeoff.core.task import Chunking, ChunkStrategy, Document
 from bakeoff.embedding.chunking import chunks, sentences
+from bakeoff.embedding.cutting import Cutting, cut
+from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +18,19 @@ def _texts(strategy: ChunkStrategy, size: int, text: str = TEXT, title: str = ""
 def test_a_whole_document_keeps_its_id_and_gets_its_title() -> None:
     (piece,) = chunks(Document("d", "text", title="Title"))
     assert (piece.id, piece.document, piece.text) == ("d", "d", "Title text")
+
+
+def test_title_and_text_are_fields_of_every_document() -> None:
+    document = Document("1", "A cat sat.", "Cats", fields={"feel": "soft"})
+    assert [piece.text for name in ("title", "text", "feel") for piece in chunks(document, name)] == [
+        "Cats",
+        "A cat sat.",
+        "soft",
+    ]
+    assert [piece.text for piece in cut(document, "title", Cutting("whole"))] == ["Cats"]
+    with pytest.raises(InputError, match="document '1' has no field 'titel'") as caught:
+        document.whole("titel")
+    assert "'title'" in str(caught.value.remedy)
 
 
 def test_fixed_pieces_by_words() -> None:

@@ -281,6 +281,10 @@ class TestGate:
         verdict = gate(new, old, NDCG, 0.02)
         assert verdict.exit_code == 2
         assert "new: has no contender 'bm25'" in verdict.refused[0]
+        assert verdict.refused[0].endswith(
+            "; the baseline is old: --contender NAME checks one alone, --contender NEW=OLD one that the baseline "
+            "calls otherwise, --baseline names another result"
+        )
         renamed = gate(new, old, NDCG, 0.02, ["other=bm25"])
         assert renamed.exit_code == 0
         assert [check.contender for check in renamed.checks] == ["other"]
@@ -328,6 +332,11 @@ def test_the_commands_exit_as_they_promise(
     code, out, _ = bakeoff("gate", old, "--baseline", new)
     assert code == 0
     assert "gate passed" in out
+    assert "no query differs" not in out
+    assert (
+        "note: +0.0000 with an interval: no query differs;"
+        in bakeoff("gate", old, "--baseline", make("o", "english"))[1]
+    )
     code, _, err = bakeoff("gate", other, "--baseline", old, "--junit", tmp_path / "y.xml")
     assert code == 2
     assert "other judgments" in err
@@ -373,6 +382,7 @@ def test_rows_that_score_alike_count_once_and_are_listed_once(
     assert out.count("Differ most, ") == 1
     assert "The same, plain-twin → bm25, plain → twin and plain-twin → twin." in out
     assert out.count("No query differs between ") == 2
+    assert out.count("+0.0000 with an interval: no query differs; the interval is what other queries might") == 1
     said = " ".join(comparison_sentences(folder))
     assert "(one pair tested; rows that score alike count once)" in said
 

@@ -87,6 +87,17 @@ def test_limits_leave_the_rows_that_keep_them(limits: Limits, label: str | None,
     assert choice.feasible == feasible
 
 
+def test_an_unknown_p95_is_said_to_be_the_reason() -> None:
+    few = Latency(embed=Percentiles(45), search=Percentiles(45), total=Percentiles(45, 3.0, None))
+    untimed = [msgspec.structs.replace(one, latency=few) if one.ran else one for one in ROWS]
+    assert choose(untimed, VERDICT, Limits(p95_ms=5, offline=True)).sentence == (
+        "Nothing that ran keeps these limits. The p95 of large, small and words is not known. "
+        "large has too few samples for a p95 (45, 60 are needed): raise --rounds."
+    )
+    assert choose(ROWS, VERDICT, Limits(p95_ms=0.1)).sentence == "Nothing that ran keeps these limits."
+    assert choose(untimed, VERDICT, Limits(index_mb=0.1)).sentence == "Nothing that ran keeps these limits."
+
+
 def test_ties_are_named_only_where_they_keep_the_limits() -> None:
     assert choose(ROWS, VERDICT, Limits()).sentence == (
         "hosted: NDCG@10 0.800. 4 of 4 contenders keep the limits; large can't be told from it."
@@ -190,7 +201,7 @@ def test_what_is_not_known_is_not_recommended() -> None:
     assert free["Cheapest in the tie group"] == ("a", "$0 for a million documents, as 2 others.")
     untimed = _recommended([row("a", 0.5, None, 0.0, None)], ["a"])
     assert untimed["Best under a latency limit"] == (
-        None, "a has too few samples for a p95 (60): raise --rounds.",
+        None, "a has too few samples for a p95 (60, 60 are needed): raise --rounds.",
     )  # fmt: skip
 
 
@@ -242,9 +253,9 @@ def _timed(label: str, *, search: int, total: int, kind: str = "dense") -> str:
 
 
 def test_the_remedy_for_a_missing_p95_is_one_that_helps() -> None:
-    assert _timed("a", search=40, total=40) == "a has too few samples for a p95 (40): raise --rounds."
+    assert _timed("a", search=40, total=40) == "a has too few samples for a p95 (40, 60 are needed): raise --rounds."
     assert _timed("a", search=60, total=19) == (
-        "a has too few samples for a p95 (19): a hosted model is timed when a query is first asked: "
+        "a has too few samples for a p95 (19, 60 are needed): a hosted model is timed when a query is first asked: "
         "this takes 61 new ones."
     )
     assert _timed("a", search=60, total=0) == (

@@ -16,6 +16,8 @@ from bakeoff.results.schema import Row, Turning
 from bakeoff.results.unjudged import bounds_of, turning, turning_sentences, unjudged_sections
 from bakeoff.statistics.averaging import PerQuery
 
+from tests.native_task import ungraded_task
+
 P1 = Measure.parse("p@1")
 
 
@@ -41,6 +43,24 @@ def test_the_contender_that_needs_the_fewest_grades_is_named() -> None:
     assert turns == [Turning(challenger="one", documents=1)]
     (sentence,) = turning_sentences(turns, "best", P1)
     assert "if one unjudged document that one ranks above best had the highest grade, one would lead" in sentence
+
+
+def test_the_command_that_names_them_is_of_the_line_up_that_ran(tmp_path: Path) -> None:
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.results.summary import summarise
+    from bakeoff.running.runner import run
+
+    ungraded_task(tmp_path)
+    (tmp_path / "task" / "ground_truth.json").write_text('{"grades": {"q1": {"1": 0}, "q2": {"2": 3}}}')
+    rows = ""
+    for name, document in {"first": 1, "other": 2}.items():
+        (tmp_path / f"{name}.jsonl").write_text(
+            f'{{"query": "q1", "ranked": ["{document}"]}}\n{{"query": "q2", "ranked": ["2"]}}\n'
+        )
+        rows += f'[[contender]]\nlabel = "{name}"\nanswers = "{name}.jsonl"\n'
+    (tmp_path / "small one.toml").write_text(f'name = "s"\ntask = "task"\nmeasures = ["p@1"]\n{rows}')
+    said = " ".join(summarise(run(Lineup.read(tmp_path / "small one.toml"))).verdict.sentences)
+    assert "; `bakeoff grade next task --lineup 'small one.toml'` names them first." in said
 
 
 @pytest.mark.parametrize("graded", [True, False])

@@ -49,6 +49,18 @@ def test_the_verdict_names_the_order_that_agrees_least() -> None:
     )
 
 
+def test_rows_that_did_not_run_are_named_where_the_best_is() -> None:
+    scores = {label: np.linspace(0, 2 * ndcg, 12) for label, (ndcg, _) in MEANS.items()}
+    rows = [*_rows(), *(Row(label=label, kind="dense", not_run="no key") for label in ("hosted", "typo"))]
+    rows.append(Row(label="random", kind="baseline"))
+    whole, in_part = (decide(scores, NDCG, some, PerQuery(42)).sentences for some in (_rows(), rows))
+    assert whole[0] == "a has the highest NDCG@10: 0.900, over 12 queries."
+    assert in_part[0] == (
+        "a has the highest NDCG@10: 0.900, over 12 queries; hosted and typo did not run (why is said below)."
+    )
+    assert in_part[1:] == whole[1:]
+
+
 def test_the_order_within_a_tiny_category_is_not_worth_a_sentence() -> None:
     scores = {label: np.linspace(0, 2 * ndcg, 12) for label, (ndcg, _) in MEANS.items()}
     sizes = {"x": 9, "y": 3}

@@ -153,18 +153,31 @@ def test_a_filter_is_the_querys_own(tmp_path: Path) -> None:
     assert "no document passes the filter (where) of c" in say(tmp_path, "validate", "task")
 
 
-def test_a_column_called_where_that_is_no_filter_is_metadata_and_said_to_be(home: Path) -> None:
-    (home / "asked.csv").write_text('query,where\nlakes,"{""state"": ""Utah""}"\nmines,in Utah\n')
+def test_a_column_called_where_without_any_object_is_metadata_and_said_to_be(home: Path) -> None:
+    (home / "asked.csv").write_text("query,where\nlakes,\nmines,in Utah\n")
     code, said, err = bakeoff(home, "queries", "import", "asked.csv")
     assert code == 0
     assert "metadata: where\n" in said
-    assert "warning: where is kept as metadata: line 3: 'in Utah' is no filter" in err
-    assert [entry["metadata"] for entry in written(home / "task")] == [
-        {"where": '{"state": "Utah"}'},
-        {"where": "in Utah"},
-    ]
+    assert "warning: where is kept as metadata and filters no query: no cell is an object" in err
+    assert written(home / "task")[1]["metadata"] == {"where": "in Utah"}
     said = say(home, "queries", "import", "asked.csv", "--column", "where=where", "--force", code=2)
     assert "asked.csv: line 3: 'in Utah' is no filter" in said
+
+
+@pytest.mark.parametrize(
+    ("cell", "problem"),
+    [
+        ('"{""size"": {""lt"": 500}}"', "the filter on 'size' has {'lt': 500}"),
+        ('"{""size: 500}"', """'{"size: 500}' is no filter"""),
+        ("in Utah", "'in Utah' is no filter"),
+    ],
+)
+def test_one_wrong_filter_switches_off_no_other(home: Path, cell: str, problem: str) -> None:
+    (home / "asked.csv").write_text(f'query,where\nlakes,"{{""state"": ""Utah""}}"\nmines,{cell}\n')
+    said = say(home, "queries", "import", "asked.csv", code=2)
+    assert f"asked.csv: line 3: {problem}\n  remedy: " in said
+    assert ' {"language": "de", "year": [2023, 2024]}; a column that is no filter needs another name\n' in said
+    assert not (home / "task").exists()
 
 
 def test_filters_that_no_document_passes_are_named_when_they_are_imported(home: Path) -> None:

@@ -78,3 +78,5 @@ def import_(
     if taken.empty:
         say(f"without a grade, left out: {counted(taken.empty, 'row')}")
     write_truth(folder, folder.name)
+    rest = [f"bakeoff grade export {folder.name} --ungraded --out rest.csv"] if taken.empty else []
+    say_commands("next: " + "\n      ".join([*rest, f"bakeoff validate {folder.name}"]))

@@ -127,10 +127,16 @@ def _grading(folder: TaskFolder | None, lineup: Path | None) -> Grading:
         return Grading()
     if (folder.annotations / POOL).exists():
         try:
-            return Grading(folder.pool(), f"bakeoff grade {folder.name} --ungraded")
+            return Grading(folder.pool(), _page_or_table(f"bakeoff grade {folder.name}"))
         except InputError as error:  # a pool of before the task was changed keeps no run from its grades
             say(f"warning: {error}")
-    return Grading(None, f"{grading_command(folder.name, lineup or OWN_LINEUP)} --ungraded")
+    return Grading(None, _page_or_table(grading_command(folder.name, lineup or OWN_LINEUP)))
+
+
+def _page_or_table(command: str) -> str:
+    """What grades the rest on the page, and what writes it into a table."""
+    table = command.replace("bakeoff grade", "bakeoff grade export", 1)
+    return f"{command} --ungraded, or as a table: {table} --ungraded --out rest.csv"
 
 
 def _lineup(target: str | None) -> tuple[Path, Lineup]:

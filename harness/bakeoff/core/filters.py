@@ -19,6 +19,8 @@ Scalar = str | int | bool
 Metadata = Mapping[str, Scalar]
 Where = Mapping[str, Scalar | Sequence[Scalar]]
 
+_EXAMPLE = '{"language": "de", "year": [2023, 2024]}'
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -43,9 +45,9 @@ def parse_where(cell: Any) -> dict[str, Any]:
         try:
             cell = json.loads(cell) if cell.strip() else {}
         except (RecursionError, ValueError):
-            raise InputError(f"{cell[:60]!r} is no filter", remedy='write it as {"language": "de"}') from None
+            raise InputError(f"{cell[:60]!r} is no filter", remedy=f"write it as {_EXAMPLE}") from None
     if cell is not None and not isinstance(cell, Mapping):
-        raise InputError(f"{cell!r} is no filter", remedy='write it as {"language": "de"}')
+        raise InputError(f"{cell!r} is no filter", remedy=f"write it as {_EXAMPLE}")
     where = {str(field): wanted for field, wanted in (cell or {}).items() if wanted is not None}
     conditions(where)
     return where
@@ -58,7 +60,8 @@ def _condition(field: str, wanted: Any) -> Condition:
     for value in values:
         if not isinstance(value, (str, int)):
             raise InputError(
-                f"the filter on {field!r} has {value!r}", remedy="filter by texts, whole numbers, true and false"
+                f"the filter on {field!r} has {value!r}",
+                remedy=f"a field has one value or a list, of texts, whole numbers, true and false, as in {_EXAMPLE}",
             )
     if len({type(value) for value in values}) > 1:
         raise InputError(f"the filter on {field!r} mixes kinds of values: {list(values)}", remedy="use one kind")

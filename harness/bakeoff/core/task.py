@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
 
 from bakeoff.core.filters import conditions
 
@@ -43,7 +44,16 @@ class Document(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     def whole(self, field: str = "") -> str:
         """All that is embedded of it: the title goes before the text, as BEIR and MTEB do; a field is taken alone."""
-        return self.fields[field] if field else f"{self.title} {self.text}".strip()
+        return self.field(field) if field else f"{self.title} {self.text}".strip()
+
+    def field(self, name: str) -> str:
+        """One of its further texts; `title` and `text` are fields of every document."""
+        texts = {"title": self.title, "text": self.text, **self.fields}
+        if name not in texts:
+            raise InputError(
+                f"document {self.id!r} has no field {name!r}", place="field", remedy=nearest(name, [*texts])
+            )
+        return texts[name]
 
 
 class Drawn(msgspec.Struct, frozen=True, gc=False):

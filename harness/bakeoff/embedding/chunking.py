@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import sqrt
 
-from bakeoff_providers.errors import InputError
-from bakeoff_providers.registry import nearest
-
 from bakeoff.core.task import Chunking, Document
 
 WINDOW = 10  # sentences on each side of a gap
@@ -32,11 +29,7 @@ class Chunk:
 
 def chunks(document: Document, field: str = "") -> list[Chunk]:
     """The pieces of one document, or of one of its fields. A document that is not cut keeps its own id."""
-    if field and field not in document.fields:
-        raise InputError(
-            f"document {document.id!r} has no field {field!r}", place="field", remedy=nearest(field, [*document.fields])
-        )
-    title, text = ("", document.fields[field]) if field else (document.title, document.text)
+    title, text = ("", document.field(field)) if field else (document.title, document.text)
     texts = [f"{title} {piece}".strip() for piece in pieces_of(text, document.chunking) or [""]]
     if len(texts) == 1:
         return [Chunk(document.id, document.id, texts[0])]

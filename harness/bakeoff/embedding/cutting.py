@@ -77,7 +77,7 @@ def cut(document: Document, field: str, cutting: Cutting, tokens: Count = estima
 
     A title that takes more than half of a piece is cut with the text instead.
     """
-    text, title = (document.fields[field], "") if field else (document.text, document.title)
+    text, title = (document.field(field), "") if field else (document.text, document.title)
     count = {"words": _words, "characters": len, "tokens": tokens, "bytes": _bytes}[cutting.unit]
     taken = count(f"{title} ") if title else 0
     if 2 * taken > cutting.size and cutting.strategy != "whole":

@@ -83,7 +83,10 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         "how the row's name begins, model, provider or ranker if left out: @prompt and @chunking follow where "
         "there are several, then @dimensions-precision and +store",
     ] = ""
-    field: Annotated[str, "the text field of a document that is searched; title and text if left out"] = ""
+    field: Annotated[
+        str,
+        "what is searched of a document: title, text, or a facet's text of an ordered task; title and text if left out",
+    ] = ""
     store: Annotated[
         str | StoreEntry | list[str | StoreEntry], "where the vectors are searched; each of several is a row"
     ] = []

@@ -49,6 +49,7 @@ class Lineup:
     categories: dict[str, str | Category] = dataclasses.field(default_factory=dict)
     overrides: dict[str, Any] = dataclasses.field(default_factory=dict)  # instead of the task's own options
     engine: EngineEntry = dataclasses.field(default_factory=EngineEntry)
+    file: str = ""  # what its file is called, for commands that are shown; none where it was made in Python
 
     @classmethod
     def read(cls, path: Path | str) -> Lineup:
@@ -251,6 +252,7 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
         categories=content.categories,
         overrides=content.overrides,
         engine=content.engine,
+        file=path.name,
     )
 
 

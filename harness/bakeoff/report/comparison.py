@@ -8,7 +8,7 @@ import msgspec
 
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.printable import counted
-from bakeoff.report.pairs import p_text, pairs_table, with_interval
+from bakeoff.report.pairs import alike_note, p_text, pairs_table, with_interval
 from bakeoff.results.compare import Comparison
 from bakeoff.results.gate import Gate
 from bakeoff.results.recommend import listed
@@ -39,6 +39,7 @@ def terminal(comparison: Comparison, most: int) -> RenderableType:
             f"{counted(len(comparison.queries), 'query')} ({_correction(comparison)}, 5%"
             f"{f'; {WEIGHTED}' if comparison.by_traffic else ''})."
         ),
+        *map(Prose, alike_note(comparison.pairs)),
         *_equivalent(comparison),
         *_narrowed(comparison),
         *map(Prose, comparison.unmatched),
@@ -159,7 +160,8 @@ def gate_lines(gate: Gate) -> RenderableType:
                 style="bold red" if check.failed else "",
             )
         )
-    parts += [Prose(f"note: {note}", "dim") for note in gate.notes]
+    notes = [*alike_note([check.pair for check in gate.checks]), *gate.notes]
+    parts += [Prose(f"note: {note}", "dim") for note in notes]
     failed = sum(check.failed for check in gate.checks)
     verdict = f"gate failed: {failed} of {len(gate.checks)} dropped" if failed else f"gate passed ({gate.measure})"
     parts.append(Prose(f"{verdict} against {gate.baseline}"))

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.columns import INDEX, PER_MILLION, TOTAL, Column
+from bakeoff.results.recommend import no_p95, p95
 from bakeoff.results.schema import Detailed, QueryInfo, Summary
 from bakeoff.statistics.constants import ALPHA
 
@@ -75,6 +76,7 @@ def _rows(summary: Summary) -> list[dict[str, Any]]:
             "mean": row.measures[summary.verdict.measure].mean,
             **{limit.key: limit.column.value(row) for limit in LIMITS},
             "local": row.local,
+            **({"untimed": no_p95(row)} if p95(row) is None else {}),
         }
         for row in summary.ran
     ]

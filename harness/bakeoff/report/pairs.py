@@ -62,6 +62,16 @@ def with_interval(pair: PairedDifference, digits: int = 4) -> str:
     return f"{pair.difference:+.{digits}f} [{pair.low:+.{digits}f}, {pair.high:+.{digits}f}]"
 
 
+def alike_note(pairs: Sequence[PairedDifference]) -> list[str]:
+    """What an interval around no difference at all means, where there is such a row: it looks like a mistake."""
+    if not any(pair.low and not (pair.wins or pair.losses) for pair in pairs):
+        return []
+    return [
+        f"{0:+.4f} with an interval: no query differs; the interval is what other queries might still show, "
+        "wide where there are few."
+    ]
+
+
 def p_text(p: float) -> str:
     """Four digits say enough, and a p is never 0."""
     return f"{p:.4f}" if p >= 0.0001 else "<0.0001"

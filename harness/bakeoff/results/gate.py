@@ -84,7 +84,11 @@ def gate(
             scores[f"{new} after"] = result.values(new, measure)
             scores[f"{old} before"] = baseline.values(old, measure)
         except InputError as error:
-            refused.append(f"{error} (--contender names those to check)")
+            known = f" ({error.remedy})" if error.remedy else ""
+            refused.append(
+                f"{error}{known}; the baseline is {baseline.name}: --contender NAME checks one alone, "
+                "--contender NEW=OLD one that the baseline calls otherwise, --baseline names another result"
+            )
     if refused:
         return msgspec.structs.replace(verdict, refused=refused)
     averaging = result.averaging()

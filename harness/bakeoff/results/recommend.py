@@ -61,7 +61,7 @@ def choose(rows: Sequence[Row], verdict: Verdict, limits: Limits) -> Choice:
     ran = [row for row in rows if row.ran]
     feasible = [row for row in ran if keeps(row, limits)]
     if not feasible:
-        return Choice(label=None, feasible=[], sentence="Nothing that ran keeps these limits.")
+        return Choice(label=None, feasible=[], sentence=f"Nothing that ran keeps these limits.{_unknown(ran, limits)}")
     best = _best(feasible, verdict)
     kept = {row.label for row in feasible}
     tied = [label for label in _tied(best.label, verdict) if label in kept]
@@ -69,6 +69,14 @@ def choose(rows: Sequence[Row], verdict: Verdict, limits: Limits) -> Choice:
     sentence = f"{best.label}: {_named(verdict)} {value:.3f}. {len(feasible)} of {len(ran)} contenders keep the limits"
     also = f"; {listed(tied)} can't be told from it." if tied else "."
     return Choice(label=best.label, feasible=[row.label for row in feasible], sentence=sentence + also)
+
+
+def _unknown(ran: Sequence[Row], limits: Limits) -> str:
+    """Whose p95 is not known, where it is limited: such a row may well be fast enough."""
+    untimed = [row for row in ran if p95(row) is None and (row.local or not limits.offline)]
+    if limits.p95_ms is None or not untimed:
+        return ""
+    return f" The p95 of {listed([row.label for row in untimed])} is not known. {no_p95(untimed[0])}"
 
 
 def recommend(rows: Sequence[Row], verdict: Verdict) -> list[Recommendation]:
@@ -91,7 +99,7 @@ def _quick(ran: Sequence[Row], best: Row, verdict: Verdict) -> Recommendation:
     """The limit is the next round figure that the best does not keep: below it, the choice has to change."""
     slowest = p95(best)
     if slowest is None:
-        return Recommendation(use="Best under a latency limit", label=None, why=_no_p95(best))
+        return Recommendation(use="Best under a latency limit", label=None, why=no_p95(best))
     limit = round_below(slowest)
     use = f"Best under {limit:g} ms"
     quick = [row for row in ran if keeps(row, Limits(p95_ms=limit)) and FASTER_FROM * (p95(row) or 0.0) < slowest]
@@ -113,12 +121,12 @@ def _quick(ran: Sequence[Row], best: Row, verdict: Verdict) -> Recommendation:
     return Recommendation(use=use, label=chosen.label, why=why)
 
 
-def _no_p95(row: Row) -> str:
+def no_p95(row: Row) -> str:
     """Why a row has none, with the remedy that helps: more rounds do not where each query is timed once."""
     total, answers = (row.latency.total.n, row.latency.search.n) if row.latency else (0, 0)
     if not (total or answers):
         return f"The answers of {row.label} come from elsewhere, so there is no latency to compare."
-    few = f"{row.label} has too few samples for a p95 ({total})"
+    few = f"{row.label} has too few samples for a p95 ({total}, {SAMPLES_FOR[95]} are needed)"
     if total >= answers:
         return f"{few}: raise --rounds."
     if total:

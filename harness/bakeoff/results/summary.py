@@ -62,8 +62,9 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
     if in_part:
         rankings = {row.contender.label: row.rankings for row in outcome.ran}
         turns = turning(rankings, verdict.best, task, lineup.primary, averaging.weights)
-        said = [*verdict.sentences, *turning_sentences(turns, verdict.best, lineup.primary)]
-        verdict = replace(verdict, turning=turns, sentences=said)
+        named = lineup.task if isinstance(lineup.task, str) else "TASK"
+        said = turning_sentences(turns, verdict.best, lineup.primary, named, lineup.file or "LINEUP")
+        verdict = replace(verdict, turning=turns, sentences=[*verdict.sentences, *said])
     breakdowns = breakdown_sections(task, by_measure[lineup.primary], lineup.primary, averaging)
     return Summary(
         name=lineup.name,

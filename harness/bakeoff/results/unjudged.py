@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Section
@@ -55,8 +56,10 @@ def turning(
     return sorted(turns, key=lambda one: one.documents)
 
 
-def turning_sentences(turns: Sequence[Turning], best: str | None, measure: Measure) -> list[str]:
-    """In one sentence, for the contender that needs the fewest."""
+def turning_sentences(
+    turns: Sequence[Turning], best: str | None, measure: Measure, task: str = "TASK", lineup: str = "LINEUP"
+) -> list[str]:
+    """In one sentence, for the contender that needs the fewest; `task` and `lineup` are those of the command."""
     if not turns:
         return []
     first, more = turns[0], len(turns) - 1
@@ -65,7 +68,7 @@ def turning_sentences(turns: Sequence[Turning], best: str | None, measure: Measu
     return [
         f"Unjudged documents could turn the winner: if {some} that {first.challenger} ranks above {best} had the "
         f"highest grade, {first.challenger} would lead by {measure.label}{others}; "
-        "`bakeoff grade next TASK` names them first."
+        f"`bakeoff grade next {quote(task)} --lineup {quote(lineup)}` names them first."
     ]
 
 

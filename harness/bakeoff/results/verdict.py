@@ -80,7 +80,9 @@ def _sentences(
     value = rows[best].measures[str(measure)]
     interval = f" (95% interval {value.low:.3f} to {value.high:.3f})" if value.low is not None else ""
     queries = counted(n, "query")
-    sentences = [f"{best} has the highest {measure.label}: {value.mean:.3f}{interval}, over {queries}."]
+    lost = [row.label for row in rows.values() if row.not_run is not None]
+    without = f"; {listed(lost)} did not run (why is said below)" if lost else ""
+    sentences = [f"{best} has the highest {measure.label}: {value.mean:.3f}{interval}, over {queries}{without}."]
     against = {pair.b if pair.a == best else pair.a: pair for pair in pairs if best in (pair.a, pair.b)}
     same = [label for label in group[1:] if not np.any(np.abs(scores[best] - scores[label]) > 1e-12)]
     tied = [label for label in group[1:] if label not in same]

@@ -12,7 +12,7 @@ from bakeoff_providers.registry import nearest
 from bakeoff.core.files import write_json
 from bakeoff.core.task import document_ids
 from bakeoff.tasks.formats.cells import Row, Rows
-from bakeoff.tasks.formats.rows import JudgmentCollector, JudgmentColumns, judgment_rows
+from bakeoff.tasks.formats.rows import JudgmentCollector, JudgmentColumns, judgment_rows, whole
 from bakeoff.tasks.formats.tables import read_table
 from bakeoff.testsets.annotations import Annotation
 from bakeoff.testsets.grade_export import ids_by_cell
@@ -73,7 +73,8 @@ class _Reader:
         self._folder, self._table, self._who, self._kept = folder, table, who, kept
         named = found_columns("judgments", table, columns)
         self._columns, self._grade = JudgmentColumns(**named), named["grade"]
-        self._worth = completed_labels(table, self._grade, labels, empty=True) or None
+        mistyped = not labels and _mostly_numbers(table, self._grade)  # no scale of labels
+        self._worth = None if mistyped else completed_labels(table, self._grade, labels, empty=True) or None
         head = columns_of(table)
         self._queries = ids_by_cell(set(folder.query_ids), head)
         self._documents = ids_by_cell(set(document_ids(folder.task.documents)), head)
@@ -98,6 +99,11 @@ class _Reader:
         return self._collector.grades
 
     def _take(self, place: str, row: Row) -> None:
+        label = label_in(row, self._grade)
+        if self._worth is None and whole(label) is None:
+            raise InputError(
+                f"the grade {label!r} is no number", file=self._table, place=place, remedy="correct the cell"
+            )
         table = Rows.of(self._table, [(place, row)])
         for _, query, document, grade in judgment_rows(table, self._columns, self._worth):
             query, document = self._queries.get(query, query), self._documents.get(document, document)
@@ -109,6 +115,12 @@ class _Reader:
                     file=self._table, place=place, remedy="leave the line out, or --force: the new grade then counts",
                 )  # fmt: skip
             self._collector.add(place, query, document, grade)
+
+
+def _mostly_numbers(table: Path, column: str) -> bool:
+    """Whether more than half of the grades are numbers: what is none is a slip of the hand then."""
+    given = [label for _, row in read_table(table).rows if (label := label_in(row, column))]
+    return 2 * sum(whole(label) is not None for label in given) > len(given)
 
 
 def _together(wrong: Sequence[InputError]) -> InputError:

@@ -127,12 +127,11 @@ def _of_table(path: Path, given: Mapping[str, str], imported: ImportedQueries) -
     columns = columns_for((row for _, row in rows), given, path, "queries")
     filters: list[dict[str, Any]] = [{}] * len(rows)
     if "where" in columns:
-        try:
-            filters = [_filter(row.get(columns["where"]), path, place) for place, row in rows]
-        except InputError as error:
-            if "where" in given:
-                raise
-            imported.no_filter = f"{columns['where']} is kept as metadata: {error.place}: {error.problem}"
+        cells = [(place, row.get(columns["where"])) for place, row in rows]
+        if "where" in given or any(_is_object(cell) for _, cell in cells) or not any(cell for _, cell in cells):
+            filters = [_filter(cell, path, place) for place, cell in cells]
+        else:
+            imported.no_filter = f"{columns['where']} is kept as metadata and filters no query: no cell is an object"
             del columns["where"]
     numbers = number_columns(path, [row for _, row in rows], columns)
 
@@ -150,11 +149,17 @@ def _of_table(path: Path, given: Mapping[str, str], imported: ImportedQueries) -
     return found
 
 
+def _is_object(cell: Any) -> bool:
+    """Whether it was meant as a filter, well-formed or not."""
+    return cell.lstrip().startswith("{") if isinstance(cell, str) else isinstance(cell, Mapping)
+
+
 def _filter(cell: Any, path: Path, place: str) -> dict[str, Any]:
     try:
         return parse_where(cell)
     except InputError as error:
-        raise InputError(error.problem, file=path, place=place, remedy=error.remedy) from None
+        remedy = f"{error.remedy}; a column that is no filter needs another name"
+        raise InputError(error.problem, file=path, place=place, remedy=remedy) from None
 
 
 def _of_log(path: Path, given: Mapping[str, str]) -> list[_Found]:

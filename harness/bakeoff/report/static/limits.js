@@ -7,7 +7,10 @@
     const kept = data.rows.filter(
       (row) => (row.local || !limits.offline) && data.limits.every((key) => keeps(row[key], limits[key])),
     );
-    if (!kept.length) return { label: null, feasible: [], sentence: "Nothing that ran keeps these limits." };
+    if (!kept.length) {
+      const sentence = `Nothing that ran keeps these limits.${unknown(limits)}`;
+      return { label: null, feasible: [], sentence };
+    }
     const best = kept.reduce((a, b) => (b.mean > a.mean + 1e-12 ? b : a));
     const names = new Set(kept.map((row) => row.label));
     const tied = data.pairs
@@ -21,6 +24,13 @@
       feasible: [...names],
       sentence: `${best.label}: ${data.measure} ${best.mean.toFixed(3)}. ${count}${also}`,
     };
+  }
+
+  /** Whose p95 is not known, where it is limited. */
+  function unknown(limits) {
+    const untimed = data.rows.filter((row) => row.p95 === null && (row.local || !limits.offline));
+    if (limits.p95 === null || !untimed.length) return "";
+    return ` The p95 of ${listed(untimed.map((row) => row.label))} is not known. ${untimed[0].untimed}`;
   }
 
   /** Rounded up to two digits, so that the row whose figure it is keeps the limit. */

@@ -70,12 +70,12 @@ def test_one_row_is_no_tie_group_and_answers_from_files_have_no_latency() -> Non
         ({"mrr": 1 - 4 / 870}, "is nearly the same by every other measure (Kendall's τ above 0.99)."),
         (
             {"mrr": 0.9949},
-            "agrees least with their order by MRR (Kendall's τ 0.99; 1 is the same order, −1 the reverse): "
+            "agrees least with their order by MRR (Kendall's τ 0.99; 1 is the same order, -1 the reverse): "
             "that column of the matrix shows who leads by it.",
         ),
         (
             {"mrr": 0.5, "category network": 0.0},
-            "within the category network (Kendall's τ 0.00; 1 is the same order, −1 the reverse): "
+            "within the category network (Kendall's τ 0.00; 1 is the same order, -1 the reverse): "
             'the page\'s chart "NDCG@10 by category" shows who leads there.',
         ),
     ],

@@ -44,7 +44,7 @@ def test_the_verdict_names_the_order_that_agrees_least() -> None:
     verdict = decide(scores, NDCG, _rows(), PerQuery(42), [NDCG, MRR], category_sizes={"x": 8, "y": 4})
     assert verdict.best == "a"
     assert verdict.sentences[-1].endswith(
-        "within the category y (Kendall's τ -1.00; 1 is the same order, −1 the reverse): "
+        "within the category y (Kendall's τ -1.00; 1 is the same order, -1 the reverse): "
         'the page\'s chart "NDCG@10 by category" shows who leads there.'
     )
 
@@ -59,6 +59,11 @@ def test_rows_that_did_not_run_are_named_where_the_best_is() -> None:
         "a has the highest NDCG@10: 0.900, over 12 queries; hosted and typo did not run (why is said below)."
     )
     assert in_part[1:] == whole[1:]
+    rows += [Row(label=label, kind="dense", not_run="no key") for label in ("third", "fourth")]
+    assert (
+        "over 12 queries; 4 others did not run (why is said below)."
+        in decide(scores, NDCG, rows, PerQuery(42)).sentences[0]
+    )
 
 
 def test_the_order_within_a_tiny_category_is_not_worth_a_sentence() -> None:

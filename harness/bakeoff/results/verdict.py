@@ -22,6 +22,7 @@ from bakeoff.statistics.tests import holm
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
 CUT_FROM = 0.05  # of a corpus' texts: a row whose model reads fewer of them in part is no other row
+MOST_NAMED = 3  # rows that did not run: more of them would hide what the sentence says
 FEWEST_IN_CATEGORY = 4  # queries: the order within a smaller category is chance
 
 
@@ -81,7 +82,8 @@ def _sentences(
     interval = f" (95% interval {value.low:.3f} to {value.high:.3f})" if value.low is not None else ""
     queries = counted(n, "query")
     lost = [row.label for row in rows.values() if row.not_run is not None]
-    without = f"; {listed(lost)} did not run (why is said below)" if lost else ""
+    absent = f"{len(lost)} others" if len(lost) > MOST_NAMED else listed(lost) if lost else ""
+    without = f"; {absent} did not run (why is said below)" if lost else ""
     sentences = [f"{best} has the highest {measure.label}: {value.mean:.3f}{interval}, over {queries}{without}."]
     against = {pair.b if pair.a == best else pair.a: pair for pair in pairs if best in (pair.a, pair.b)}
     same = [label for label in group[1:] if not np.any(np.abs(scores[best] - scores[label]) > 1e-12)]
@@ -198,7 +200,7 @@ def _agreement_sentence(agreement: Mapping[str, float], measure: Measure, *, eve
         what, where = f"within the {least}", f'the page\'s chart "{measure.label} by category" shows who leads there'
     else:
         what, where = f"by {Measure.parse(least).label}", "that column of the matrix shows who leads by it"
-    tau = f"Kendall's τ {shown}; 1 is the same order, −1 the reverse"
+    tau = f"Kendall's τ {shown}; 1 is the same order, -1 the reverse"
     return [f"The contenders' order by {measure.label} agrees least with their order {what} ({tau}): {where}."]
 
 

@@ -407,8 +407,8 @@ def test_files_have_the_permissions_that_the_user_wants(tmp_path: Path) -> None:
 def test_two_keys_of_one_first_half_are_told_apart() -> None:
     index = KeyIndex()
     assert [len(part) for part in index.all()] == [0, 0]
-    index.add(np.array([[5, 1], [5, 2], [5, 3], [7, 1]], dtype=np.uint64), np.array([40, 30, 20, 10]))
-    asked = np.array([[5, 3], [5, 2], [5, 1], [7, 1], [5, 4], [7, 2], [9, 9], [1, 1]], dtype=np.uint64)
+    index.add(np.array([[5, 90], [5, 20], [5, 30], [7, 1]], dtype=np.uint64), np.array([40, 30, 20, 10]))
+    asked = np.array([[5, 30], [5, 20], [5, 90], [7, 1], [5, 40], [7, 2], [9, 9], [1, 1]], dtype=np.uint64)
     assert index.find(asked).tolist() == [20, 30, 40, 10, -1, -1, -1, -1]
     assert index.find(asked[:0]).tolist() == []
 

@@ -53,6 +53,11 @@ def test_a_better_row_that_was_passed_over_is_named() -> None:
     assert why.endswith("u+a would keep the limit, too, but no faster than m+a by more than noise.")
 
 
+def test_an_equal_row_that_is_slower_is_not_named_as_passed_over() -> None:
+    choices = _by_use([_row("m+a", 0.8, 5.2), _row("u+a", 0.6, 3.9), _row("w+a", 0.6, 0.3)], ["m+a"])
+    assert choices["Best under 5 ms"] == ("w+a", "NDCG@10 0.600 in 0.3 ms (p95); m+a needs 5.2 ms.")
+
+
 def test_one_row_is_no_tie_group_and_answers_from_files_have_no_latency() -> None:
     choices = _by_use([_row("a", 0.8, None, n=0), _row("b", 0.2, None, n=0)], ["a"])
     assert "Cheapest in the tie group" not in choices

@@ -413,6 +413,18 @@ def test_two_keys_of_one_first_half_are_told_apart() -> None:
     assert index.find(asked[:0]).tolist() == []
 
 
+def test_one_key_of_thousands_that_comes_twice_is_given_once() -> None:
+    keys = np.random.default_rng(0).integers(0, 1 << 63, (5_000, 2), dtype=np.uint64)
+    keys[7, 0] = keys[11, 0]  # two keys that share more than 32 bits are two
+    index = KeyIndex()
+    index.add(keys, np.arange(5_000))
+    assert len(index) == 5_000
+    index.add(keys[[4_000]], np.array([5_000]))
+    given, places = index.all()
+    assert places.tolist() == list(range(5_000))
+    np.testing.assert_array_equal(given, keys)
+
+
 def test_the_first_place_is_a_place_also_beside_later_runs() -> None:
     index = KeyIndex()
     index.add(np.array([[1, 0], [2, 0], [3, 0]], dtype=np.uint64), np.arange(3))

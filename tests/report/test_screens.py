@@ -264,8 +264,8 @@ def test_every_line_about_ones_own_files_fits_80_columns(
 def test_notices_and_the_word_at_an_interruption_fit_a_terminal() -> None:
     """At a terminal of 80 columns; a log, which is no terminal, keeps each in one line."""
     script = (
-        "from bakeoff.commands import options, signals\n"
-        "options.warn('word ' * 30)\noptions.notice('word ' * 30)\nsignals.leave(0, signals.message())\n"
+        "from bakeoff.commands import shared_options, signals\n"
+        "shared_options.warn('word ' * 30)\nshared_options.notice('word ' * 30)\nsignals.leave(0, signals.message())\n"
     )
     environment = os.environ | {"COLUMNS": "80", "PYTHONPATH": f"{ROOT / 'harness'}:{ROOT / 'providers'}"}
     reader, writer = pty.openpty()

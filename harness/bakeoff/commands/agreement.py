@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.options import (
+from bakeoff.commands.pairs_to_grade import rankings_for
+from bakeoff.commands.shared_options import (
     Force,
     LineupOption,
     Offline,
@@ -18,7 +19,6 @@ from bakeoff.commands.options import (
     lineup_path,
     say,
 )
-from bakeoff.commands.pairs_to_grade import rankings_for
 
 if TYPE_CHECKING:
     from bakeoff.report.grid import Grid

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.commands.options import (
+from bakeoff.commands.shared_options import (
     AddressOption,
     AsJson,
     ContendersOption,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.commands.options import say
+from bakeoff.commands.shared_options import say
 
 models = typer.Typer(help="Weights of the models that run on this machine.", no_args_is_help=True)
 

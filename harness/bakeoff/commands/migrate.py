@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import LineupOption, MaxCost, Offline, lineup_path
+from bakeoff.commands.shared_options import LineupOption, MaxCost, Offline, lineup_path
 
 if TYPE_CHECKING:
     from bakeoff.production.check import Check

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from bakeoff.commands.options import lineup_path, say, warn
+from bakeoff.commands.shared_options import lineup_path, say, warn
 
 if TYPE_CHECKING:
     from bakeoff.testsets.annotations import QueryDocument

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from bakeoff_providers.errors import InputError, StoreError, Unavailable
 
-from bakeoff.commands.options import (
+from bakeoff.commands.provider_load import load_endpoint
+from bakeoff.commands.shared_options import (
     DryRun,
     LineupArgument,
     MaxCost,
@@ -18,7 +19,6 @@ from bakeoff.commands.options import (
     parse_repeated,
     say,
 )
-from bakeoff.commands.provider_load import load_endpoint
 from bakeoff.commands.store_files import write_sheet
 
 if TYPE_CHECKING:

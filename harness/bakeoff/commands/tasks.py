@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.commands.options import ResultsArgument, check_folder
+from bakeoff.commands.shared_options import ResultsArgument, check_folder
 
 if TYPE_CHECKING:
     from bakeoff.results.tasks import TaskTable

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.evaluation.unjudged import if_relevant, top_grade, turn
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -80,7 +80,7 @@ def test_what_turns_is_true_and_for_weights_by_rank_nothing_is_overlooked(
 
     def lead(grades: dict[str, int]) -> float:
         truth = {"q": grades}
-        values = [evaluate(join({"q": side}, truth, ["q"]), [measure])[measure][0] for side in (a, b)]
+        values = [score_queries(join({"q": side}, truth, ["q"]), [measure])[measure][0] for side in (a, b)]
         return float(values[1] - values[0])
 
     needed = turn({"q": a}, {"q": b}, {"q": judged}, ["q"], measure)

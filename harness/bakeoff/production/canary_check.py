@@ -15,7 +15,7 @@ from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Task
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.production.canary import CHECK_CALLS, Recording, ask, ask_queries
 from bakeoff.production.canary_change import Change, compare, sentences
 from bakeoff.production.check import Check, Gauge
@@ -74,7 +74,7 @@ def effect_on(recording: Recording, task: Task, queries: NDArray[np.float32]) ->
     before = _rankings(unit(recording.queries, recording.head.model), documents, ids, task)
     after = _rankings(unit(queries, recording.head.model), documents, ids, task)
     asked = [query.id for query in task.queries]
-    old, new = (evaluate(join(one, task.judgments, asked), [NDCG], task.rel)[NDCG] for one in (before, after))
+    old, new = (score_queries(join(one, task.judgments, asked), [NDCG], task.rel)[NDCG] for one in (before, after))
     low, high = (float(end[0]) for end in difference_intervals(np.stack([new, old], axis=1), [(0, 1)]))
     shared = float(np.mean([overlap(before[query].ids, after[query].ids, K) for query in asked]))
     return Effect(

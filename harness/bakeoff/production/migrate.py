@@ -21,7 +21,7 @@ from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
@@ -112,7 +112,7 @@ def ways(
 
     def scored(rankings: Mapping[str, Ranking]) -> Values:
         ids = [query.id for query in task.queries]
-        return evaluate(join(rankings, task.judgments, ids, DEPTH), [measure], task.rel)[measure]
+        return score_queries(join(rankings, task.judgments, ids, DEPTH), [measure], task.rel)[measure]
 
     def searched(queries: Vectors, documents: Vectors) -> Mapping[str, Ranking]:
         by_id = {query.id: vector for query, vector in zip(task.queries, queries, strict=True)}

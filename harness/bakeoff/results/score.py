@@ -17,9 +17,9 @@ from bakeoff.core.printable import counted
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.grammar import measures_of
-from bakeoff.evaluation.metrics import Scores, evaluate
 from bakeoff.evaluation.ranked_grades import Ties, join_scores
 from bakeoff.evaluation.run_table import RunTable
+from bakeoff.evaluation.score import Scores, score_queries
 from bakeoff.statistics.compare import compare, tie_group
 from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.small_samples import mean_intervals
@@ -105,8 +105,8 @@ def _score(
 
     def evaluated(run: Run | RunTable) -> Scores:
         if isinstance(run, RunTable):
-            return evaluate(run.join(judgments, queries, depth, ties), measures, rel)
-        return evaluate(join_scores(run, judgments, queries, depth, ties), measures, rel)
+            return score_queries(run.join(judgments, queries, depth, ties), measures, rel)
+        return score_queries(join_scores(run, judgments, queries, depth, ties), measures, rel)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         scores = dict(zip(runs, pool.map(evaluated, runs.values()), strict=True))

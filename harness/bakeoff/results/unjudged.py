@@ -9,8 +9,8 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Section
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
+from bakeoff.evaluation.score import score_queries
 from bakeoff.evaluation.unjudged import Answers, if_relevant, turn
 from bakeoff.results.schema import Bounds, Row, Turning
 from bakeoff.statistics.averaging import Averaging
@@ -28,7 +28,7 @@ def bounds_of(answers: Answers, task: Task, measures: Sequence[Measure], averagi
     queries = [query.id for query in task.queries]
     ranked = join(answers, task.judgments, queries)
     wanted = list(dict.fromkeys([*measures, *map(judged_measure, measures)]))
-    scores = evaluate(ranked, wanted, task.rel)
+    scores = score_queries(ranked, wanted, task.rel)
     return {
         str(measure): Bounds(
             judged=averaging.mean(scores[judged_measure(measure)]),

@@ -21,7 +21,7 @@ from bakeoff.core.progress import showing, steps
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores
+from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import engine_of, shared_cache

@@ -11,7 +11,7 @@ from bakeoff.core.figures import Loss
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.search.exact_search import Reference
 from bakeoff.search.searchers import Searcher
 from bakeoff.statistics.averaging import averaging_of
@@ -40,7 +40,7 @@ def index_loss(exact: Reference, task: Task, retrieved: Mapping[str, Ranking]) -
     rankings = exact.rankings(task.queries)
     averaging = averaging_of([query.drawn for query in task.queries])
     best, achieved = (
-        averaging.mean(evaluate(join(answers, task.judgments, ids), [NDCG], task.rel)[NDCG])
+        averaging.mean(score_queries(join(answers, task.judgments, ids), [NDCG], task.rel)[NDCG])
         for answers in (rankings, retrieved)
     )
     recalls = np.array([exact.recall(query, retrieved[query.id]) for query in task.queries])

@@ -14,8 +14,8 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.sampling import order_key
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
+from bakeoff.evaluation.score import score_queries
 from bakeoff.statistics.ppi import FEWEST, Estimate, corrected_mean, mean_estimate
 from bakeoff.testsets.annotations import QueryDocument, settle
 from bakeoff.testsets.pool import Rankings
@@ -90,8 +90,8 @@ def _scores(
     measure: Measure,
     rel: int,
 ) -> tuple[Values, Values, Values]:
-    by_people = evaluate(join(answers, people, there), [measure], rel)[measure]
-    by_model = evaluate(join(answers, model, [*there, *elsewhere]), [measure], rel)[measure]
+    by_people = score_queries(join(answers, people, there), [measure], rel)[measure]
+    by_model = score_queries(join(answers, model, [*there, *elsewhere]), [measure], rel)[measure]
     return by_people, by_model[: len(there)], by_model[len(there) :]
 
 

@@ -14,7 +14,7 @@ from bakeoff.core.progress import Progress, silent
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.evaluation.unjudged import turn
 from bakeoff.statistics.constants import NOISE
 from bakeoff.tasks.ground_truth import GRADES
@@ -94,7 +94,7 @@ def _weight(candidate: Candidate) -> tuple[float, float, float]:
 
 
 def _scores(answers: Mapping[str, Ranking], task: Task, queries: Sequence[str], measure: Measure) -> Values:
-    return evaluate(join(answers, task.judgments, queries), [measure], task.rel)[measure]
+    return score_queries(join(answers, task.judgments, queries), [measure], task.rel)[measure]
 
 
 def _unjudged(answers: Mapping[str, Ranking], judged: Mapping[str, int], depth: int) -> dict[str, dict[str, int]]:
@@ -121,7 +121,7 @@ def _with_each_grade(
     names = [f"{document}\0{grade}\0{label}" for document, grade, label in cases]
     runs = {name: answers[label] for name, (_, _, label) in zip(names, cases, strict=True)}
     truths = {name: {**judged, document: grade} for name, (document, grade, _) in zip(names, cases, strict=True)}
-    values = evaluate(join(runs, truths, names), [measure], task.rel)[measure]
+    values = score_queries(join(runs, truths, names), [measure], task.rel)[measure]
     scores: dict[tuple[str, int], dict[str, float]] = {}
     for (document, grade, label), value in zip(cases, values, strict=True):
         scores.setdefault((document, grade), {})[label] = float(value)

@@ -11,7 +11,7 @@ from bakeoff.core.task import Judgments
 from bakeoff.embedding.pieces import in_blocks
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, evaluate, join
+from bakeoff.evaluation.score import Scores, join, score_queries
 from bakeoff.running.engines.base import CorpusJob, Engine
 from bakeoff.search import exact
 
@@ -38,4 +38,4 @@ class Local(Engine):
         rel: int,
     ) -> Scores:
         """All queries at once."""
-        return evaluate(join(rankings, judgments, queries), measures, rel)
+        return score_queries(join(rankings, judgments, queries), measures, rel)

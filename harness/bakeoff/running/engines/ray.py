@@ -23,7 +23,7 @@ from bakeoff.embedding.shard_rows import ShardRows
 from bakeoff.embedding.space import Space
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores
+from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import EngineEntry
 from bakeoff.running.engines.base import CorpusJob

@@ -31,7 +31,7 @@ from bakeoff.embedding.space import Space
 from bakeoff.embedding.usage import Usage
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.lineup.contender import Contender
 from bakeoff.search.exact import Rows, Similarities, nearest_within
 from bakeoff.search.stores.faiss import Faiss
@@ -236,5 +236,5 @@ def score_block(
 ) -> list[np.ndarray]:
     """The values of some queries, one array per measure."""
     parsed = [Measure.parse(measure) for measure in measures]
-    scores = evaluate(join(rankings, judgments, queries), parsed, rel)
+    scores = score_queries(join(rankings, judgments, queries), parsed, rel)
     return [scores[measure] for measure in parsed]

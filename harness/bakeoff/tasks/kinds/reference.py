@@ -23,7 +23,7 @@ from bakeoff.core.figures import Section
 from bakeoff.core.task import Query, Task
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.lineup.contender import Contender, resolve_paths
 from bakeoff.search.exact import nearest
 from bakeoff.search.hits import SIMILARITY_DIGITS, Hits
@@ -179,7 +179,7 @@ class Reference(TaskKind):
         """
         measures = {name: Measure.parse(f"{name}@{k}") for name in COLUMNS}
         ids = [query.id for query in task.queries]
-        scores = evaluate(join(scored.rankings, self.graded(task.judgments, k), ids, k), list(measures.values()))
+        scores = score_queries(join(scored.rankings, self.graded(task.judgments, k), ids, k), list(measures.values()))
         return {name: scores[measure] for name, measure in measures.items()}
 
     def _similarity(self, contender: Contender, embeddings: CorpusVectors, seed: int) -> dict[str, float | None] | None:

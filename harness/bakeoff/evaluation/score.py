@@ -23,14 +23,14 @@ from bakeoff.evaluation.ranked_grades import (
 )
 
 __all__ = [
-    "RankedGrades", "deepest", "evaluate", "join", "join_arrays", "join_scores", "oracle", "random_expectation",
+    "RankedGrades", "deepest", "join", "join_arrays", "join_scores", "oracle", "random_expectation", "score_queries",
     "weighted_f1",
 ]  # fmt: skip
 
 Scores = dict[Measure, Values]
 
 
-def evaluate(ranked: RankedGrades, measures: Sequence[Measure], rel: int = 1) -> Scores:
+def score_queries(ranked: RankedGrades, measures: Sequence[Measure], rel: int = 1) -> Scores:
     """Per-query values in the order of the joined queries. `rel` holds for measures that do not set their own."""
     for measure in measures:
         if ranked.depth is not None and (measure.reach is None or measure.reach > ranked.depth):

@@ -18,13 +18,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from bakeoff.core.figures import Percentiles, Section
-from bakeoff.report import tasks as tasks_report
+from bakeoff.report import task_table as tasks_report
 from bakeoff.report.console import Screen, console
 from bakeoff.report.grid import Figures, Grid
 from bakeoff.report.matrix import matrix
 from bakeoff.report.terminal import terminal
 from bakeoff.results.schema import Summary, read_summary
-from bakeoff.results.tasks import TaskTable
+from bakeoff.results.task_table import TaskTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -61,7 +61,7 @@ def two_tasks() -> TaskTable:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.results.result import load
     from bakeoff.results.save import save
-    from bakeoff.results.tasks import combine
+    from bakeoff.results.task_table import combine
     from bakeoff.running.runner import run
 
     with tempfile.TemporaryDirectory() as folder:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.chat.answers import Answers
+from bakeoff.chat.answers import AnswerCache
 from bakeoff.core.files import check_writable, write_atomic, write_folder
 from bakeoff.core.paths import root
 from bakeoff.embedding.space import Space
@@ -96,7 +96,7 @@ def test_room_is_looked_for_once_and_before_the_first_answer(tmp_path: Path, mon
 
     monkeypatch.setattr("bakeoff.chat.answers.check_writable", lambda *_: looks.append("answers"))
     monkeypatch.setattr("bakeoff.embedding.space.shutil.disk_usage", usage)
-    answers = Answers(tmp_path, {"model": "m"})
+    answers = AnswerCache(tmp_path, {"model": "m"})
     answers.make_sure()
     assert looks == ["answers"]
     space = Space(tmp_path / "space", {"model": "m"})

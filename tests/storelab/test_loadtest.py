@@ -14,7 +14,7 @@ import pytest
 from bakeoff.core.figures import Percentiles
 from bakeoff.search.stores.null import NullStore
 from bakeoff.storelab import loadtest as module
-from bakeoff.storelab.client_loops import Answers, closed, open_
+from bakeoff.storelab.client_loops import ClientSamples, closed, open_
 from bakeoff.storelab.loadtest import Level, knee, level_of, loadtest, loadtest_store, sentences
 from bakeoff.storelab.sweep import Walk, sweep
 from bakeoff.storelab.tables import loadtest_sheet, markdown, sweep_sheet, terminal
@@ -25,7 +25,10 @@ from rich.console import Console
 
 def test_percentiles_come_from_all_samples_together() -> None:
     """A client with one slow request among few, and one with many fast ones: a mean of percentiles would be far off."""
-    slow, fast = Answers([10_000_000] * 30), Answers([1_000_000] * 970, Counter({"OSError": 2}), late=3, dropped=4)
+    slow, fast = (
+        ClientSamples([10_000_000] * 30),
+        ClientSamples([1_000_000] * 970, Counter({"OSError": 2}), late=3, dropped=4),
+    )
     found = level_of("closed", 2, [slow, fast], 2.0)
     assert (found.answered, found.throughput) == (1000, 500)
     assert (found.latency.p50, found.latency.p95) == (1.0, 1.0)

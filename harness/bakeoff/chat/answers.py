@@ -33,7 +33,7 @@ class _Line(msgspec.Struct, frozen=True):
     answer_tokens: int | None = None
 
 
-class Answers:
+class AnswerCache:
     """The answers of one model. Each process appends to a file of its own; what it is asking for, it has claimed."""
 
     def __init__(self, folder: Path, identity: Identity) -> None:

@@ -22,7 +22,7 @@ from bakeoff.commands.shared_options import (
 
 if TYPE_CHECKING:
     from bakeoff.report.grid import Grid
-    from bakeoff.testsets.agreement import Estimate, TwoWay
+    from bakeoff.testsets.agreement import Coefficient, TwoWay
 
 
 def agreement(
@@ -135,7 +135,7 @@ def audit(
     )
 
 
-def _shown(estimate: Estimate) -> str:
+def _shown(estimate: Coefficient) -> str:
     if estimate.value is None:
         return "not defined"
     if estimate.low is None or estimate.high is None:

@@ -122,7 +122,7 @@ def loadtest(
     With --provider: throughput of an embedding endpoint by batch, requests at the same time and length of the texts.
     """
     from bakeoff.report.console import Bars
-    from bakeoff.storelab.conditions import Asked, conditions
+    from bakeoff.storelab.conditions import ConditionSettings, conditions
     from bakeoff.storelab.conditions_table import conditions_sheet
     from bakeoff.storelab.loadtest import loadtest_store
     from bakeoff.storelab.tables import loadtest_sheet
@@ -136,7 +136,7 @@ def loadtest(
         return
     stores = _stores(store, out)
     given = _given(set_ or [], stores)
-    if asked := Asked(writes=writes, filters=filters, tenants=tenants, cold=cold):
+    if asked := ConditionSettings(writes=writes, filters=filters, tenants=tenants, cold=cold):
         if rate or len(clients or ()) > 1:
             raise InputError("--rate and several --clients are for searches alone", remedy="run these separately")
         sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, queries)

@@ -17,7 +17,7 @@ from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
 from bakeoff.production.canary import CHECK_CALLS, Recording, ask, ask_queries
-from bakeoff.production.canary_change import Change, compare, sentences
+from bakeoff.production.canary_change import VectorChange, compare, sentences
 from bakeoff.production.check import Check, Gauge
 from bakeoff.production.log_replay import overlap
 from bakeoff.search import exact
@@ -93,7 +93,7 @@ def _rankings(
     }
 
 
-def _gauges(change: Change, model: str) -> list[Gauge]:
+def _gauges(change: VectorChange, model: str) -> list[Gauge]:
     labels = {"model": model}
     return [
         Gauge("canary_changed", "1 where the model changed behind its name", float(change.changed), labels),

@@ -22,7 +22,7 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import shared_cache
 from bakeoff.running.failures import reason_of
-from bakeoff.running.pace import Drawn, seconds_per_text
+from bakeoff.running.pace import TextSample, seconds_per_text
 from bakeoff.running.preparers.reranked import reranker_of
 from bakeoff.running.runner import task_of
 from bakeoff.running.settings import Settings
@@ -162,7 +162,7 @@ class _Documents(NamedTuple):
 def _documents(texts: Iterable[str], total: int, embedder: Embedder) -> _Documents:
     """Counted batch by batch, as a run asks for them: of a block before, only keys are kept."""
     space, card, distinct = embedder.space(Role.DOCUMENT), embedder.provider.card, KeyIndex()
-    missing, tokens, requests, drawn = 0, 0.0, 0, Drawn(SEED)
+    missing, tokens, requests, drawn = 0, 0.0, 0, TextSample(SEED)
 
     def find(keys: Keys) -> Places:
         places = np.full(len(keys), -1, dtype=np.int64)

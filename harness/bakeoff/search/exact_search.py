@@ -22,7 +22,7 @@ K = 10  # recall is over so many nearest documents
 
 
 @dataclass(slots=True)
-class Reference(ABC):
+class ExactRankings(ABC):
     """Exact search over what a store holds: done once for each query, compared with every store that holds the same."""
 
     index: Index
@@ -60,7 +60,7 @@ class Reference(ABC):
 
 
 @dataclass(slots=True)
-class ExactSearch(Reference):
+class ExactSearch(ExactRankings):
     """One vector for each piece, by inner product."""
 
     vectors: Vectors | VectorRows

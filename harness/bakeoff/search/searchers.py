@@ -15,7 +15,7 @@ from bakeoff.core.task import Query
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.search import exact
-from bakeoff.search.exact_search import ExactSearch, Reference
+from bakeoff.search.exact_search import ExactRankings, ExactSearch
 from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
 from bakeoff.search.rankers.base import Ranker
@@ -52,7 +52,7 @@ class Searcher(ABC):
     def prefetch(self, queries: Sequence[Query]) -> None:  # noqa: B027 - most have nothing to fetch
         """Called once before the rounds: takes in one go what is not worth a timed request for each query."""
 
-    def exact_search(self) -> Reference | None:
+    def exact_search(self) -> ExactRankings | None:
         """The same vectors searched exactly; None where nothing can have been missed, or there are no vectors."""
         return None
 
@@ -125,7 +125,7 @@ class DenseSearcher(EmbeddingSearcher):
         ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.excluded)
         return Answer(ranking, search_ns, embed_ns, untimed=self._untimed(query, embed_ns))
 
-    def exact_search(self) -> Reference | None:
+    def exact_search(self) -> ExactRankings | None:
         """Over what the store holds, with the vectors that it was asked with."""
         if self.store.capabilities.exact:
             return None
@@ -155,7 +155,7 @@ class HybridSearcher(DenseSearcher):
         ranking = self.index.ranking(hits, search, query.excluded)
         return Answer(ranking, search_ns, embed_ns, untimed=self._untimed(query, embed_ns))
 
-    def exact_search(self) -> Reference | None:
+    def exact_search(self) -> ExactRankings | None:
         """None: what a fusion should find is not defined by vectors alone."""
         return None
 

@@ -26,7 +26,7 @@ from bakeoff.core.figures import Percentiles
 from bakeoff.search import exact
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
-from bakeoff.storelab.client_loops import Answers, closed, closed_during
+from bakeoff.storelab.client_loops import ClientSamples, closed, closed_during
 from bakeoff.storelab.turns import Turns
 from bakeoff.storelab.vector_sample import VectorSample
 
@@ -68,7 +68,7 @@ class Writes(msgspec.Struct, kw_only=True, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Write:
     """One write: rows that come, rows that go, rows that get another vector."""
 
     inserted: Rows
@@ -84,7 +84,7 @@ class Contents:
         self.vectors = vectors.copy()
         self._there = np.arange(len(vectors)) < present
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: Write) -> None:
         """The same change as in the store."""
         self._there[change.inserted] = True
         self._there[change.deleted] = False
@@ -111,7 +111,7 @@ class Contents:
         return float(np.mean(recalls)), stale
 
 
-def planned(vectors: Vectors, share: float, seed: int = 42) -> tuple[Contents, list[Change]]:
+def planned(vectors: Vectors, share: float, seed: int = 42) -> tuple[Contents, list[Write]]:
     """Vectors in a drawn order: most are there at first; of the rest, half will be inserted, half replace others."""
     rng = np.random.default_rng(seed)
     vectors = vectors[rng.permutation(len(vectors))]
@@ -126,7 +126,7 @@ def planned(vectors: Vectors, share: float, seed: int = 42) -> tuple[Contents, l
     drawn = rng.permutation(present)[: 2 * changed]
     parts = min(changed, CHECKS * WRITES)
     changes = [
-        Change(*each)
+        Write(*each)
         for each in zip(
             np.array_split(np.arange(present, present + changed), parts),
             np.array_split(drawn[:changed], parts),
@@ -161,7 +161,7 @@ def churn(
         with turns.reading():
             store.search(sample.queries[request % len(sample.queries)], k)
 
-    def phase(name: str, looks: Sequence[tuple[float, int]], answers: Sequence[Answers]) -> Phase:
+    def phase(name: str, looks: Sequence[tuple[float, int]], answers: Sequence[ClientSamples]) -> Phase:
         recalls = [recall for recall, _ in looks]
         return Phase(
             name=name,
@@ -179,7 +179,7 @@ def churn(
     search(0)
     before = quiet("before")
     looks: list[tuple[float, int]] = []
-    answers: list[Answers] = []
+    answers: list[ClientSamples] = []
     write_ns: list[int] = []
     for batch in _batches(changes):
         work = partial(_write, store, turns, contents, batch, seconds / CHECKS, write_ns)
@@ -205,7 +205,7 @@ def churn(
     )
 
 
-def _batches(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
+def _batches(changes: Sequence[Write]) -> Iterator[Sequence[Write]]:
     """What is written between two looks."""
     step = -(-len(changes) // CHECKS)
     for start in range(0, len(changes), step):
@@ -213,7 +213,7 @@ def _batches(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
 
 
 def _write(
-    store: Store, turns: Turns, contents: Contents, batch: Sequence[Change], seconds: float, write_ns: list[int]
+    store: Store, turns: Turns, contents: Contents, batch: Sequence[Write], seconds: float, write_ns: list[int]
 ) -> None:
     """Writes spread over this time, or as fast as the store takes them if it can't keep up."""
     begin, pause = clock.now(), seconds / len(batch)

@@ -86,7 +86,7 @@ class ProviderLoad(msgspec.Struct, kw_only=True):
     machine: Machine
 
 
-class Estimate(msgspec.Struct, frozen=True):
+class PlannedLoad(msgspec.Struct, frozen=True):
     """What the test would send, before it sends anything; no dollars where no price is known."""
 
     requests: int
@@ -106,14 +106,14 @@ def settings_of(batches: Sequence[int], clients: Sequence[int], words: Sequence[
     return [Setting(batch, count, length) for length, batch, count in product(*map(sorted, (words, batches, clients)))]
 
 
-def estimate(provider: Provider, settings: Sequence[Setting], requests: int) -> Estimate:
+def estimate(provider: Provider, settings: Sequence[Setting], requests: int) -> PlannedLoad:
     """Tokens by the length of texts as they will be drawn."""
     prompt = provider.card.prompt(Role.DOCUMENT)
     tokens = sum(
         requests * estimated_tokens(drawn_texts(setting.batch, setting.words, 0), prompt) for setting in settings
     )
     known = provider.local or provider.card.price is not None
-    return Estimate(requests * len(settings), tokens, price_of(tokens, provider.card) if known else None)
+    return PlannedLoad(requests * len(settings), tokens, price_of(tokens, provider.card) if known else None)
 
 
 def check_provider(provider: Provider) -> None:

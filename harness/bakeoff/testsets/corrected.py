@@ -16,7 +16,7 @@ from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.score import score_queries
-from bakeoff.statistics.ppi import FEWEST, Estimate, corrected_mean, mean_estimate
+from bakeoff.statistics.ppi import FEWEST, CorrectedMean, corrected_mean, mean_estimate
 from bakeoff.testsets.annotations import QueryDocument, settle
 from bakeoff.testsets.pool import Rankings
 from bakeoff.testsets.task_folder import TaskFolder
@@ -27,9 +27,9 @@ class Corrected:
     """One contender, or one pair of them: by people alone, corrected, and by the model alone, which may be biased."""
 
     what: str
-    people: Estimate
-    corrected: Estimate
-    model_alone: Estimate
+    people: CorrectedMean
+    corrected: CorrectedMean
+    model_alone: CorrectedMean
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,8 +67,8 @@ TARGETS = (
     ),
     Target(
         "exact search",
-        (HARNESS / "search/exact.py", HARNESS / "search/exact_search.py", HARNESS / "search/hits.py"),
-        ("search/test_exact.py", "search/test_hits.py", "search/test_loss.py"),
+        (HARNESS / "search/brute_force.py", HARNESS / "search/exact_search.py", HARNESS / "search/hits.py"),
+        ("search/test_brute_force.py", "search/test_hits.py", "search/test_loss.py"),
     ),
     Target(
         "fusion",

@@ -20,7 +20,7 @@ from bakeoff.production.canary import CHECK_CALLS, Recording, ask, ask_queries
 from bakeoff.production.canary_change import VectorChange, compare, sentences
 from bakeoff.production.check import Check, Gauge
 from bakeoff.production.log_replay import overlap
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.statistics.small_samples import difference_intervals
 
 K = 10
@@ -86,7 +86,7 @@ def effect_on(recording: Recording, task: Task, queries: NDArray[np.float32]) ->
 def _rankings(
     queries: NDArray[np.float32], documents: NDArray[np.float32], ids: Sequence[str], task: Task
 ) -> dict[str, Ranking]:
-    rows, scores = exact.nearest(queries, documents, K)
+    rows, scores = brute_force.nearest(queries, documents, K)
     return {
         query.id: ordered((ids[row], float(score)) for row, score in zip(rows[at], scores[at], strict=True))
         for at, query in enumerate(task.queries)

@@ -20,7 +20,7 @@ from bakeoff.core.clock import percentiles, timed
 from bakeoff.core.sampling import order_key
 from bakeoff.production.check import Check, Gauge
 from bakeoff.running.failures import reason_of
-from bakeoff.search.exact import TOLERANCE
+from bakeoff.search.brute_force import TOLERANCE
 from bakeoff.search.existing.base import ExistingIndex
 from bakeoff.statistics.small_samples import mean_intervals
 

@@ -14,7 +14,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import VectorRows
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.search.exact_search import ExactRankings, ExactSearch
 from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
@@ -111,7 +111,7 @@ class DenseSearcher(EmbeddingSearcher):
     store: Store
     variant: FittedVariant
     vectors: Vectors | VectorRows
-    nearest: exact.Nearest = exact.nearest
+    nearest: brute_force.Nearest = brute_force.nearest
     _query_vectors: dict[str, Vectors] = field(default_factory=dict, init=False)  # by query id, for exact search
 
     def ask(self, query: Query) -> Answer:

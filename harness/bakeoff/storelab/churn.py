@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.storelab.client_loops import ClientSamples, closed, closed_during
@@ -98,7 +98,7 @@ class Contents:
     def look(self, store: Store, queries: Vectors, k: int) -> tuple[float, int]:
         """Recall against exact search over what is there now, and how many answers are there no more."""
         rows = self.rows
-        nearest, scores = exact.nearest(queries, self.vectors[rows], k)
+        nearest, scores = brute_force.nearest(queries, self.vectors[rows], k)
         recalls, stale = [], 0
         for query, places, best in zip(queries, nearest, scores, strict=True):
             hits = np.array([int(item) for item in store.search(query, k).ids], dtype=np.int64)
@@ -106,7 +106,9 @@ class Contents:
             stale += int(np.count_nonzero(~known))
             hits = hits[known]
             recalls.append(
-                exact.recall(self.vectors[hits] @ query, float(best[-1]), len(places), np.isin(hits, rows[places]))
+                brute_force.recall(
+                    self.vectors[hits] @ query, float(best[-1]), len(places), np.isin(hits, rows[places])
+                )
             )
         return float(np.mean(recalls)), stale
 

@@ -19,14 +19,14 @@ from bakeoff.core.clock import percentiles, timed
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.running.environment import this_machine
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.storelab.points import Point, mark_fronts, sentences
 from bakeoff.storelab.vector_sample import VectorSample
 
 WARM_UP = 10
-Nearest = tuple[exact.Rows, exact.Similarities]  # of every query, best first
+Nearest = tuple[brute_force.Rows, brute_force.Similarities]  # of every query, best first
 TARGET = 0.99
 
 
@@ -68,7 +68,7 @@ def sweep(
 ) -> Sweep:
     """Builds every build setting once and measures it under every query setting that can still win."""
     machine = this_machine()
-    nearest = exact.nearest(sample.queries, sample.documents, k)
+    nearest = brute_force.nearest(sample.queries, sample.documents, k)
     points: list[Point] = []
     not_run: dict[str, str] = {}
     pruned = 0
@@ -191,5 +191,5 @@ def _search_all(store: Store, sample: VectorSample, k: int, rounds: int, nearest
                 rows = [int(item) for item in hits.ids]
                 listed = np.isin(rows, exact_rows[place])
                 scores, last = sample.documents[rows] @ query, float(exact_scores[place, -1])
-                recalls.append(exact.recall(scores, last, exact_rows.shape[1], listed))
+                recalls.append(brute_force.recall(scores, last, exact_rows.shape[1], listed))
     return float(np.mean(recalls)), samples

@@ -21,7 +21,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import EngineEntry
-from bakeoff.search.exact import Rows, Similarities
+from bakeoff.search.brute_force import Rows, Similarities
 from bakeoff.search.stores.base import Store
 
 

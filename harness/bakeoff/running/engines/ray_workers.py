@@ -33,7 +33,7 @@ from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
 from bakeoff.lineup.contender import Contender
-from bakeoff.search.exact import Rows, Similarities, nearest_within
+from bakeoff.search.brute_force import Rows, Similarities, nearest_within
 from bakeoff.search.stores.faiss import Faiss
 
 _TOKENIZER_THREADS = "RAYON_NUM_THREADS"  # read when the tokenizers' library is first used

@@ -25,7 +25,7 @@ from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
 from bakeoff.lineup.contender import Contender, resolve_paths
-from bakeoff.search.exact import nearest
+from bakeoff.search.brute_force import nearest
 from bakeoff.search.hits import SIMILARITY_DIGITS, Hits
 from bakeoff.search.index import Index
 from bakeoff.tasks.formats.items import read_documents

@@ -12,8 +12,8 @@ from bakeoff.evaluation.measures import Measure, families
 from bakeoff.evaluation.score import join, score_queries
 from bakeoff.evaluation.unjudged import if_relevant
 from bakeoff.report.matrix import matrix
-from bakeoff.results.schema import Row, Turning
-from bakeoff.results.unjudged import bounds_of, turning, turning_sentences, unjudged_sections
+from bakeoff.results.schema import PossibleWinner, Row
+from bakeoff.results.unjudged import bounds_of, possible_winner_sentences, possible_winners, unjudged_sections
 from bakeoff.statistics.averaging import PerQuery
 
 from tests.native_task import ungraded_task
@@ -39,9 +39,9 @@ def test_the_contender_that_needs_the_fewest_grades_is_named() -> None:
 
     task = _task({"q1": {"a": 0, "b": 0}, "q2": {"a": 0}})
     rankings = {"best": first("a", "a"), "one": first("b", "d"), "same": first("a", "a")}
-    turns = turning(rankings, "best", task, P1)
-    assert turns == [Turning(challenger="one", documents=1)]
-    (sentence,) = turning_sentences(turns, "best", P1)
+    winners = possible_winners(rankings, "best", task, P1)
+    assert winners == [PossibleWinner(challenger="one", documents=1)]
+    (sentence,) = possible_winner_sentences(winners, "best", P1)
     assert "if one unjudged document that one ranks above best had the highest grade, one would lead" in sentence
 
 

@@ -22,8 +22,8 @@ from bakeoff.storelab.conditions import ConditionSettings, conditions
 from bakeoff.storelab.conditions_table import conditions_sheet
 from bakeoff.storelab.filtered import filter_test, metadata_of
 from bakeoff.storelab.own_process import in_own_process
+from bakeoff.storelab.read_write_lock import ReadWriteLock
 from bakeoff.storelab.tables import markdown
-from bakeoff.storelab.turns import Turns
 from bakeoff.storelab.vector_sample import VectorSample, synthetic
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
@@ -102,10 +102,10 @@ def test_real_stores_while_they_are_written_to(name: str, tmp_path: Path) -> Non
 
 
 def test_a_write_has_the_store_alone_and_searches_share_it() -> None:
-    turns, inside, seen = Turns(needed=True), threading.Barrier(2), []
+    lock, inside, seen = ReadWriteLock(needed=True), threading.Barrier(2), []
 
     def read() -> None:
-        with turns.reading():
+        with lock.reading():
             inside.wait(timeout=30)  # passes only if both are in at the same time
             seen.append("read")
 
@@ -114,8 +114,8 @@ def test_a_write_has_the_store_alone_and_searches_share_it() -> None:
         reader.start()
     for reader in readers:
         reader.join()
-    with turns.writing():
-        late = threading.Thread(target=lambda: turns.reading().__enter__() or seen.append("late"))  # type: ignore[func-returns-value]
+    with lock.writing():
+        late = threading.Thread(target=lambda: lock.reading().__enter__() or seen.append("late"))  # type: ignore[func-returns-value]
         late.start()
         late.join(timeout=0.05)
         assert late.is_alive()

@@ -232,7 +232,7 @@ def _judge(
 
 
 def _effect(candidate: Candidate) -> str:
-    together = f"; with others, could make {candidate.turns} the best" if candidate.turns else ""
+    together = f"; with others, could make {candidate.could_lead} the best" if candidate.could_lead else ""
     return _alone(candidate) + together
 
 

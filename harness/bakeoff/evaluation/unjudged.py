@@ -1,4 +1,4 @@
-"""What unjudged documents could change: scores if they were all relevant, and grades that would turn a winner."""
+"""What unjudged documents could change: scores if they were all relevant, and grades that would change the winner."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def if_relevant(
     return np.concatenate([values(queries[start : start + BLOCK]) for start in range(0, len(queries), BLOCK)])
 
 
-def turn(
+def winner_changing_grades(
     best: Answers,
     challenger: Answers,
     judgments: Judgments,

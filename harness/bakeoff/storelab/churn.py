@@ -27,7 +27,7 @@ from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.storelab.client_loops import ClientSamples, closed, closed_during
-from bakeoff.storelab.turns import Turns
+from bakeoff.storelab.read_write_lock import ReadWriteLock
 from bakeoff.storelab.vector_sample import VectorSample
 
 CHECKS = 5  # how often recall is looked at while documents change
@@ -154,13 +154,13 @@ def churn(
     """Fills the store, changes `share` per cent of it in each of three ways, and asks all the time."""
     contents, changes = planned(sample.documents, share, seed)
     queries = sample.queries[:ASKED]
-    turns = Turns(needed=not store.reads_while_writing)
+    lock = ReadWriteLock(needed=not store.reads_while_writing)
     rows = contents.rows
     store.add([str(row) for row in rows], contents.vectors[rows])
     store.build()
 
     def search(request: int) -> None:
-        with turns.reading():
+        with lock.reading():
             store.search(sample.queries[request % len(sample.queries)], k)
 
     def phase(name: str, looks: Sequence[tuple[float, int]], answers: Sequence[ClientSamples]) -> Phase:
@@ -184,7 +184,7 @@ def churn(
     answers: list[ClientSamples] = []
     write_ns: list[int] = []
     for batch in _batches(changes):
-        work = partial(_write, store, turns, contents, batch, seconds / CHECKS, write_ns)
+        work = partial(_write, store, lock, contents, batch, seconds / CHECKS, write_ns)
         answers += closed_during(search, clients, work)[0]
         looks.append(contents.look(store, queries, k))
     phases = [before, phase("during", looks, answers), quiet("after")]
@@ -215,7 +215,7 @@ def _batches(changes: Sequence[Write]) -> Iterator[Sequence[Write]]:
 
 
 def _write(
-    store: Store, turns: Turns, contents: Contents, batch: Sequence[Write], seconds: float, write_ns: list[int]
+    store: Store, lock: ReadWriteLock, contents: Contents, batch: Sequence[Write], seconds: float, write_ns: list[int]
 ) -> None:
     """Writes spread over this time, or as fast as the store takes them if it can't keep up."""
     begin, pause = clock.now(), seconds / len(batch)
@@ -226,7 +226,7 @@ def _write(
             partial(store.delete, _ids(change.deleted)),
             partial(store.add, _ids(change.updated), change.replacements),
         ):
-            with turns.writing():
+            with lock.writing():
                 write_ns.append(clock.timed(write)[1])
         contents.apply(change)
 

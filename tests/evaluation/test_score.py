@@ -200,7 +200,7 @@ def test_trec_evals_own_files_give_the_figures_it_printed() -> None:
 )
 def test_every_measure_is_its_definition(judged: dict[str, int], ids: list[str], depth: int | None) -> None:
     ranking = Ranking(tuple(ids), (0.0,) * len(ids))
-    measures = [measure for measure in EVERY if depth is None or (measure.reach and measure.reach <= depth)]
+    measures = [measure for measure in EVERY if depth is None or (measure.depth_read and measure.depth_read <= depth)]
     values = score_queries(join({"q": ranking}, {"q": judged}, ["q"], depth), measures)
     for measure in measures:
         expected = by_definition(measure, [judged.get(item) for item in ids], list(judged.values()))

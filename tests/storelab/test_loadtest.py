@@ -16,7 +16,7 @@ from bakeoff.search.stores.null import NullStore
 from bakeoff.storelab import loadtest as module
 from bakeoff.storelab.client_loops import ClientSamples, closed, open_
 from bakeoff.storelab.loadtest import Level, knee, level_of, loadtest, loadtest_store, sentences
-from bakeoff.storelab.sweep import Walk, sweep
+from bakeoff.storelab.sweep import StoreGrid, sweep
 from bakeoff.storelab.tables import loadtest_sheet, markdown, sweep_sheet, terminal
 from bakeoff.storelab.vector_sample import synthetic
 from bakeoff_providers.errors import InputError
@@ -116,7 +116,7 @@ def test_times_of_a_busy_machine_are_marked() -> None:
     assert sheet.sentences[-1] == reason
     assert [cell.endswith(" ?") for cell in sheet.tables[0].rows[0][3:7]] == [True] * 4
     assert "The times of a closed loop are of the store's search alone; answered/s is over all seconds" in str(sheet)
-    swept = sweep(sample, [Walk("faiss", {"index": "Flat"})], rounds=1)
+    swept = sweep(sample, [StoreGrid("faiss", {"index": "Flat"})], rounds=1)
     swept.machine = machine
     assert sweep_sheet(swept).sentences[-1] == reason
     assert sweep_sheet(swept).tables[0].rows[0][3].endswith(" ?")

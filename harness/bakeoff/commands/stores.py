@@ -59,14 +59,14 @@ def sweep(
     """
     from bakeoff.report.console import Bars
     from bakeoff.storelab import pareto
-    from bakeoff.storelab.sweep import Walk
-    from bakeoff.storelab.sweep import sweep as walk_all
+    from bakeoff.storelab.sweep import StoreGrid
+    from bakeoff.storelab.sweep import sweep as sweep_stores
     from bakeoff.storelab.tables import sweep_sheet
 
     stores = _stores(store, out)
     given = _given(set_ or [], stores)
-    walks = [
-        Walk(
+    grids = [
+        StoreGrid(
             name,
             {key: values[0] for key, values in given[name].items() if len(values) == 1},
             {key: values for key, values in given[name].items() if len(values) > 1},
@@ -74,7 +74,7 @@ def sweep(
         for name in stores
     ]
     sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, queries)
-    swept = walk_all(sample, walks, k=k, rounds=rounds, target=target, progress=Bars())
+    swept = sweep_stores(sample, grids, k=k, rounds=rounds, target=target, progress=Bars())
     if not swept.points:
         reasons = "".join(f"\n  {label}: {reason}" for label, reason in swept.not_run.items())
         raise StoreError(f"no setting could be measured, so nothing was written{reasons}")

@@ -41,7 +41,7 @@ class Embeddings:
         self._indexes: dict[tuple[Any, ...], Index] = {}
         self._embedders: dict[tuple[str, ...], Embedder] = {}
         self._corpora: dict[tuple[str, ...], EmbeddedCorpus | Exception] = {}
-        self._foreseen: dict[tuple[str, ...], list[str]] = {}
+        self._warnings_before: dict[tuple[str, ...], list[str]] = {}
         self._resources = contextlib.ExitStack()
 
     def index(self, contender: Contender) -> Index:
@@ -90,14 +90,14 @@ class Embeddings:
             )
         return self._embedders[key]
 
-    def foreseen(self, contender: Contender) -> list[str]:
+    def warnings_before(self, contender: Contender) -> list[str]:
         """What will weaken the rows of this embedding, before anything is embedded."""
         key = contender.embedding()
-        if key not in self._foreseen:
+        if key not in self._warnings_before:
             provider, index = self.embedder(contender).provider, self.index(contender)
             texts = index.ids if provider.by_id else PieceTexts(index.chunks)
-            self._foreseen[key] = provider_warnings(provider, len(texts), too_long(provider, texts))
-        return self._foreseen[key]
+            self._warnings_before[key] = provider_warnings(provider, len(texts), too_long(provider, texts))
+        return self._warnings_before[key]
 
     def cache(self, provider: Provider) -> VectorCache | None:
         """Where its vectors are kept, and looked for in shards besides; None where nothing is."""

@@ -198,7 +198,7 @@ class IndexHolder:
         self._resources = ExitStack()  # of a process that is killed: the next run collects its folder
         folder = self._resources.enter_context(scratch("index"))
         self._store = Faiss(dimensions=dimensions, folder=folder, **options)
-        self._store.fill(ids, located(vectors, shards), fields)
+        self._store.fill(ids, rows_on_this_machine(vectors, shards), fields)
 
     def ready(self) -> None:
         """Returns when the index is built."""
@@ -216,10 +216,10 @@ def search_part(
     queries: Vectors, vectors: VectorRows, k: int, bounds: Sequence[int], shards: str
 ) -> tuple[Rows, Similarities]:
     """Exact search over some blocks of the corpus."""
-    return nearest_within(queries, located(vectors, shards), k, bounds)
+    return nearest_within(queries, rows_on_this_machine(vectors, shards), k, bounds)
 
 
-def located(vectors: VectorRows, shards: str) -> VectorRows:
+def rows_on_this_machine(vectors: VectorRows, shards: str) -> VectorRows:
     """The same rows in this machine's copy of the shards, fetched where it lacks some; as they are without a URL."""
     if not shards or not isinstance(vectors.space, ShardRows):
         return vectors

@@ -77,16 +77,16 @@ class _Commands(Mapping[str, Any]):
     """Looks like typer's own mapping, but makes a command when it is asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        found = _imported(name)
-        family = isinstance(found, typer.Typer)
-        commands = found if family else typer.Typer()
+        imported = _imported(name)
+        family = isinstance(imported, typer.Typer)
+        commands = imported if family else typer.Typer()
         commands.rich_markup_mode, commands._add_completion = None, False
         if family:
             command: Any = typer.main.get_group(commands)
             for member in command.commands.values():  # click would cut the first line of its help off
                 member.short_help = _first_line(member.help or "")
         else:
-            commands.command(name)(found)
+            commands.command(name)(imported)
             command = typer.main.get_command(commands)
         command.name = name
         for part in (command, *getattr(command, "commands", {}).values()):

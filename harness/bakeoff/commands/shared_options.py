@@ -119,9 +119,9 @@ def baseline_path(given: Path | None, result: Path) -> Path:
     if given is not None:
         path = _existing(given)
         is_one = (path / SUMMARY).is_file()
-        found = path if is_one else newest(path, result) or (None if newest(path) else path)
-        if found is not None and found.resolve() != result.resolve():
-            return found
+        baseline = path if is_one else newest(path, result) or (None if newest(path) else path)
+        if baseline is not None and baseline.resolve() != result.resolve():
+            return baseline
         problem = f"{given} is the result itself" if is_one else f"{given} holds no other result"
     other = newest(result.parent, result)
     remedy = f"bakeoff gate {result} --baseline {other}" if other else "make another result with `bakeoff run`"

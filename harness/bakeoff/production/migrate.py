@@ -120,7 +120,7 @@ def ways(
 
     before, after = searched(old.queries, old.documents), searched(new.queries, new.documents)
     whole = _cost(new, texts, scale)
-    found = [
+    compared = [
         Way("old", "as it is", scored(before), Cost()),
         Way("new", "everything embedded again, then switched", scored(after), whole),
     ]
@@ -133,13 +133,13 @@ def ways(
             for side in (old, new):
                 asked = "old" if side is old else "new"
                 about = f"one index, {share:.0%} of it new vectors, {asked} queries"
-                found.append(Way(f"mixed {share:.0%} {asked}", about, scored(searched(side.queries, mixed)), cost))
+                compared.append(Way(f"mixed {share:.0%} {asked}", about, scored(searched(side.queries, mixed)), cost))
     for share in SHARES:
         again = order[: max(1, round(share * len(order)))]
         parts = _parts(task, index, old, new, again)
         about = f"{share:.0%} moved to a new index, each part asked by its own model, fused by rank"
         cost = _cost(new, [texts[at] for at in again], scale, grows=False)
-        found.append(Way(f"parts {share:.0%}", about, scored(parts), cost))
+        compared.append(Way(f"parts {share:.0%}", about, scored(parts), cost))
     for pairs in PAIRS:
         if pairs <= len(order):
             learnt = order[:pairs]
@@ -147,10 +147,10 @@ def ways(
             about = f"new queries on the old index, mapped from {pairs} pairs"
             rankings = searched(unit(mapped.astype(np.float32), new.label), old.documents)
             cost = _cost(new, [texts[at] for at in learnt], 1.0, grows=False)
-            found.append(Way(f"mapped {pairs}", about, scored(rankings), cost))
+            compared.append(Way(f"mapped {pairs}", about, scored(rankings), cost))
     fused = {query.id: weighted_rrf([before[query.id], after[query.id]], (1, 1)) for query in task.queries}
-    found.append(Way("both", "both indexes, two searches, fused by rank", scored(fused), whole))
-    return found
+    compared.append(Way("both", "both indexes, two searches, fused by rank", scored(fused), whole))
+    return compared
 
 
 def _parts(task: Task, index: Index, old: Side, new: Side, again: Sequence[int]) -> dict[str, Ranking]:

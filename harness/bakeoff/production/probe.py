@@ -82,8 +82,8 @@ def recalls(
     shares = []
     for row, wanted in enumerate(min(k, int(np.isfinite(scores).sum())) for scores in best):
         last = best[row][wanted - 1] if wanted else 0.0
-        found = sum(score >= last - TOLERANCE for score in scored[row])
-        shares.append(min(found, wanted) / wanted if wanted else 1.0)
+        near = sum(score >= last - TOLERANCE for score in scored[row])
+        shares.append(min(near, wanted) / wanted if wanted else 1.0)
     return np.array(shares), times
 
 

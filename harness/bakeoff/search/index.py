@@ -68,10 +68,10 @@ class Index:
         if self._sizes is None:
             self._sizes = Counter(self.owners)
         highest = {}
-        for document, found in Counter(self.owner[piece] for piece in ids).items():
+        for document, retrieved in Counter(self.owner[piece] for piece in ids).items():
             wanted = min(self.top, self._sizes[document])
-            if found < wanted and document in means:
-                highest[document] = (means[document] * found + lowest * (wanted - found)) / wanted
+            if retrieved < wanted and document in means:
+                highest[document] = (means[document] * retrieved + lowest * (wanted - retrieved)) / wanted
         return highest
 
     @property

@@ -78,7 +78,7 @@ def test_what_the_disk_refuses_names_the_file(tmp_path: Path) -> None:
         lambda: write_folder(NOWHERE / "result", lambda draft: None),
         lambda: write_atomic(tmp_path / ("x" * 300), "{}"),
         lambda: write_atomic(tmp_path / "a\0b", "{}"),
-        lambda: Space(NOWHERE, {"model": "m"}).probe(1),
+        lambda: Space(NOWHERE, {"model": "m"}).check_writable(1),
     ):
         with pytest.raises(InputError) as caught:
             attempt()
@@ -97,16 +97,16 @@ def test_room_is_looked_for_once_and_before_the_first_answer(tmp_path: Path, mon
     monkeypatch.setattr("bakeoff.chat.answers.check_writable", lambda *_: looks.append("answers"))
     monkeypatch.setattr("bakeoff.embedding.space.shutil.disk_usage", usage)
     answers = AnswerCache(tmp_path, {"model": "m"})
-    answers.make_sure()
+    answers.check_writable()
     assert looks == ["answers"]
     space = Space(tmp_path / "space", {"model": "m"})
-    space.probe(1)
+    space.check_writable(1)
     assert looks == ["answers", "vectors"]
-    answers.make_sure()
-    space.probe(1)
+    answers.check_writable()
+    space.check_writable(1)
     space.put(["a"], np.ones((1, 2), dtype=np.float32), None)
     assert looks == ["answers", "vectors"]
-    space.probe(2)  # more than there was room for when it was looked for
+    space.check_writable(2)  # more than there was room for when it was looked for
     assert looks == ["answers", "vectors", "vectors"]
     space.close()
 

@@ -82,7 +82,7 @@ class Asker:
                 self.usage.cached += 1
                 return read(known.text)
             if self.answers is not None and not self.offline:
-                self.answers.make_sure()
+                self.answers.check_writable()
         if self.offline:
             raise Unavailable(f"--offline, and an answer of {self.model.label} is not in the cache")
         if self.answers is None:

@@ -117,7 +117,7 @@ def import_vectors(texts: Texts, file: VectorFile, *, partial: bool = False, tru
     _check_identity(contents, texts, file)
     piece_of, lacking = _matched(contents, texts, keys, file, partial=partial, trust_ids=trust_ids)
     present = _check_vectors(contents, texts.space, keys, piece_of, file)
-    texts.space.probe(len(contents.ids))
+    texts.space.check_writable(len(contents.ids))
     written = 0
     for first, vectors in _numbered(file):
         pieces = piece_of[first : first + len(vectors)]

@@ -111,7 +111,7 @@ class RayEngine(Local):
         first = next(batches, None)
         if first is None:
             return
-        space.probe(len(job.texts) - len(space))
+        space.check_writable(len(job.texts) - len(space))
         budget = embedder.budget
         limits = LimitsActor(None if budget is None else budget.limit - budget.spent)
         task = WorkerJob(

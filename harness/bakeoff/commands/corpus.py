@@ -44,12 +44,12 @@ def import_(
 
     from bakeoff.core.files import write_json
     from bakeoff.core.printable import counted
-    from bakeoff.core.task import Chunking
+    from bakeoff.core.task import DocumentChunking
     from bakeoff.report.console import Bars
     from bakeoff.testsets.corpus import LEFT_OUT, Options, import_corpus
 
     try:
-        chunking = msgspec.convert({"chunk_strategy": chunks, "max_chunk_size": chunk_size}, Chunking)
+        chunking = msgspec.convert({"chunk_strategy": chunks, "max_chunk_size": chunk_size}, DocumentChunking)
     except msgspec.ValidationError as error:
         raise InputError(str(error), place="--chunks", remedy="whole, fixed, sentence or semantic") from None
     check_file(out, force=force)

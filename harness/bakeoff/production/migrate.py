@@ -74,7 +74,7 @@ def procrustes(source: NDArray[np.floating], target: NDArray[np.floating]) -> ND
 
 
 def sides(lineup: Lineup, old: str, new: str, settings: Settings) -> tuple[Task, Index, Side, Side, list[str]]:
-    """Both models over the line-up's task, through the cache; and the texts of its pieces."""
+    """Both models over the line-up's task, through the cache; and the texts of its chunks."""
     chosen = {contender.label: contender for contender in lineup.contenders}
     for label in (old, new):
         if label not in chosen or not chosen[label].provider:

@@ -97,12 +97,12 @@ def _exact(
     for row, answer in enumerate(answers):
         for name in set(answer):
             wanted.setdefault(name, []).append(row)
-    pieces: dict[tuple[int, str], list[float]] = {}
+    entry_scores: dict[tuple[int, str], list[float]] = {}
     for names, vectors in index.blocks():
         scores = asked @ _prepared(vectors, metric, query=False).T
         for column, name in enumerate(names):
             for row in wanted.get(name, ()):
-                pieces.setdefault((row, name), []).append(float(scores[row, column]))
+                entry_scores.setdefault((row, name), []).append(float(scores[row, column]))
         if queries.own:
             places = {name: column for column, name in enumerate(names)}
             for row, name in enumerate(queries.own):
@@ -111,7 +111,7 @@ def _exact(
         best = -np.sort(-np.concatenate([best, scores], axis=1), axis=1)[:, :k]
     scored: list[list[float]] = []
     for row, answer in enumerate(answers):
-        left = {name: sorted(pieces.get((row, name), []), reverse=True) for name in set(answer)}
+        left = {name: sorted(entry_scores.get((row, name), []), reverse=True) for name in set(answer)}
         scored.append([left[name].pop(0) for name in answer if left[name]])  # several entries may have one name
     return best, scored
 

@@ -12,9 +12,9 @@ from bakeoff_providers.base import ModelCard, Role
 
 from bakeoff.core.progress import showing, steps
 from bakeoff.embedding.batches import WORKERS, batches, corpus_batches, estimated_tokens
+from bakeoff.embedding.corpus_chunks import ChunkTexts, in_blocks
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places
-from bakeoff.embedding.pieces import PieceTexts, in_blocks
 from bakeoff.embedding.preflight import provider_warnings, too_long
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
@@ -109,7 +109,7 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
     try:
         provider, index = first.create(embeddings.folder), embeddings.index(first)
         embedder = Embedder(provider, embeddings.cache(provider), settings.policy)
-        texts: Sequence[str] = index.ids if provider.by_id else PieceTexts(index.chunks)
+        texts: Sequence[str] = index.ids if provider.by_id else ChunkTexts(index.chunks)
         embedder.fit(texts)
         queries = [query for query in embeddings.task.queries if not query.item]
         asked = [query.id if provider.by_id else query.text for query in queries]

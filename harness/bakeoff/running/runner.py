@@ -51,7 +51,7 @@ class Outcome:
 
     lineup: Lineup
     task: Task
-    pieces: int
+    chunks: int
     contenders: tuple[Scored | NotRun, ...]
     baselines: Mapping[str, Scores]
     machine: Machine
@@ -129,11 +129,11 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         extras = with_gains(extras, finished, ran)
         if settings.tune_weights:
             extras = with_tuned_weights(extras, finished, ran, kind, depth)
-        pieces = embeddings.pieces or len(task.documents)
+        chunks = embeddings.chunks or len(task.documents)
     return Outcome(
         lineup=lineup,
         task=task,
-        pieces=pieces,
+        chunks=chunks,
         contenders=tuple(contenders),
         baselines=baselines,
         machine=afterwards,

@@ -56,12 +56,12 @@ class ExactRankings(ABC):
 
     @abstractmethod
     def _score(self, document: str, query: Vectors) -> float:
-        """How near a document is, by its best piece."""
+        """How near a document is, by its best chunk."""
 
 
 @dataclass(slots=True)
 class ExactSearch(ExactRankings):
-    """One vector for each piece, by inner product."""
+    """One vector for each chunk, by inner product."""
 
     vectors: Vectors | VectorRows
     nearest: brute_force.Nearest = brute_force.nearest

@@ -70,7 +70,7 @@ class EmbeddingSearcher(Searcher):
     _items: set[str] = field(default_factory=set, init=False)  # texts among them whose vectors are the store's own
 
     def set_item_vector(self, item: str, vector: Vectors) -> None:
-        """An item that is one piece has its vector already: asking for it again would only cost."""
+        """An item that is one chunk has its vector already: asking for it again would only cost."""
         text = item if self.embedder.provider.by_id else self.index.texts[item]
         self._vectors[text] = vector
         self._items.add(text)
@@ -187,7 +187,7 @@ class LexicalSearcher(Searcher):
         if not query.where:
             return self.ranker.search(text, k)
         filters = conditions(query.where)
-        allowed = {piece for row, piece in enumerate(self.index.ids) if passes(self.index.fields(row), filters)}
+        allowed = {chunk for row, chunk in enumerate(self.index.ids) if passes(self.index.fields(row), filters)}
         everything = self.ranker.search(text, len(self.index.ids))
         kept = [pair for pair in zip(everything.ids, everything.scores, strict=True) if pair[0] in allowed]
         best = sorted(kept, key=lambda pair: -pair[1])[:k]

@@ -8,7 +8,7 @@ from bakeoff_providers.base import Vectors
 
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Judgments
-from bakeoff.embedding.pieces import in_blocks
+from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, join, score_queries

@@ -90,13 +90,13 @@ class EmbeddedCorpus(NamedTuple):
 
 
 class CorpusVectors(Protocol):
-    """The corpus in pieces and vectors, made once for each embedding."""
+    """The corpus in chunks and vectors, made once for each embedding."""
 
     def of(self, contender: Contender) -> EmbeddedCorpus:
-        """The vectors of all pieces."""
+        """The vectors of all chunks."""
 
     def index(self, contender: Contender) -> Index:
-        """The pieces that this contender searches."""
+        """The chunks that this contender searches."""
 
 
 @dataclass(frozen=True, slots=True)

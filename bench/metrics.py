@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, deepest, evaluate, join_arrays, join_scores
+from bakeoff.evaluation.score import Scores, deepest, join_arrays, join_scores, score_queries
 
 CUTS = (1, 3, 5, 10, 100)
 NAMES = ("p", "recall", "f1", "ndcg", "map", "mrr")
@@ -124,11 +124,11 @@ def main() -> int:
     ranx_names = [f"{RANX.get(measure.name, measure.name)}@{measure.k}" for measure in MEASURES]
 
     def ours(run: Dicts) -> Scores:
-        return evaluate(join_scores(run, data.judgments, data.query_ids, DEPTH, ties="trec"), MEASURES)
+        return score_queries(join_scores(run, data.judgments, data.query_ids, DEPTH, ties="trec"), MEASURES)
 
     def ours_from_arrays() -> Scores:
         judged = (data.judged_query, data.judged_document, data.judged_grade)
-        return evaluate(join_arrays(data.documents, *judged, depth=DEPTH), MEASURES)
+        return score_queries(join_arrays(data.documents, *judged, depth=DEPTH), MEASURES)
 
     def peer_pytrec(run: Dicts) -> Any:
         return pytrec_eval.RelevanceEvaluator(data.judgments, wanted).evaluate(run)

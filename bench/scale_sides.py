@@ -139,7 +139,7 @@ def by_exact(folder: Path) -> dict[str, float]:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.running.embeddings import Embeddings
     from bakeoff.running.settings import Settings
-    from bakeoff.search.exact import nearest
+    from bakeoff.search.brute_force import nearest
     from bakeoff.search.exact_search import ExactSearch
     from bakeoff.search.loss import index_loss
     from bakeoff.tasks.kinds import load_kind

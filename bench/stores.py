@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bakeoff.core.clock import now
 from bakeoff.embedding.chunking import Chunk
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.search.index import Index
 from bakeoff.search.stores.faiss import Faiss
 from bakeoff.storelab.vector_sample import VectorSample, synthetic
@@ -96,7 +96,7 @@ def exact_search(sample: VectorSample, rounds: int) -> bool:
     print(f"\n2. Exact search, {len(sample.queries)} queries × {sample.name}, top {TOP}, the fastest of {rounds} turns")
     jobs: dict[str, Callable[[], Any]] = {
         "bare product": lambda: product(sample),
-        "bakeoff": lambda: exact.nearest(sample.queries, sample.documents, TOP),
+        "bakeoff": lambda: brute_force.nearest(sample.queries, sample.documents, TOP),
         "faiss flat": faiss_flat(sample),
     }
     if importlib.util.find_spec("sentence_transformers"):
@@ -122,10 +122,10 @@ def exact_search(sample: VectorSample, rounds: int) -> bool:
 
 def product(sample: VectorSample) -> None:
     """The multiplications alone, in blocks of the same size, into one buffer."""
-    out = np.empty((len(sample.queries), exact.BLOCK), dtype=np.float32)
-    for start in range(0, len(sample.documents), exact.BLOCK):
-        block = sample.documents[start : start + exact.BLOCK]
-        np.matmul(sample.queries, block.T, out=out[:, : len(block)] if len(block) < exact.BLOCK else out)
+    out = np.empty((len(sample.queries), brute_force.BLOCK), dtype=np.float32)
+    for start in range(0, len(sample.documents), brute_force.BLOCK):
+        block = sample.documents[start : start + brute_force.BLOCK]
+        np.matmul(sample.queries, block.T, out=out[:, : len(block)] if len(block) < brute_force.BLOCK else out)
 
 
 def faiss_flat(sample: VectorSample) -> Callable[[], Any]:
@@ -188,7 +188,7 @@ def memory(sample: VectorSample, before: int) -> bool:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    exact.nearest(sample.queries, sample.documents, TOP)
+    brute_force.nearest(sample.queries, sample.documents, TOP)
     done.set()
     watcher.join()
     ratio = (peak - before) / sample.documents.nbytes

@@ -12,7 +12,7 @@ from bakeoff_providers.errors import BakeoffError, InputError, is_panic
 from bakeoff_providers.secrets import scrubbed, without_secrets
 
 from bakeoff.commands import signals
-from bakeoff.commands.lazily import CommandGroup
+from bakeoff.commands.command_table import CommandGroup
 from bakeoff.commands.renamed import current_names
 from bakeoff.core.printable import printable
 
@@ -101,7 +101,7 @@ def _place(error: BaseException) -> str:
 
 
 def _notice(text: str) -> None:
-    from bakeoff.commands.options import notice
+    from bakeoff.commands.shared_options import notice
 
     notice(text)
 
@@ -127,7 +127,7 @@ def _fail(text: str, code: int, error: BaseException | None = None) -> None:
         import logging
 
         logging.getLogger("bakeoff").debug("the command failed", exc_info=error)
-    from bakeoff.commands.options import say
+    from bakeoff.commands.shared_options import say
 
     say(without_secrets(text), err=True)
     sys.exit(code)

@@ -369,7 +369,7 @@ space = VectorCache(Path(sys.argv[1])).space({"provider": "p", "dimensions": 4})
 if sys.argv[2] == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 try:
-    space.probe(1)
+    space.check_writable(1)
 except InputError as error:
     print(error)
 """
@@ -386,8 +386,8 @@ def test_a_disk_that_takes_nothing_is_found_before_anything_is_asked(tmp_path: P
 def test_a_disk_that_is_too_small_is_found_before_anything_is_asked(tmp_path: Path) -> None:
     space = VectorCache(tmp_path).space(IDENTITY)
     with pytest.raises(InputError, match="MB are free"):
-        space.probe(1 << 55)
-    space.probe(10)
+        space.check_writable(1 << 55)
+    space.check_writable(10)
     assert not list(space.folder.glob(".probe"))
 
 
@@ -439,16 +439,16 @@ def test_the_room_that_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyP
         space = VectorCache(tmp_path / "made" / "here").space(identity)
         free = {"bytes": 1000 * each}
         monkeypatch.setattr("shutil.disk_usage", lambda _, free=free: SimpleNamespace(free=free["bytes"]))
-        space.probe(1000)
+        space.check_writable(1000)
         free["bytes"] = 0
-        space.probe(1000)  # looked for already
+        space.check_writable(1000)  # looked for already
         with pytest.raises(InputError, match="0 MB are free"):
-            space.probe(1001)
+            space.check_writable(1001)
         free["bytes"] = 1001 * each - 1
         with pytest.raises(InputError, match="of vectors are to come"):
-            space.probe(1001)
+            space.check_writable(1001)
         free["bytes"] += 1
-        space.probe(1001)
+        space.check_writable(1001)
 
 
 def test_tokens_are_kept_for_each_text_of_each_shard(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from bakeoff.evaluation.measures import Measure, deepest, families
 from bakeoff.evaluation.measures.base import options_of
-from bakeoff.evaluation.metrics import random_expectation
+from bakeoff.evaluation.score import random_expectation
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st

@@ -16,7 +16,7 @@ from bakeoff.results.compare import compare_results
 from bakeoff.results.gate import gate
 from bakeoff.results.result import Result, load
 from bakeoff.results.summary import summarise
-from bakeoff.results.tasks import combine
+from bakeoff.results.task_table import combine
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff.tasks.load import load_task

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from bakeoff.cli import app
 from bakeoff.core.task import Document, Query, Task
-from bakeoff.embedding.chunking import chunks
+from bakeoff.embedding.chunking import document_chunks
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
@@ -53,8 +53,8 @@ class World:
         queries = [Query(id=f"q{at}", text=f"query {at}") for at in range(Q)]
         grades = {f"q{at}": {f"d{answer:04d}": 1} for at, answer in enumerate(self.answers)}
         self.task = Task(name="world", documents=documents, queries=queries, judgments=grades)
-        pieces = [chunk for document in documents for chunk in chunks(document)]
-        self.index, self.texts = Index(pieces, 100), [chunk.text for chunk in pieces]
+        chunks = [chunk for document in documents for chunk in document_chunks(document)]
+        self.index, self.texts = Index(chunks, 100), [chunk.text for chunk in chunks]
 
     def model(self, label: str, blur: float, turn: NDArray[np.float64], local: bool = False) -> Side:
         def seen(places: NDArray[np.float64]) -> Vectors:

@@ -84,7 +84,7 @@ def test_a_stored_vector_does_not_count_itself() -> None:
     assert recalls(index, queries, 10, "cosine")[0].tolist() == [1.0] * 40
 
 
-def test_duplicates_and_pieces_of_one_document_are_counted_as_entries() -> None:
+def test_duplicates_and_chunks_of_one_document_are_counted_as_entries() -> None:
     vectors = np.concatenate([BEFORE.documents[:300], BEFORE.documents[:300]])
     index = Table([f"d{at % 100}" for at in range(600)], vectors, "cosine")
     assert recalls(index, ProbeQueries("given", BEFORE.queries), 10, "cosine")[0].tolist() == [1.0] * 50

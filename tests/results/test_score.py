@@ -175,12 +175,12 @@ def test_runs_are_named_by_their_files() -> None:
 def test_a_ranking_written_here_scores_the_same_when_it_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]]
 ) -> None:
-    from bakeoff.evaluation.metrics import evaluate
     from bakeoff.evaluation.ranked_grades import join
+    from bakeoff.evaluation.score import score_queries
 
     rankings = {query: ordered(scores.items()) for query, scores in run.items()}
     queries = list(judgments)
-    here = evaluate(join(rankings, judgments, queries), [NDCG, MAP])
+    here = score_queries(join(rankings, judgments, queries), [NDCG, MAP])
     file = tmp_path_factory.getbasetemp() / "round.trec"
     file.write_text(run_text(rankings, "tag"))
     if not set(run) & set(judgments):

@@ -27,7 +27,7 @@ from bakeoff_providers.fake import Fake
 from tests.native_task import native_files, write_lineup
 from tests.search.store_setups import chroma_server
 
-# Pieces of the task's documents, the documents that they belong to; document 3 is not there, and one more is.
+# Chunks of the task's documents, the documents that they belong to; document 3 is not there, and one more is.
 ENTRIES = [
     ("a", "1", "Copper copper mine"), ("b", "1", "an old shaft"), ("c", "2", "Boats"), ("d", "2", "sailing lake"),
     ("e", "99", "something else"),
@@ -193,7 +193,7 @@ def test_an_index_that_exists_is_a_row(made: tuple[str, Made], tmp_path: Path) -
     assert outcome.not_run == []
     row = next(row for row in outcome.ran if row.contender.kind == "existing")
     vectors = _vectors()
-    for query in outcome.task.queries:  # exact search by hand, over pieces, is the truth
+    for query in outcome.task.queries:  # exact search by hand, over chunks, is the truth
         asked = Fake(dimensions=D).embed([query.text], Role.QUERY).vectors[0]
         best: dict[str, float] = {}
         for (_, document, _), score in zip(ENTRIES, (vectors @ asked).tolist(), strict=True):

@@ -14,9 +14,9 @@ import pytest
 from bakeoff.core.figures import Percentiles
 from bakeoff.search.stores.null import NullStore
 from bakeoff.storelab import loadtest as module
-from bakeoff.storelab.client_loops import Answers, closed, open_
+from bakeoff.storelab.client_loops import ClientSamples, closed, open_
 from bakeoff.storelab.loadtest import Level, knee, level_of, loadtest, loadtest_store, sentences
-from bakeoff.storelab.sweep import Walk, sweep
+from bakeoff.storelab.sweep import StoreGrid, sweep
 from bakeoff.storelab.tables import loadtest_sheet, markdown, sweep_sheet, terminal
 from bakeoff.storelab.vector_sample import synthetic
 from bakeoff_providers.errors import InputError
@@ -25,7 +25,10 @@ from rich.console import Console
 
 def test_percentiles_come_from_all_samples_together() -> None:
     """A client with one slow request among few, and one with many fast ones: a mean of percentiles would be far off."""
-    slow, fast = Answers([10_000_000] * 30), Answers([1_000_000] * 970, Counter({"OSError": 2}), late=3, dropped=4)
+    slow, fast = (
+        ClientSamples([10_000_000] * 30),
+        ClientSamples([1_000_000] * 970, Counter({"OSError": 2}), late=3, dropped=4),
+    )
     found = level_of("closed", 2, [slow, fast], 2.0)
     assert (found.answered, found.throughput) == (1000, 500)
     assert (found.latency.p50, found.latency.p95) == (1.0, 1.0)
@@ -113,7 +116,7 @@ def test_times_of_a_busy_machine_are_marked() -> None:
     assert sheet.sentences[-1] == reason
     assert [cell.endswith(" ?") for cell in sheet.tables[0].rows[0][3:7]] == [True] * 4
     assert "The times of a closed loop are of the store's search alone; answered/s is over all seconds" in str(sheet)
-    swept = sweep(sample, [Walk("faiss", {"index": "Flat"})], rounds=1)
+    swept = sweep(sample, [StoreGrid("faiss", {"index": "Flat"})], rounds=1)
     swept.machine = machine
     assert sweep_sheet(swept).sentences[-1] == reason
     assert sweep_sheet(swept).tables[0].rows[0][3].endswith(" ?")

@@ -13,8 +13,8 @@ import pytrec_eval
 from bakeoff.core.ranking import ordered
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.grammar import measures_of
-from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join, join_scores
+from bakeoff.evaluation.score import score_queries
 from bakeoff.tasks.formats.trec import qrels_text, read_qrels, read_run, run_text
 from bakeoff_providers.errors import InputError
 from hypothesis import assume, example, given
@@ -37,7 +37,7 @@ def test_ties_and_near_ties_score_the_same_in_trec_eval(scores: dict[str, float]
     run = pytrec_eval.parse_run(run_text(rankings, "tag").splitlines())
     theirs = pytrec_eval.RelevanceEvaluator({"q": grades}, {"map", "ndcg", "recip_rank", "P.5"}).evaluate(run)["q"]
     names = {"map": "map", "ndcg": "ndcg", "recip_rank": "mrr", "P_5": "p@5"}
-    ours = evaluate(join(rankings, {"q": grades}, ["q"]), [Measure.parse(name) for name in names.values()])
+    ours = score_queries(join(rankings, {"q": grades}, ["q"]), [Measure.parse(name) for name in names.values()])
     for name, spelling in names.items():
         assert abs(ours[Measure.parse(spelling)][0] - theirs[name]) < 1e-9
 
@@ -60,7 +60,7 @@ def test_what_is_read_scores_as_in_trec_eval(
     assert read == run
     assert truth == judgments
     queries = sorted(judgments)
-    ours = evaluate(
+    ours = score_queries(
         join_scores(read, truth, queries, ties="trec_single"), [Measure.parse(name) for name in THEIRS.values()]
     )
     theirs = pytrec_eval.RelevanceEvaluator(
@@ -219,7 +219,7 @@ def test_trec_evals_own_data_score_as_in_trec_eval(results: str, qrels: str) -> 
         theirs = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(file), wanted).evaluate(parsed)
     queries = list(truth)
     names = {name: measures_of(name)[0] for name in next(iter(theirs.values()))}
-    ours = evaluate(join_scores(run, truth, queries, ties="trec_single"), list(names.values()))
+    ours = score_queries(join_scores(run, truth, queries, ties="trec_single"), list(names.values()))
     checked = 0
     for place, query in enumerate(queries):
         for name, value in theirs.get(query, {}).items():

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.options import (
+from bakeoff.commands.pairs_to_grade import rankings_for
+from bakeoff.commands.shared_options import (
     Force,
     LineupOption,
     Offline,
@@ -18,11 +19,10 @@ from bakeoff.commands.options import (
     lineup_path,
     say,
 )
-from bakeoff.commands.pairs_to_grade import rankings_for
 
 if TYPE_CHECKING:
     from bakeoff.report.grid import Grid
-    from bakeoff.testsets.agreement import Estimate, TwoWay
+    from bakeoff.testsets.agreement import Coefficient, TwoWay
 
 
 def agreement(
@@ -135,7 +135,7 @@ def audit(
     )
 
 
-def _shown(estimate: Estimate) -> str:
+def _shown(estimate: Coefficient) -> str:
     if estimate.value is None:
         return "not defined"
     if estimate.low is None or estimate.high is None:

@@ -11,7 +11,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands import signals
-from bakeoff.commands.options import TaskArgument, say, say_commands
+from bakeoff.commands.shared_options import TaskArgument, say, say_commands
 
 if TYPE_CHECKING:
     from bakeoff.testsets.agreement import Disagreement

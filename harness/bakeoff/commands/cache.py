@@ -1,4 +1,4 @@
-"""`bakeoff cache` and `bakeoff doctor`: which vectors are stored, and which providers work."""
+"""`bakeoff cache`: which vectors are stored."""
 
 from __future__ import annotations
 
@@ -53,31 +53,3 @@ def _report(freed: Freed) -> None:
     typer.echo(f"freed {freed.size_bytes / 1e6:.1f} MB")
     if freed.in_use:
         typer.echo(f"left alone, because a run uses them: {freed.in_use} spaces", err=True)
-
-
-def doctor(
-    provider: Annotated[
-        list[str] | None, typer.Option(help="Only this one; may be repeated. Then a provider that fails ends with 1.")
-    ] = None,
-) -> None:
-    """Check every provider: library, key, server, model, and one test embedding."""
-    from bakeoff_providers import PROVIDERS
-
-    from bakeoff.report.console import Figures, console, grid
-    from bakeoff.running.doctor import examine
-
-    table = grid("provider", "model", "state", Figures("dimensions"), Figures("one query, ms"))
-    troubled = False
-    for finding in examine(provider or PROVIDERS.names()):
-        ready = finding.milliseconds is not None
-        troubled |= not ready
-        table.add_row(
-            finding.provider,
-            finding.model,
-            finding.trouble or "ready",
-            str(finding.dimensions or "–"),
-            f"{finding.milliseconds:.2f}" if finding.milliseconds is not None else "–",
-        )
-    console().print(table)
-    if provider and troubled:
-        raise typer.Exit(1)

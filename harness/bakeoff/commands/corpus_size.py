@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.commands.options import (
+from bakeoff.commands.shared_options import (
     AddressOption,
     AsJson,
     ContendersOption,
@@ -72,32 +72,32 @@ def corpus_size(
         engine=engine_entry(chosen.engine, engine, address),
         vectors=shard_folders(vectors),
     )
-    found = corpus_sizes(chosen, settings, [int(part) for part in wanted], documents)
-    if not found.rows:
-        for label, reason in found.not_run.items():
+    by_size = corpus_sizes(chosen, settings, [int(part) for part in wanted], documents)
+    if not by_size.rows:
+        for label, reason in by_size.not_run.items():
             typer.echo(f"{label}: not run: {reason}", err=True)
         typer.echo("error: no contender ran, so there is nothing to compare", err=True)
         raise typer.Exit(1)
-    problems = render(found, out) if out else []
+    problems = render(by_size, out) if out else []
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        typer.echo(msgspec.json.format(msgspec.json.encode(by_size), indent=2).decode())
     else:
-        _print(found)
+        _print(by_size)
         if out:
             typer.echo(f"\nWritten to {out}")
     for problem in problems:
         typer.echo(problem, err=True)
 
 
-def _print(found: CorpusSizes) -> None:
+def _print(sizes: CorpusSizes) -> None:
     from bakeoff.report.console import Figures, console, grid
     from bakeoff.report.corpus_size import cells, heading, heads, sentences
 
     screen = console()
-    screen.print(heading(found))
-    table = grid(*(head.name if head.is_text else Figures(head.name) for head in heads(found)))
-    for row in cells(found):
+    screen.print(heading(sizes))
+    table = grid(*(head.name if head.is_text else Figures(head.name) for head in heads(sizes)))
+    for row in cells(sizes):
         table.add_row(*row)
     screen.print(table)
-    for sentence in sentences(found):
+    for sentence in sentences(sizes):
         screen.print(sentence)

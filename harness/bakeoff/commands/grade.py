@@ -12,7 +12,8 @@ from typer.core import TyperGroup
 from bakeoff.commands.annotate import OpenPage, Port, Who, serve_page, write_truth
 from bakeoff.commands.chat import ChatOption, ModelOption, chat_askers, echo_estimate, echo_usage
 from bakeoff.commands.grade_tables import export_, import_
-from bakeoff.commands.options import (
+from bakeoff.commands.pairs_to_grade import AllBelow, Depth, Ungraded, pairs_to_grade, rankings_for
+from bakeoff.commands.shared_options import (
     DryRun,
     LineupOption,
     MaxCost,
@@ -22,7 +23,6 @@ from bakeoff.commands.options import (
     lineup_path,
     say,
 )
-from bakeoff.commands.pairs_to_grade import AllBelow, Depth, Ungraded, pairs_to_grade, rankings_for
 
 if TYPE_CHECKING:
     from bakeoff.testsets.annotations import QueryDocument
@@ -232,7 +232,7 @@ def _judge(
 
 
 def _effect(candidate: Candidate) -> str:
-    together = f"; with others, could make {candidate.turns} the best" if candidate.turns else ""
+    together = f"; with others, could make {candidate.could_lead} the best" if candidate.could_lead else ""
     return _alone(candidate) + together
 
 

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from bakeoff.commands.annotate import Who, write_truth
-from bakeoff.commands.options import (
+from bakeoff.commands.pairs_to_grade import AllBelow, Depth, Ungraded, pairs_to_grade
+from bakeoff.commands.shared_options import (
     ColumnOption,
     Force,
     LabelOption,
@@ -21,7 +22,6 @@ from bakeoff.commands.options import (
     say,
     say_commands,
 )
-from bakeoff.commands.pairs_to_grade import AllBelow, Depth, Ungraded, pairs_to_grade
 
 
 def export_(

@@ -9,7 +9,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import (
+from bakeoff.commands.shared_options import (
     ColumnOption,
     Force,
     LineupOption,

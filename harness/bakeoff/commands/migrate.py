@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import LineupOption, MaxCost, Offline, lineup_path
+from bakeoff.commands.shared_options import LineupOption, MaxCost, Offline, lineup_path
 
 if TYPE_CHECKING:
     from bakeoff.production.check import Check
@@ -50,7 +50,7 @@ def plan(
         settings = Settings(cache=vectors_folder(), max_cost=max_cost, offline=offline)
         task, index, before, after, texts = sides(chosen, old, new, settings)
         count = documents or len(task.documents)
-        found = ways(task, index, before, after, texts, by, count / len(task.documents), seed)
-        return advise(found, (old, new), by, count)
+        compared = ways(task, index, before, after, texts, by, count / len(task.documents), seed)
+        return advise(compared, (old, new), by, count)
 
     deliver("migrate", check, as_json=as_json, metrics_file=metrics_file)

@@ -9,7 +9,7 @@ import typer
 from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import parse_settings
+from bakeoff.commands.shared_options import parse_settings
 
 if TYPE_CHECKING:
     from bakeoff.production.check import Check

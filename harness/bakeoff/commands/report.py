@@ -11,7 +11,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.commands import signals
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import ResultsArgument, check_file, say
+from bakeoff.commands.shared_options import ResultsArgument, check_file, say
 
 if TYPE_CHECKING:
     from bakeoff.production.check import Check

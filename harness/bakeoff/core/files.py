@@ -24,7 +24,7 @@ from bakeoff_providers.shapes import misfit
 from bakeoff.core.progress import Advance, steps
 
 T = TypeVar("T")
-PROBE = 1 << 20  # bytes that must fit where something is to be written
+TRIAL_BYTES = 1 << 20  # bytes that must fit where something is to be written
 
 _UNQUOTED = re.compile(r"""(?P<key>[\w.-]+) *= *(?P<value>[^\s"'\[{#=][^"'\[\]{}#]*?) *(#.*)?""")
 _SHOWN = 80  # characters of a wrong line
@@ -237,7 +237,7 @@ def check_writable(folder: Path, remedy: str = "choose another --out") -> None:
         if not nearest.is_dir():
             raise InputError("is not a folder", file=nearest, remedy=remedy)
         with tempfile.TemporaryFile(dir=nearest) as file:
-            file.write(bytes(PROBE))
+            file.write(bytes(TRIAL_BYTES))
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:

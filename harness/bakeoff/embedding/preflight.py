@@ -79,12 +79,12 @@ def _cut(provider: Provider, long: int, texts: int) -> str:
 
 
 def cutting_advice(provider: Provider) -> str:
-    """Pieces that the model reads whole; in bytes where its tokenizer is not here, as no text has more tokens."""
+    """Chunks that the model reads whole; in bytes where its tokenizer is not here, as no text has more tokens."""
     size, unit = provider.context_tokens() or 0, "tokens"
     if not provider.own_tokens:
         size, unit = max(1, size - _ENDS - len(provider.card.prompted("", Role.DOCUMENT).encode())), "bytes"
     chunking = f'chunking = {{ strategy = "recursive", size = {size}, unit = "{unit}" }}'
-    return f"a [[contender]] of its own with {chunking} shows whether pieces do better"
+    return f"a [[contender]] of its own with {chunking} shows whether chunks do better"
 
 
 def too_long(provider: Provider, texts: Sequence[str]) -> int:

@@ -50,7 +50,7 @@ class Space:
         self._own: int | None = None  # the number of the shard that is being written here
         self._written: set[int] = set()  # and of all that were
         self._foreign = 0  # batches of another dimension
-        self._probed = 0  # vectors that there was room for
+        self._room_for = 0  # vectors that there was room for
         self._hold()
         self._take_over_old_segments()
         for other in complete:
@@ -150,9 +150,9 @@ class Space:
             if batches:
                 self._remember(number, batches)
 
-    def probe(self, vectors: int) -> None:
+    def check_writable(self, vectors: int) -> None:
         """Makes sure, once for so many, that vectors can be kept, before anything is asked or paid for."""
-        if vectors <= self._probed:
+        if vectors <= self._room_for:
             return
         needed = vectors * (4 * (self.dimensions or _UNKNOWN_DIMENSIONS) + 64)
         remedy = "make room, set BAKEOFF_HOME to a folder on another disk, or run with --no-cache"
@@ -169,7 +169,7 @@ class Space:
         if free < needed:
             problem = f"{needed / 1e6:,.0f} MB of vectors are to come, {free / 1e6:,.0f} MB are free"
             raise InputError(problem, file=self.folder, remedy=remedy)
-        self._probed = vectors
+        self._room_for = vectors
 
     def batches(self) -> Iterator[tuple[Keys, Tokens, Vectors]]:
         """Everything once, in the order in which it was written."""

@@ -15,7 +15,7 @@ from bakeoff_providers.base import Provider
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
-from bakeoff.embedding.cutting import Cutting
+from bakeoff.embedding.contender_chunking import ContenderChunking
 from bakeoff.lineup.values import json_safe
 from bakeoff.search.existing import EXISTING
 from bakeoff.search.fusion import Fusion
@@ -58,7 +58,7 @@ class Contender:
     answers: dict[str, str] = dataclasses.field(default_factory=dict)  # seed → file; "" where there is only one
     retriever: dict[str, Any] = dataclasses.field(default_factory=dict)  # where rankings are asked for: a file or a URL
     fusion: Fusion | None = None
-    chunking: Cutting | None = None
+    chunking: ContenderChunking | None = None
     rerank: Rerank | None = None
     live: Any = dataclasses.field(default=None, repr=False, compare=False)  # a function or object from Python
 

@@ -108,7 +108,7 @@ class Lineup:
         """What goes into every result as JSON; `lineup_text` makes the file of it again."""
         return {
             "name": self.name,
-            "task": json_safe(_described(self.task)),
+            "task": json_safe(_task_in_result(self.task)),
             **({"overrides": json_safe(self.overrides)} if self.overrides else {}),
             "measures": [str(measure) for measure in self.measures],
             "primary": str(self.primary),
@@ -130,7 +130,7 @@ class Lineup:
         return tuple(dict.fromkeys(wanted))
 
 
-def _described(task: str | dict[str, Any] | Task) -> str | dict[str, Any]:
+def _task_in_result(task: str | dict[str, Any] | Task) -> str | dict[str, Any]:
     """What a result says of a task that was made in Python: it can't be read again."""
     return {"name": task.name, "format": "memory"} if isinstance(task, Task) else task
 

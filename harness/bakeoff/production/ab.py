@@ -154,28 +154,28 @@ def compare_arms(
                 f"arm {arm!r} has {len(clusters)} users of its own", file=path, remedy="collect more first"
             )
     p_split = (mismatch if planned is None else split_p)([len(arm) for arm in arms], split)
-    found = difference(*arms, alpha) if planned is None else always_valid(*arms, planned, alpha)
-    sentences = _sentences(found, arms, (control, treatment), metric, mixed, p_split, planned, alpha)
-    worse = p_split < MISMATCH or found.high < 0
+    gap = difference(*arms, alpha) if planned is None else always_valid(*arms, planned, alpha)
+    sentences = _sentences(gap, arms, (control, treatment), metric, mixed, p_split, planned, alpha)
+    worse = p_split < MISMATCH or gap.high < 0
     sessions = [int(arm.rows.sum()) for arm in arms]
     figures = {
         "metric": metric, "control": control, "treatment": treatment, "users": [len(arm) for arm in arms],
-        "sessions": sessions, "means": [arm.mean for arm in arms], "difference": found.value, "low": found.low,
-        "high": found.high, "p": found.p, "detectable": found.detectable, "split_p": p_split,
+        "sessions": sessions, "means": [arm.mean for arm in arms], "difference": gap.value, "low": gap.low,
+        "high": gap.high, "p": gap.p, "detectable": gap.detectable, "split_p": p_split,
         "users_in_both_arms": mixed, "sequential": planned is not None,
     }  # fmt: skip
     labels = {"metric": metric, "treatment": treatment}
     gauges = [
-        Gauge("ab_difference", "Mean of the treatment minus mean of the control", found.value, labels),
-        Gauge("ab_difference_low", "Lower end of the interval of the difference", found.low, labels),
-        Gauge("ab_difference_high", "Upper end of the interval of the difference", found.high, labels),
+        Gauge("ab_difference", "Mean of the treatment minus mean of the control", gap.value, labels),
+        Gauge("ab_difference_low", "Lower end of the interval of the difference", gap.low, labels),
+        Gauge("ab_difference_high", "Upper end of the interval of the difference", gap.high, labels),
         Gauge("ab_split_p", "p of the test that users came in the planned proportions", p_split, labels),
     ]
     return Check(command="ab", worse=worse, sentences=sentences, figures=figures, gauges=gauges)
 
 
 def _sentences(
-    found: Difference,
+    gap: Difference,
     arms: Sequence[Clusters],
     names: tuple[str, str],
     metric: str,
@@ -195,15 +195,15 @@ def _sentences(
             f"The users did not come in the planned proportions (p = {p_split:.1g}): the experiment lost or counted "
             "some twice, and the difference below can't be trusted."
         )
-    if math.isinf(found.high):
+    if math.isinf(gap.high):
         return [*said, f"Too early to look: each arm needs {FEWEST} users at least."]
     how = "valid at every look" if planned is not None else "valid for one look, at a planned time"
     said.append(
-        f"{names[1]} minus {names[0]}: {found.value:+.4f} ({1 - alpha:.0%} interval {found.low:+.4f} to "
-        f"{found.high:+.4f}, users as clusters, {how}; p = {found.p:.2g})."
+        f"{names[1]} minus {names[0]}: {gap.value:+.4f} ({1 - alpha:.0%} interval {gap.low:+.4f} to "
+        f"{gap.high:+.4f}, users as clusters, {how}; p = {gap.p:.2g})."
     )
-    if found.low > 0 or found.high < 0:
-        said.append(f"{names[1]} is {'better' if found.low > 0 else 'worse'}.")
+    if gap.low > 0 or gap.high < 0:
+        said.append(f"{names[1]} is {'better' if gap.low > 0 else 'worse'}.")
     else:
-        said.append(f"No difference is shown; one of {found.detectable:.4f} would be, in 80% of such logs.")
+        said.append(f"No difference is shown; one of {gap.detectable:.4f} would be, in 80% of such logs.")
     return said

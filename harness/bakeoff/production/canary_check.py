@@ -15,12 +15,12 @@ from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Task
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.production.canary import CHECK_CALLS, Recording, ask, ask_queries
-from bakeoff.production.canary_change import Change, compare, sentences
+from bakeoff.production.canary_change import VectorChange, compare, sentences
 from bakeoff.production.check import Check, Gauge
 from bakeoff.production.log_replay import overlap
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.statistics.small_samples import difference_intervals
 
 K = 10
@@ -74,7 +74,7 @@ def effect_on(recording: Recording, task: Task, queries: NDArray[np.float32]) ->
     before = _rankings(unit(recording.queries, recording.head.model), documents, ids, task)
     after = _rankings(unit(queries, recording.head.model), documents, ids, task)
     asked = [query.id for query in task.queries]
-    old, new = (evaluate(join(one, task.judgments, asked), [NDCG], task.rel)[NDCG] for one in (before, after))
+    old, new = (score_queries(join(one, task.judgments, asked), [NDCG], task.rel)[NDCG] for one in (before, after))
     low, high = (float(end[0]) for end in difference_intervals(np.stack([new, old], axis=1), [(0, 1)]))
     shared = float(np.mean([overlap(before[query].ids, after[query].ids, K) for query in asked]))
     return Effect(
@@ -86,14 +86,14 @@ def effect_on(recording: Recording, task: Task, queries: NDArray[np.float32]) ->
 def _rankings(
     queries: NDArray[np.float32], documents: NDArray[np.float32], ids: Sequence[str], task: Task
 ) -> dict[str, Ranking]:
-    rows, scores = exact.nearest(queries, documents, K)
+    rows, scores = brute_force.nearest(queries, documents, K)
     return {
         query.id: ordered((ids[row], float(score)) for row, score in zip(rows[at], scores[at], strict=True))
         for at, query in enumerate(task.queries)
     }
 
 
-def _gauges(change: Change, model: str) -> list[Gauge]:
+def _gauges(change: VectorChange, model: str) -> list[Gauge]:
     labels = {"model": model}
     return [
         Gauge("canary_changed", "1 where the model changed behind its name", float(change.changed), labels),

@@ -34,21 +34,21 @@ def judge_log(
             f"{list(cuts)} are no rising numbers between 0 and 1", place="--cut", remedy="such as 0.1 0.3 0.6"
         )
     counts = count(impressions, places)
-    found = fit(counts, model)
-    grades = np.searchsorted(np.array(cuts), found.mean, side="right")
-    sure = found.high - found.low <= widest
+    relevance = fit(counts, model)
+    grades = np.searchsorted(np.array(cuts), relevance.mean, side="right")
+    sure = relevance.high - relevance.low <= widest
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["query", "document", "grade", "attraction", "low", "high", "shown", "clicked"])
     for row in np.flatnonzero(sure).tolist():
         query, document = counts.pairs[row]
-        figures = [f"{value[row]:.4f}" for value in (found.mean, found.low, found.high)]
+        figures = [f"{value[row]:.4f}" for value in (relevance.mean, relevance.low, relevance.high)]
         seen = [int(counts.shown[row].sum()), int(counts.clicked[row].sum())]
         table.writerow([query, document, int(grades[row]), *figures, *seen])
     write_atomic(out, text.getvalue())
     kept = int(sure.sum())
     by_grade = {str(grade): int((grades[sure] == grade).sum()) for grade in range(len(cuts) + 1)}
-    looks = ", ".join(f"{value:.2f}" for value in found.examined)
+    looks = ", ".join(f"{value:.2f}" for value in relevance.examined)
     graded = ", ".join(f"grade {grade}: {n}" for grade, n in by_grade.items())
     how = "position-based click model" if model == "position" else "click rate, which trusts every place alike"
     said = [
@@ -58,5 +58,5 @@ def judge_log(
         f"Written to {out}.",
     ]
     gauges = [Gauge("log_judged_pairs", "Pairs that clicks could grade", float(kept), {"model": model})]
-    figures_ = {"pairs": len(counts.pairs), "judged": kept, "grades": by_grade, "examined": found.examined.tolist()}
+    figures_ = {"pairs": len(counts.pairs), "judged": kept, "grades": by_grade, "examined": relevance.examined.tolist()}
     return Check(command="log judge", worse=False, sentences=said, figures=figures_, gauges=gauges)

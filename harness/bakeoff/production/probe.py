@@ -20,7 +20,7 @@ from bakeoff.core.clock import percentiles, timed
 from bakeoff.core.sampling import order_key
 from bakeoff.production.check import Check, Gauge
 from bakeoff.running.failures import reason_of
-from bakeoff.search.exact import TOLERANCE
+from bakeoff.search.brute_force import TOLERANCE
 from bakeoff.search.existing.base import ExistingIndex
 from bakeoff.statistics.small_samples import mean_intervals
 
@@ -82,8 +82,8 @@ def recalls(
     shares = []
     for row, wanted in enumerate(min(k, int(np.isfinite(scores).sum())) for scores in best):
         last = best[row][wanted - 1] if wanted else 0.0
-        found = sum(score >= last - TOLERANCE for score in scored[row])
-        shares.append(min(found, wanted) / wanted if wanted else 1.0)
+        near = sum(score >= last - TOLERANCE for score in scored[row])
+        shares.append(min(near, wanted) / wanted if wanted else 1.0)
     return np.array(shares), times
 
 
@@ -97,12 +97,12 @@ def _exact(
     for row, answer in enumerate(answers):
         for name in set(answer):
             wanted.setdefault(name, []).append(row)
-    pieces: dict[tuple[int, str], list[float]] = {}
+    entry_scores: dict[tuple[int, str], list[float]] = {}
     for names, vectors in index.blocks():
         scores = asked @ _prepared(vectors, metric, query=False).T
         for column, name in enumerate(names):
             for row in wanted.get(name, ()):
-                pieces.setdefault((row, name), []).append(float(scores[row, column]))
+                entry_scores.setdefault((row, name), []).append(float(scores[row, column]))
         if queries.own:
             places = {name: column for column, name in enumerate(names)}
             for row, name in enumerate(queries.own):
@@ -111,7 +111,7 @@ def _exact(
         best = -np.sort(-np.concatenate([best, scores], axis=1), axis=1)[:, :k]
     scored: list[list[float]] = []
     for row, answer in enumerate(answers):
-        left = {name: sorted(pieces.get((row, name), []), reverse=True) for name in set(answer)}
+        left = {name: sorted(entry_scores.get((row, name), []), reverse=True) for name in set(answer)}
         scored.append([left[name].pop(0) for name in answer if left[name]])  # several entries may have one name
     return best, scored
 

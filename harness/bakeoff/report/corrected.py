@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bakeoff.statistics.ppi import Estimate
+from bakeoff.statistics.ppi import CorrectedMean
 
 if TYPE_CHECKING:
     from bakeoff.report.grid import Grid
 
 
-def corrected_table(rows: Sequence[tuple[str, Estimate, Estimate, Estimate]], differences: bool) -> Grid:
+def corrected_table(rows: Sequence[tuple[str, CorrectedMean, CorrectedMean, CorrectedMean]], differences: bool) -> Grid:
     """A row for each contender or pair."""
     from rich.text import Text
 

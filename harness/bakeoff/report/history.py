@@ -59,9 +59,9 @@ def changes(before: Summary, after: Summary) -> list[str]:
 def all_changes(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Every result before which something changed: when, which one, and what."""
     return [
-        {"when": after.summary.started[:10], "result": after.name, "changes": found}
+        {"when": after.summary.started[:10], "result": after.name, "changes": changed}
         for before, after in pairwise(entries)
-        if (found := changes(before.summary, after.summary))
+        if (changed := changes(before.summary, after.summary))
     ]
 
 

@@ -12,13 +12,13 @@ import msgspec
 from bakeoff.core.printable import counted
 from bakeoff.report.matrix import BEST, TIED
 from bakeoff.report.pairs import pairs_table
-from bakeoff.results.score import Scored
+from bakeoff.results.score import ScoredRuns
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def terminal(scored: Scored, *, per_query: bool = False) -> RenderableType:
+def terminal(scored: ScoredRuns, *, per_query: bool = False) -> RenderableType:
     """Runs by measures with intervals; for several runs the pairs on the first measure, the one that decides."""
     from rich.console import Group
     from rich.text import Text
@@ -45,7 +45,7 @@ def terminal(scored: Scored, *, per_query: bool = False) -> RenderableType:
     return Group(*parts)
 
 
-def _cell(scored: Scored, run: str, measure: Any) -> str:
+def _cell(scored: ScoredRuns, run: str, measure: Any) -> str:
     low, high = scored.intervals[run][measure]
     interval = "" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]"
     group = scored.best.get(measure, [])
@@ -55,7 +55,7 @@ def _cell(scored: Scored, run: str, measure: Any) -> str:
     return f"{mean:.4f}{interval}{mark}"
 
 
-def _per_query(scored: Scored) -> RenderableType:
+def _per_query(scored: ScoredRuns) -> RenderableType:
     from rich.text import Text
 
     from bakeoff.report.console import Figures, grid
@@ -67,7 +67,7 @@ def _per_query(scored: Scored) -> RenderableType:
     return table
 
 
-def as_csv(scored: Scored, *, per_query: bool = False) -> str:
+def as_csv(scored: ScoredRuns, *, per_query: bool = False) -> str:
     """One value per line, unrounded; the mean's line has `all` for its query, as in trec_eval."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -84,7 +84,7 @@ def as_csv(scored: Scored, *, per_query: bool = False) -> str:
     return out.getvalue()
 
 
-def as_json(scored: Scored, *, per_query: bool = False) -> str:
+def as_json(scored: ScoredRuns, *, per_query: bool = False) -> str:
     """Means, intervals, pairs and notes, unrounded."""
     runs: dict[str, Any] = {}
     for run, scores in scored.runs.items():

@@ -23,7 +23,7 @@ from bakeoff.statistics.power import more_queries
 MAX_DROP = 0.02  # of the figure that is shown, where nothing else is said
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class ContenderCheck(msgspec.Struct, frozen=True, kw_only=True):
     """One contender: where it was, where it is, and what the gate says to it."""
 
     contender: str
@@ -42,7 +42,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     measure: str
     max_drop: float
-    checks: list[Check] = []
+    checks: list[ContenderCheck] = []
     notes: list[str] = []
     refused: list[str] = []
 
@@ -105,7 +105,7 @@ def gate(
         if more:
             reason += f"; {more_queries(more)} would settle it in 4 of 5 cases"
         checks.append(
-            Check(
+            ContenderCheck(
                 contender=new,
                 before=figures[0],
                 after=figures[1],

@@ -9,7 +9,7 @@ import msgspec
 
 from bakeoff.core.clock import SAMPLES_FOR
 from bakeoff.results.schema import Recommendation, Row, Verdict
-from bakeoff.statistics.ties import told_from
+from bakeoff.statistics.ties import separated_from
 
 MEGABYTE = 1e6
 MADE_OF_OTHERS = ("fused", "reranked")  # kinds of rows that embed with the models of other rows
@@ -182,9 +182,9 @@ def _best(rows: Sequence[Row], verdict: Verdict) -> Row:
 
 
 def _tied(label: str, verdict: Verdict) -> list[str]:
-    told = told_from(label, ((pair.a, pair.b, pair.p_holm) for pair in verdict.pairs))
+    separated = separated_from(label, ((pair.a, pair.b, pair.p_holm) for pair in verdict.pairs))
     others = [pair.b if pair.a == label else pair.a for pair in verdict.pairs if label in (pair.a, pair.b)]
-    return [other for other in others if other not in told]
+    return [other for other in others if other not in separated]
 
 
 def _named(verdict: Verdict) -> str:

@@ -18,7 +18,7 @@ from bakeoff.core.progress import steps
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import vector_warnings
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores
+from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.contender import Contender
 from bakeoff.results.schema import Cost, Latency, Row, Value
 from bakeoff.results.unjudged import bounds_of

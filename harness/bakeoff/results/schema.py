@@ -37,7 +37,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     relevant: float
 
 
-class Turning(msgspec.Struct, frozen=True, kw_only=True):
+class PossibleWinner(msgspec.Struct, frozen=True, kw_only=True):
     """A contender that would lead if so many unjudged documents had the highest grade."""
 
     challenger: str
@@ -150,7 +150,7 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True):
     smallest_detectable: float | None
     sentences: list[str]
     agreement: dict[str, float] = {}
-    turning: list[Turning] = []
+    turning: list[PossibleWinner] = []
     standings: dict[str, Standing] = {}
     equivalent_within: float | None = None
     recommendations: list[Recommendation] = []

@@ -17,9 +17,9 @@ from bakeoff.core.printable import counted
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.grammar import measures_of
-from bakeoff.evaluation.metrics import Scores, evaluate
 from bakeoff.evaluation.ranked_grades import Ties, join_scores
 from bakeoff.evaluation.run_table import RunTable
+from bakeoff.evaluation.score import Scores, score_queries
 from bakeoff.statistics.compare import compare, tie_group
 from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.small_samples import mean_intervals
@@ -31,7 +31,7 @@ SCORE_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "recall@100")
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredRuns:
     """Every run on every measure: per-query values, their means' intervals, and for several runs all pairs."""
 
     queries: list[str]
@@ -57,7 +57,7 @@ def score(
     answered: bool = False,
     precision: Precision = "double",
     seed: int = SEED,
-) -> Scored:
+) -> ScoredRuns:
     """Over every judged query (trec_eval's -c), or over those that every run answered (what it does without).
 
     `precision` is that in which scores are sorted: double as trec_eval 10 does, or single as earlier ones and
@@ -93,7 +93,7 @@ def _score(
     answered: bool,
     precision: Precision,
     seed: int,
-) -> Scored:
+) -> ScoredRuns:
     queries = [query for query in judgments if not answered or all(query in run for run in runs.values())]
     if not queries:
         raise InputError("no judged query is in every run", remedy="check that runs and qrels name queries alike")
@@ -105,14 +105,14 @@ def _score(
 
     def evaluated(run: Run | RunTable) -> Scores:
         if isinstance(run, RunTable):
-            return evaluate(run.join(judgments, queries, depth, ties), measures, rel)
-        return evaluate(join_scores(run, judgments, queries, depth, ties), measures, rel)
+            return score_queries(run.join(judgments, queries, depth, ties), measures, rel)
+        return score_queries(join_scores(run, judgments, queries, depth, ties), measures, rel)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         scores = dict(zip(runs, pool.map(evaluated, runs.values()), strict=True))
     by_measure = {measure: {name: values[measure] for name, values in scores.items()} for measure in measures}
     pairs = {measure: compare(values, seed=seed) for measure, values in by_measure.items()} if len(runs) > 1 else {}
-    return Scored(
+    return ScoredRuns(
         queries=queries,
         measures=list(measures),
         runs=scores,

@@ -55,8 +55,8 @@ def with_standings(
 
 def _relation(differences: Values, mean: float, p: float, p_equivalent: float | None) -> Relation | Literal["same"]:
     """Rows that answer alike are not undecided: more queries of this sort would not tell them apart."""
-    found = relation(mean, p, p_equivalent)
-    return "same" if found == "undecided" and not np.any(np.abs(differences) > NOISE) else found
+    by_tests = relation(mean, p, p_equivalent)
+    return "same" if by_tests == "undecided" and not np.any(np.abs(differences) > NOISE) else by_tests
 
 
 def _margin_sentences(standings: Mapping[str, Standing], best: str | None, margin: float | None) -> list[str]:

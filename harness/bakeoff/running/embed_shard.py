@@ -14,8 +14,8 @@ from bakeoff_providers.errors import Unavailable
 from bakeoff.core.task import Task
 from bakeoff.embedding.batches import corpus_batches
 from bakeoff.embedding.cache import Space
+from bakeoff.embedding.corpus_chunks import ChunkTexts
 from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.pieces import PieceTexts
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
@@ -84,7 +84,7 @@ def _embedded(
     embedder = embeddings.embedder(contender)
     if embedder.provider.by_id:
         return Embedded(labels)  # they are in a file already
-    texts = PieceTexts(embeddings.index(contender).chunks)
+    texts = ChunkTexts(embeddings.index(contender).chunks)
     with adapter_work():
         embedder.fit(texts)
         if embedder.space(Role.DOCUMENT) is None:

@@ -21,7 +21,7 @@ from bakeoff.core.progress import showing, steps
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores
+from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import engine_of, shared_cache
@@ -51,7 +51,7 @@ class Outcome:
 
     lineup: Lineup
     task: Task
-    pieces: int
+    chunks: int
     contenders: tuple[Scored | NotRun, ...]
     baselines: Mapping[str, Scores]
     machine: Machine
@@ -129,11 +129,11 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         extras = with_gains(extras, finished, ran)
         if settings.tune_weights:
             extras = with_tuned_weights(extras, finished, ran, kind, depth)
-        pieces = embeddings.pieces or len(task.documents)
+        chunks = embeddings.chunks or len(task.documents)
     return Outcome(
         lineup=lineup,
         task=task,
-        pieces=pieces,
+        chunks=chunks,
         contenders=tuple(contenders),
         baselines=baselines,
         machine=afterwards,

@@ -13,8 +13,8 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.hashing import space_name
+from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.pieces import in_blocks
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
 
@@ -112,7 +112,7 @@ def check_complete(embedder: Embedder, texts: Sequence[str], contender: Contende
         raise InputError(
             f"{absent} texts of {contender.label} are in none of the {of} shards, which were made of {known} texts",
             file=folders[0].parent,
-            remedy="the corpus or its cutting has changed: make the shards again, what is the same is not asked for",
+            remedy="the corpus or its chunking has changed: make the shards again, what is the same is not asked for",
         )
 
 

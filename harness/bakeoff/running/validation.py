@@ -59,9 +59,9 @@ def _checked(contender: Contender, embeddings: Embeddings) -> Checked:
         preparer.check(contender, embeddings)
         preparer.try_out(contender, embeddings)
         missing = contender.missing() or ""
-        foreseen = tuple(embeddings.foreseen(contender)) if contender.provider and not missing else ()
+        warnings = tuple(embeddings.warnings_before(contender)) if contender.provider and not missing else ()
     except InputError as error:
         return Checked(contender.label, wrong=reason_of(error))
     except Exception as error:
         return Checked(contender.label, missing=reason_of(error))
-    return Checked(contender.label, missing=missing, warnings=foreseen)
+    return Checked(contender.label, missing=missing, warnings=warnings)

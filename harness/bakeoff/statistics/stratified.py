@@ -28,7 +28,7 @@ class Strata:
     sizes: Sequence[int]
 
 
-class Estimate(msgspec.Struct, frozen=True):
+class StratifiedMean(msgspec.Struct, frozen=True):
     """A mean per query asked, with its interval and the p of its being 0."""
 
     mean: float
@@ -37,10 +37,10 @@ class Estimate(msgspec.Struct, frozen=True):
     p: float
 
 
-def estimate(values: Values, strata: Strata, alpha: float = ALPHA) -> Estimate:
+def estimate(values: Values, strata: Strata, alpha: float = ALPHA) -> StratifiedMean:
     """The mean per query asked; no interval, and p = 1, where one query stands for a stratum of several."""
     mean, low, high, p = (float(column[0]) for column in estimates(values[:, None], strata, alpha))
-    return Estimate(mean, low, high, p)
+    return StratifiedMean(mean, low, high, p)
 
 
 def estimates(table: Values, strata: Strata, alpha: float = ALPHA) -> tuple[Values, Values, Values, Values]:

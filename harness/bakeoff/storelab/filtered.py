@@ -19,7 +19,7 @@ from bakeoff.core import clock
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
 from bakeoff.core.filters import Where
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.storelab.vector_sample import VectorSample
@@ -119,12 +119,12 @@ def _asked(
         hits, nanoseconds = clock.timed(partial(store.search, query, k, where))
         samples.append(nanoseconds)
         rows = passing.setdefault(str(where), _passing(fields, where))
-        nearest, scores = exact.nearest(query[None], documents[rows], k)
+        nearest, scores = brute_force.nearest(query[None], documents[rows], k)
         ids = np.array([int(item) for item in hits.ids], dtype=np.int64)
         listed = np.isin(ids, rows[nearest[0]])
         allowed = np.isin(ids, rows)
         last = float(scores[0, -1]) if scores.size else np.inf
-        recalls.append(exact.recall(documents[ids[allowed]] @ query, last, nearest.shape[1], listed[allowed]))
+        recalls.append(brute_force.recall(documents[ids[allowed]] @ query, last, nearest.shape[1], listed[allowed]))
         answered += int(np.count_nonzero(allowed))
         possible_answers += nearest.shape[1]
         sizes.append(len(rows))

@@ -22,7 +22,7 @@ from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.null import NullStore
-from bakeoff.storelab.client_loops import DROP_AFTER, Answers, Search, closed, open_
+from bakeoff.storelab.client_loops import DROP_AFTER, ClientSamples, Search, closed, open_
 from bakeoff.storelab.vector_sample import VectorSample
 
 LIMIT = 0.8  # of what the client manages with a store that does nothing
@@ -64,18 +64,18 @@ class LoadTest(msgspec.Struct, kw_only=True):
     samples_ns: list[list[int]] = []
 
 
-def _samples(answers: Sequence[Answers]) -> list[int]:
+def _samples(answers: Sequence[ClientSamples]) -> list[int]:
     return [nanoseconds for client in answers for nanoseconds in client.samples_ns]
 
 
-def _throughput(answers: Sequence[Answers], seconds: float) -> float:
+def _throughput(answers: Sequence[ClientSamples], seconds: float) -> float:
     return len(_samples(answers)) / seconds
 
 
 def level_of(
     kind: str,
     clients: int,
-    answers: Sequence[Answers],
+    answers: Sequence[ClientSamples],
     seconds: float,
     rate: float | None = None,
     *,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bakeoff.core.progress import Progress, silent
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join_arrays
+from bakeoff.evaluation.score import join_arrays, score_queries
 from bakeoff.statistics.constants import SEED
 from bakeoff.testsets.agreement import TwoWay, agreement
 from bakeoff.testsets.annotations import QueryDocument
@@ -128,5 +128,5 @@ class _ScoreTable:
     def means(self, grades: NDArray[np.int64], measure: Measure, rel: int) -> NDArray[np.float64]:
         """Each contender's mean under these grades."""
         joined = join_arrays(self._documents, self._rows, self._judged, np.tile(grades, self._shape[0]))
-        scores: NDArray[np.float64] = evaluate(joined, [measure], rel)[measure].reshape(self._shape)
+        scores: NDArray[np.float64] = score_queries(joined, [measure], rel)[measure].reshape(self._shape)
         return np.asarray(scores.mean(axis=1), dtype=np.float64)

@@ -15,7 +15,7 @@ from bakeoff_providers.secrets import shown_url
 
 from bakeoff.core.files import read_bytes, read_json
 from bakeoff.core.progress import Progress, silent
-from bakeoff.core.task import Chunking
+from bakeoff.core.task import DocumentChunking
 from bakeoff.tasks.formats.cells import Row
 from bakeoff.tasks.formats.native import Article, ArticleFile
 from bakeoff.tasks.formats.tables import read_table
@@ -36,7 +36,7 @@ class Options:
     table: str | None = None
     api: str | None = None
     whole: bool = False
-    chunking: Chunking = field(default_factory=Chunking)
+    chunking: DocumentChunking = field(default_factory=DocumentChunking)
     progress: Progress = silent
 
 

@@ -62,7 +62,7 @@ class Measure(ABC):
         return False
 
     @property
-    def reach(self) -> int | None:
+    def depth_read(self) -> int | None:
         """How many places of a ranking it reads; None for all."""
         return None if self.condensed else self.k
 
@@ -180,7 +180,7 @@ def check_option(family: type[Measure], option: str) -> None:
 
 def deepest(measures: Sequence[Measure]) -> int | None:
     """How deep rankings must be joined for these measures; None where one of them reads the whole ranking."""
-    cuts = [measure.reach for measure in measures]
+    cuts = [measure.depth_read for measure in measures]
     return None if None in cuts else max((cut for cut in cuts if cut is not None), default=None)
 
 

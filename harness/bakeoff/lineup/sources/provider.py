@@ -12,7 +12,7 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.code import file_reference
 from bakeoff_providers.errors import InputError
 
-from bakeoff.lineup.axes import named_cuttings, named_prompts
+from bakeoff.lineup.axes import named_chunkings, named_prompts
 from bakeoff.lineup.checks import check_no_password
 from bakeoff.lineup.contender import Contender, safe_label
 from bakeoff.lineup.entries import ContenderEntry, StoreEntry
@@ -32,10 +32,10 @@ def _rows_of(entry: ContenderEntry) -> list[Contender]:
     for prompted, prompt_options in named_prompts(entry, name):
         options = {**entry.options, **prompt_options}
         PROVIDERS.check_options(entry.provider, options)
-        for called, cutting in named_cuttings(entry, prompted):
+        for called, chunking in named_chunkings(entry, prompted):
             for store, search, variant in product(_stores(entry), _searches(entry), _variants(entry)):
                 row = _row(entry, called, store, variant, search)
-                rows.append(replace(row, options=options, chunking=cutting))
+                rows.append(replace(row, options=options, chunking=chunking))
     return rows
 
 

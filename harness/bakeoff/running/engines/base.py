@@ -18,10 +18,10 @@ from bakeoff.core.task import Judgments
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores
+from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import EngineEntry
-from bakeoff.search.exact import Rows, Similarities
+from bakeoff.search.brute_force import Rows, Similarities
 from bakeoff.search.stores.base import Store
 
 

@@ -14,9 +14,9 @@ BUILTIN = {
     "tokens": "bakeoff.running.preparers.tokens:Tokens",
     "existing": "bakeoff.running.preparers.existing:Existing",
     "lexical": "bakeoff.running.preparers.lexical:Lexical",
-    "retriever": "bakeoff.running.preparers.retriever:Asked",
+    "retriever": "bakeoff.running.preparers.retriever:RetrieverRow",
     "given": "bakeoff.running.preparers.given:FromFiles",
-    "reranked": "bakeoff.running.preparers.reranked:Reranked",
+    "reranked": "bakeoff.running.preparers.reranked:RerankedRow",
     "fused": "bakeoff.running.preparers.fused:Fused",
 }
 

@@ -83,7 +83,7 @@ class Dense(Preparer):
         except BaseException:
             searcher.close()
             raise
-        for item in index.texts.keys() & index.owner.keys():  # those that are one piece
+        for item in index.texts.keys() & index.owner.keys():  # those that are one chunk
             searcher.set_item_vector(item, whole[index.rows_of(item)[0]])
         build = Build(
             seconds=(added + built) / 1e9,
@@ -96,7 +96,7 @@ class Dense(Preparer):
 
 
 def _fill(store: Store, index: Index, vectors: VectorRows, *, texts: bool) -> int:
-    """Adds all pieces, a block at a time; the nanoseconds that the store took, without reading the blocks."""
+    """Adds all chunks, a block at a time; the nanoseconds that the store took, without reading the blocks."""
     if len(vectors) > BLOCK:
         store.expect(len(vectors), lambda count: vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)])
     nanoseconds, has_fields = 0, any(index.metadata.values())

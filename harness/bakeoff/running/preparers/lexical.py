@@ -5,7 +5,7 @@ from __future__ import annotations
 from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.clock import timed
-from bakeoff.embedding.pieces import PieceTexts
+from bakeoff.embedding.corpus_chunks import ChunkTexts
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work
@@ -29,7 +29,7 @@ class Lexical(Preparer):
             raise Unavailable(reason)
         index = context.embeddings.index(contender)
         ranker = RANKERS.create(contender.ranker, **contender.options)
-        ids, texts = index.ids, PieceTexts(index.chunks)
+        ids, texts = index.ids, ChunkTexts(index.chunks)
         with adapter_work():
             _, nanoseconds = timed(lambda: ranker.add(ids, texts))
         return Prepared(contender, LexicalSearcher(ranker, index), Build(seconds=nanoseconds / 1e9))

@@ -20,7 +20,7 @@ from bakeoff.search.rerankers import RERANKERS
 from bakeoff.search.rerankers.base import Reranker
 
 
-class Reranked(Preparer):
+class RerankedRow(Preparer):
     """Asks the row that it is put on, then the reranker."""
 
     def check(self, contender: Contender, embeddings: Embeddings) -> None:

@@ -15,7 +15,7 @@ from bakeoff.search.retrievers import RETRIEVERS
 from bakeoff.search.retrievers.base import RetrieverSearcher
 
 
-class Asked(Preparer):
+class RetrieverRow(Preparer):
     """A function or an endpoint."""
 
     def check(self, contender: Contender, embeddings: Embeddings) -> None:

@@ -8,7 +8,7 @@ from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.clock import timed
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.pieces import PieceTexts
+from bakeoff.embedding.corpus_chunks import ChunkTexts
 from bakeoff.embedding.token_rows import check_tokens, embed_tokens, storage_bill
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.embeddings import Embeddings
@@ -33,7 +33,7 @@ class Tokens(Preparer):
             raise Unavailable(reason)
         embeddings, index = context.embeddings, context.embeddings.index(contender)
         settings, embedder = embeddings.settings, embeddings.embedder(contender)
-        texts = list(PieceTexts(index.chunks))
+        texts = list(ChunkTexts(index.chunks))
         context.folder.mkdir()
         with adapter_work():
             cache = VectorCache(settings.cache) if settings.cache else None

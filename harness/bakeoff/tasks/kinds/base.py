@@ -15,7 +15,7 @@ from bakeoff.core.task import Query, Task
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, evaluate, join
+from bakeoff.evaluation.score import Scores, join, score_queries
 from bakeoff.lineup.contender import Contender
 from bakeoff.search.index import Index
 from bakeoff.tasks.rankings_file import read_rankings
@@ -90,13 +90,13 @@ class EmbeddedCorpus(NamedTuple):
 
 
 class CorpusVectors(Protocol):
-    """The corpus in pieces and vectors, made once for each embedding."""
+    """The corpus in chunks and vectors, made once for each embedding."""
 
     def of(self, contender: Contender) -> EmbeddedCorpus:
-        """The vectors of all pieces."""
+        """The vectors of all chunks."""
 
     def index(self, contender: Contender) -> Index:
-        """The pieces that this contender searches."""
+        """The chunks that this contender searches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class TaskKind(ABC):
     def score(self, task: Task, answers: Answers, measures: Sequence[Measure]) -> Scores:
         """Per-query values of one round of one contender."""
         ids = [query.id for query in task.queries]
-        return evaluate(join(answers.rankings, task.judgments, ids), measures, task.rel)
+        return score_queries(join(answers.rankings, task.judgments, ids), measures, task.rel)
 
     def read(
         self,

@@ -17,7 +17,7 @@ from bakeoff.core.files import read_json
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, evaluate, join, random_expectation
+from bakeoff.evaluation.score import Scores, join, random_expectation, score_queries
 from bakeoff.tasks.formats.snapshot import columns_of, newest, read_snapshot
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, ScoredContender, TaskKind
 from bakeoff.tasks.kinds.eligibility import Rule, matches, overlap, reasons
@@ -187,7 +187,7 @@ class Profiles(TaskKind):
         """By the labels of the task file's mode."""
         mode = self.settings.labels.mode
         labels = task.judgments if mode == "no_similarity" else self.labels(mode, answers)
-        return evaluate(join(answers.rankings, labels, list(self.profiles)), measures, task.rel)
+        return score_queries(join(answers.rankings, labels, list(self.profiles)), measures, task.rel)
 
     def baselines(self, task: Task, measures: Sequence[Measure], depth: int) -> dict[str, Scores]:
         """Random among the eligible of each profile, not among all: rules alone are worth nothing to a ranker."""
@@ -251,7 +251,7 @@ class Profiles(TaskKind):
     def _ndcg(self, answered: Mapping[str, Ranking], labels: Labels) -> dict[str, float | None]:
         """NDCG@K of each profile; nothing where no item is labelled."""
         measure, names = Measure.parse(f"ndcg@{self.settings.k}"), list(self.profiles)
-        values = evaluate(join(answered, labels, names), [measure])[measure]
+        values = score_queries(join(answered, labels, names), [measure])[measure]
         return {name: float(v) if any(labels[name].values()) else None for name, v in zip(names, values, strict=True)}
 
     def _calibrated(self, scored: ScoredContender) -> float | None:

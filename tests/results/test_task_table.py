@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from bakeoff.cli import app
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.report.tasks import sentences
+from bakeoff.report.task_table import sentences
 from bakeoff.results.result import load
-from bakeoff.results.tasks import combine
+from bakeoff.results.task_table import combine
 from bakeoff_providers.errors import InputError
 from typer.testing import CliRunner
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bakeoff.core.markdown import inert, section_lines
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report.pairs import p_text
-from bakeoff.results.tasks import TaskTable
+from bakeoff.results.task_table import TaskTable
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.nested import NestedDifference
 

@@ -90,12 +90,13 @@ def corpus_size(
 
 
 def _print(found: CorpusSizes) -> None:
-    from bakeoff.report.console import Figures, console, grid
+    from bakeoff.report.console import console
     from bakeoff.report.corpus_size import cells, heading, heads, sentences
+    from bakeoff.report.grid import Figures, Grid
 
     screen = console()
     screen.print(heading(found))
-    table = grid(*(head.name if head.is_text else Figures(head.name) for head in heads(found)))
+    table = Grid([head.name if head.is_text else Figures(head.name) for head in heads(found)])
     for row in cells(found):
         table.add_row(*row)
     screen.print(table)

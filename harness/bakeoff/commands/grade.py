@@ -157,7 +157,8 @@ def next_(
     """Name the ungraded pairs whose grade would most change the order of the contenders."""
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import Lineup
-    from bakeoff.report.console import Bars, console, grid
+    from bakeoff.report.console import Bars, console
+    from bakeoff.report.grid import Grid
     from bakeoff.testsets.label_next import next_pairs
     from bakeoff.testsets.task_folder import TaskFolder
 
@@ -168,7 +169,7 @@ def next_(
     if not candidates:
         say("Every pair that a contender ranked high enough to matter is graded.")
         return
-    table = grid("query", "document", "title", "ranked", f"what a grade would do to the order by {by}")
+    table = Grid(["query", "document", "title", "ranked", f"what a grade would do to the order by {by}"])
     table.keys = 2
     for candidate in candidates:
         best = sorted(candidate.ranks.items(), key=lambda item: item[1])

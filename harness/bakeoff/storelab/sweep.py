@@ -23,7 +23,7 @@ from bakeoff.search import exact
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.storelab.points import Point, mark_fronts, sentences
-from bakeoff.storelab.vector_sample import VectorSample
+from bakeoff.storelab.vector_sample import VectorSample, rows_of
 
 WARM_UP = 10
 Nearest = tuple[exact.Rows, exact.Similarities]  # of every query, best first
@@ -188,8 +188,6 @@ def _search_all(store: Store, sample: VectorSample, k: int, rounds: int, nearest
             hits = store.search(query, k)
             samples.append(clock.now() - start)
             if turn == 0:
-                rows = [int(item) for item in hits.ids]
-                listed = np.isin(rows, exact_rows[place])
-                scores, last = sample.documents[rows] @ query, float(exact_scores[place, -1])
-                recalls.append(exact.recall(scores, last, exact_rows.shape[1], listed))
+                nearest_rows, scores = exact_rows[place], exact_scores[place]
+                recalls.append(exact.recall_of_rows(rows_of(hits), query, sample.documents, nearest_rows, scores))
     return float(np.mean(recalls)), samples

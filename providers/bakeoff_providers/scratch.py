@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.file_lock import is_at, try_lock
 from bakeoff_providers.files import remove_drafts
 from bakeoff_providers.weights import home
 
@@ -59,7 +60,7 @@ def _new_folder(name: str) -> Path:
         except FileNotFoundError:
             continue
         _open[folder] = handle
-        if _lock(handle) in (None, True) and _is_at(handle, folder / LOCK):
+        if try_lock(handle) is not False and is_at(handle, folder / LOCK):  # without locks, nothing is ever collected
             return folder
         os.close(_open.pop(folder))
 
@@ -98,7 +99,7 @@ def _collected(folder: Path) -> bool:
         return True
     handle = os.open(lock, os.O_RDWR)
     try:
-        if not _lock(handle) or not _is_at(handle, lock):
+        if not try_lock(handle) or not is_at(handle, lock):
             return False
         _follow_notes(folder)
         _remove(folder)
@@ -138,27 +139,6 @@ def _follow_notes(folder: Path) -> None:
         for note in list(folder.rglob(NOTE)):
             with contextlib.suppress(OSError):
                 on_note(note)
-
-
-def _lock(handle: int) -> bool | None:
-    """Whether it is ours now; None where there are no such locks: nothing is ever collected there."""
-    try:
-        import fcntl
-    except ImportError:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _is_at(handle: int, path: Path) -> bool:
-    """Whether this file is still the one that its path leads to."""
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except OSError:
-        return False
 
 
 def _stop_servers(folder: Path) -> None:

@@ -31,7 +31,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_collector_between_a_folder_and_its_lock_takes_nothing_that_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, met = module._lock, list[str]()
+    lock, met = module.try_lock, list[str]()
 
     def with_a_collector_before(handle: int) -> bool | None:
         if not met:  # another process looks just now, when the lock file exists and nobody holds it
@@ -42,7 +42,7 @@ def test_a_collector_between_a_folder_and_its_lock_takes_nothing_that_lives(
             met.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
         return lock(handle)
 
-    monkeypatch.setattr(module, "_lock", with_a_collector_before)
+    monkeypatch.setattr(module, "try_lock", with_a_collector_before)
     with scratch() as folder:
         assert met == ["1"]
         assert (folder / LOCK).is_file()

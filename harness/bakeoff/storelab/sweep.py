@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import BakeoffError
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles, timed
@@ -22,6 +21,7 @@ from bakeoff.running.environment import this_machine
 from bakeoff.search import exact
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.scratch import scratch
 from bakeoff.storelab.points import Point, mark_fronts, sentences
 from bakeoff.storelab.vector_sample import VectorSample, rows_of
 

@@ -24,7 +24,7 @@ from bakeoff.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from bakeoff.results.corpus_size import CorpusSizes
+    from bakeoff.running.corpus_size import CorpusSizes
 
 
 def corpus_size(
@@ -54,7 +54,7 @@ def corpus_size(
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
     from bakeoff.report.corpus_size import render
-    from bakeoff.results.corpus_size import corpus_sizes
+    from bakeoff.running.corpus_size import corpus_sizes
     from bakeoff.running.engines import engine_entry
     from bakeoff.running.runner import Settings, vectors_folder
 

@@ -13,7 +13,7 @@ from bakeoff.report.charts import Chart, colour_of, guarded, inline
 from bakeoff.report.frame import Head, document
 from bakeoff.report.notes import task_called
 from bakeoff.report.theme import SERIES, var
-from bakeoff.results.corpus_size import CorpusSizes, Growth, Point
+from bakeoff.running.corpus_size import CorpusSizes, Growth, Point
 from bakeoff.statistics.growth import Extrapolation
 
 BESIDE = 8  # pixels between the estimates of two contenders

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from bakeoff.core.paths import vectors_folder
 from bakeoff.core.task import Task
-from bakeoff.lineup.from_python import lineup_of
+from bakeoff.lineup.from_python import lineup_of, task_from_python
 from bakeoff.lineup.lineup import DEFAULT_MEASURES, Lineup
 from bakeoff.report import PAGE, render
 from bakeoff.report.grid import Figures, Grid
@@ -54,7 +54,7 @@ def evaluate(
     if isinstance(contenders, Lineup):
         lineup = contenders
         if task is not None:
-            lineup = replace(lineup, task=lineup_of({"x": "bm25"}, task).task)
+            lineup = replace(lineup, task=task_from_python(task))
     else:
         lineup = lineup_of(
             contenders,

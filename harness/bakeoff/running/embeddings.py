@@ -125,7 +125,7 @@ class Embeddings:
         return corpus
 
     def close(self) -> None:
-        """Ends the caches' segments and the providers' sessions."""
+        """Ends the caches' shards and the providers' sessions."""
         for embedder in self._embedders.values():
             with contextlib.suppress(Exception):  # a session that is gone must not take the result with it
                 embedder.close()

@@ -11,14 +11,13 @@ import argparse
 import gc
 import os
 import sys
-import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from turns import in_turns
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -88,21 +87,6 @@ def from_pytrec(answer: Dicts, query_ids: list[str]) -> Scores:
 
 def gap(a: Scores, b: Scores) -> float:
     return max(float(np.abs(a[measure] - b[measure]).max()) for measure in MEASURES)
-
-
-def in_turns(
-    jobs: dict[str, Callable[[], Any]], rounds: int
-) -> tuple[dict[str, float], dict[str, float], dict[str, Any]]:
-    """The least wall and CPU time of each job; turns, so that a busy spell of the machine hits all alike."""
-    wall, cpu, answers = dict.fromkeys(jobs, float("inf")), dict.fromkeys(jobs, float("inf")), {}
-    for _ in range(rounds):
-        for name, job in jobs.items():
-            gc.collect()
-            start, start_cpu = time.perf_counter(), time.process_time()
-            answers[name] = job()
-            wall[name] = min(wall[name], time.perf_counter() - start)
-            cpu[name] = min(cpu[name], time.process_time() - start_cpu)
-    return wall, cpu, answers
 
 
 def main() -> int:

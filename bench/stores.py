@@ -18,13 +18,13 @@ import importlib.util
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
+from turns import in_turns
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -103,7 +103,7 @@ def exact_search(sample: VectorSample, rounds: int) -> bool:
         jobs["sentence-transformers"] = semantic_search(sample)
     else:
         print("   sentence-transformers is not installed: left out")
-    times, answers = in_turns(jobs, rounds)
+    times, _, answers = in_turns(jobs, rounds)
     for name, seconds in times.items():
         print(f"   {name:<22}{seconds:>8.2f} s")
     rows, scores = answers["bakeoff"]
@@ -163,17 +163,6 @@ def agreement(rows: Any, scores: Any, other_rows: Any, other_scores: Any) -> flo
         return 0.0
     shared = [len(np.intersect1d(mine, theirs)) / TOP for mine, theirs in zip(rows, other_rows, strict=True)]
     return float(np.mean(shared))
-
-
-def in_turns(jobs: dict[str, Callable[[], Any]], rounds: int) -> tuple[dict[str, float], dict[str, Any]]:
-    best, answers = dict.fromkeys(jobs, float("inf")), {}
-    for turn in range(rounds):
-        for name in list(jobs) if turn % 2 == 0 else list(jobs)[::-1]:
-            gc.collect()
-            start = time.perf_counter()
-            answers[name] = jobs[name]()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best, answers
 
 
 def memory(sample: VectorSample, before: int) -> bool:

@@ -99,8 +99,8 @@ TARGETS = (
     Target("eligibility", (HARNESS / "tasks/kinds/eligibility.py",), ("tasks/kinds/test_eligibility.py",)),
     Target(
         "recommendations",
-        (HARNESS / "results/recommend.py",),
-        ("results/test_recommend.py", "results/test_recommend_noise.py"),
+        (HARNESS / "results/recommend.py", HARNESS / "core/printable.py"),
+        ("results/test_recommend.py", "results/test_recommend_noise.py", "core/test_printable.py"),
     ),
     Target("gate", (HARNESS / "results/gate.py",), ("results/test_compare.py",)),
     Target(

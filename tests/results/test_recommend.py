@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from bakeoff.core.figures import PairedDifference, Percentiles
-from bakeoff.results.recommend import Limits, choose, dollars, keeps, listed, recommend, round_below
+from bakeoff.results.recommend import Limits, choose, keeps, recommend, round_below
 from bakeoff.results.schema import Cost, Latency, Row, Value, Verdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -219,22 +219,6 @@ def test_one_and_a_half_times_as_fast_is_noise_up_to_that_very_figure() -> None:
     assert tied["Cheapest in the tie group"][0] == "b"  # as fast within 1.5, and better
     tied = _recommended([row("a", 0.8, 9.0, 0.0, 1.0), row("b", 0.9, 13.6, 0.0, 1.0)], ["a", "b"])
     assert tied["Cheapest in the tie group"][0] == "a"
-
-
-@pytest.mark.parametrize(
-    ("figure", "written"),
-    [(0, "$0"), (1, "$1.00"), (65, "$65.00"), (0.01, "$0.01"), (0.0099, "$0.0099"), (0.00123, "$0.0012")],
-)
-def test_dollars_have_as_few_digits_as_tell_them(figure: float, written: str) -> None:
-    assert dollars(figure) == written
-
-
-def test_names_in_a_sentence() -> None:
-    names = [f"n{at}" for at in range(14)]
-    assert listed(names[:1]) == "n0"
-    assert listed(names[:2]) == "n0 and n1"
-    assert listed(names[:13]) == ", ".join(names[:12]) + " and n12"
-    assert listed(names) == ", ".join(names[:12]) + " and 2 more"
 
 
 def test_a_limit_may_be_reached() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from bakeoff.core.figures import Percentiles
 from bakeoff.search.stores import STORES
-from bakeoff.storelab import pareto
+from bakeoff.storelab import sweep_pictures
 from bakeoff.storelab.points import Point, mark_fronts, sentences
 from bakeoff.storelab.sweep import StoreGrid, sweep
 from bakeoff.storelab.tables import markdown, sweep_sheet
@@ -113,7 +113,7 @@ def test_several_parameters_are_walked_together(sample: VectorSample) -> None:
 
 def test_the_sheet_shows_the_fronts_and_the_curves_are_drawn(sample: VectorSample, tmp_path: Path) -> None:
     found = sweep(sample, [StoreGrid("hnswlib", {"m": 8}, {"ef": [10, 100]})], rounds=1)
-    text = markdown(sweep_sheet(found), pareto.draw(found, tmp_path))
+    text = markdown(sweep_sheet(found), sweep_pictures.draw(found, tmp_path))
     assert "| hnswlib m=8 | ef = " in text
     assert "![recall-size](recall-size.png)" in text
     for name in ("recall-latency.png", "recall-size.png"):

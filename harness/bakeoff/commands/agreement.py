@@ -37,7 +37,8 @@ def agreement(
 
     from bakeoff.core.files import write_json
     from bakeoff.core.printable import counted
-    from bakeoff.report.console import Figures, console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.testsets.agreement import agreement as compare
     from bakeoff.testsets.task_folder import TaskFolder
 
@@ -60,7 +61,7 @@ def agreement(
     agreed = compare(given, 1 + max(folder.scale))
     pairs = counted(agreed.pairs, "pair")
     say(f"{len(agreed.annotators)} annotators, {pairs}, {len(agreed.worst)} graded differently")
-    table = grid("annotators", Figures("pairs"), Figures("equal"), "κ", "κ linear", "κ quadratic")
+    table = Grid(["annotators", Figures("pairs"), Figures("equal"), "κ", "κ linear", "κ quadratic"])
     for two in agreed.two:
         values = (_shown(two.plain), _shown(two.linear), _shown(two.quadratic))
         table.add_row(f"{two.a}, {two.b}", str(two.pairs), f"{two.equal:.1%}" if two.pairs else "—", *values)
@@ -71,7 +72,7 @@ def agreement(
     for two in agreed.two:
         console().print(_confusion(two))
     if worst and agreed.worst:
-        listed = grid("query", "document", "title", "grades")
+        listed = Grid(["query", "document", "title", "grades"])
         for pair in agreed.worst[:worst]:
             grades = ", ".join(f"{name} {grade}" for name, grade in pair.grades.items())
             listed.add_row(pair.query, pair.document, folder.document(pair.document).title, grades)
@@ -144,9 +145,9 @@ def _shown(estimate: Coefficient) -> str:
 
 
 def _confusion(two: TwoWay) -> Grid:
-    from bakeoff.report.console import Figures, grid
+    from bakeoff.report.grid import Figures, Grid
 
-    table = grid(f"{two.a} ↓  {two.b} →", *(Figures(grade) for grade in range(len(two.confusion))))
+    table = Grid([f"{two.a} ↓  {two.b} →", *(Figures(grade) for grade in range(len(two.confusion)))])
     for grade, row in enumerate(two.confusion):
         table.add_row(str(grade), *(str(count) for count in row))
     return table

@@ -16,10 +16,11 @@ cache = typer.Typer(help="Vectors on disk, so that none is paid for twice.", no_
 def info() -> None:
     """Show every space: model, role, vectors, size, damage."""
     from bakeoff.embedding.cache import VectorCache
-    from bakeoff.report.console import Figures, console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.running.runner import vectors_folder
 
-    table = grid("provider", "model", "role", Figures("vectors"), Figures("damaged"), Figures("MB"), "space")
+    table = Grid(["provider", "model", "role", Figures("vectors"), Figures("damaged"), Figures("MB"), "space"])
     total = 0
     for space in VectorCache(vectors_folder()).spaces():
         what = (str(space.identity.get(key, "")) for key in ("provider", "model", "role"))

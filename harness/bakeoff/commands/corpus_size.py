@@ -24,7 +24,7 @@ from bakeoff.commands.shared_options import (
 )
 
 if TYPE_CHECKING:
-    from bakeoff.results.corpus_size import CorpusSizes
+    from bakeoff.running.corpus_size import CorpusSizes
 
 
 def corpus_size(
@@ -54,7 +54,7 @@ def corpus_size(
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
     from bakeoff.report.corpus_size import render
-    from bakeoff.results.corpus_size import corpus_sizes
+    from bakeoff.running.corpus_size import corpus_sizes
     from bakeoff.running.engines import engine_entry
     from bakeoff.running.runner import Settings, vectors_folder
 
@@ -90,12 +90,13 @@ def corpus_size(
 
 
 def _print(sizes: CorpusSizes) -> None:
-    from bakeoff.report.console import Figures, console, grid
+    from bakeoff.report.console import console
     from bakeoff.report.corpus_size import cells, heading, heads, sentences
+    from bakeoff.report.grid import Figures, Grid
 
     screen = console()
     screen.print(heading(sizes))
-    table = grid(*(head.name if head.is_text else Figures(head.name) for head in heads(sizes)))
+    table = Grid([head.name if head.is_text else Figures(head.name) for head in heads(sizes)])
     for row in cells(sizes):
         table.add_row(*row)
     screen.print(table)

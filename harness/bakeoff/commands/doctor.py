@@ -15,10 +15,11 @@ def doctor(
     """Check every provider: library, key, server, model, and one test embedding."""
     from bakeoff_providers import PROVIDERS
 
-    from bakeoff.report.console import Figures, console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.running.doctor import examine
 
-    table = grid("provider", "model", "state", Figures("dimensions"), Figures("one query, ms"))
+    table = Grid(["provider", "model", "state", Figures("dimensions"), Figures("one query, ms")])
     troubled = False
     for finding in examine(provider or PROVIDERS.names()):
         ready = finding.milliseconds is not None

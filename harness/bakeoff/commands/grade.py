@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.errors import InputError
 from typer.core import TyperGroup
 
 from bakeoff.commands.annotate import OpenPage, Port, Who, serve_page, write_truth
@@ -157,7 +157,8 @@ def next_(
     """Name the ungraded pairs whose grade would most change the order of the contenders."""
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import Lineup
-    from bakeoff.report.console import Bars, console, grid
+    from bakeoff.report.console import Bars, console
+    from bakeoff.report.grid import Grid
     from bakeoff.testsets.label_next import next_pairs
     from bakeoff.testsets.task_folder import TaskFolder
 
@@ -168,7 +169,7 @@ def next_(
     if not candidates:
         say("Every pair that a contender ranked high enough to matter is graded.")
         return
-    table = grid("query", "document", "title", "ranked", f"what a grade would do to the order by {by}")
+    table = Grid(["query", "document", "title", "ranked", f"what a grade would do to the order by {by}"])
     table.keys = 2
     for candidate in candidates:
         best = sorted(candidate.ranks.items(), key=lambda item: item[1])
@@ -187,31 +188,19 @@ def _judge(
 ) -> None:  # fmt: skip
     from bakeoff.core.printable import counted
     from bakeoff.report.console import Bars
-    from bakeoff.testsets.grade import Judge, Judged, grade_all
+    from bakeoff.testsets.grade import Judged, check_answerable, estimates_of, grade_all, panel
 
     askers = chat_askers(models, options, max_cost, offline)
-    for asker in askers:
-        if repeats > 1 and asker.model.temperature == 0:
-            raise InputError(
-                "repeats at temperature 0 give the same answer", place="--repeats",
-                remedy="add --set temperature=0.7, or name several models",
-            )  # fmt: skip
-    bars = Bars()
-    judges = [Judge(folder, asker, repeat, bars) for asker in askers for repeat in range(repeats)]
     try:
-        estimates = [judge.asker.estimate(judge.questions(judge.open_pairs(pairs))) for judge in judges]
+        judges = panel(folder, askers, repeats, Bars())
+        estimates = estimates_of(judges, pairs)
         if dry_run:
             for judge, estimate in zip(judges, estimates, strict=True):
                 say(judge.who)
                 echo_estimate(estimate)
             return
         folder.check_own()
-        for asker in askers:
-            mine = [estimate for judge, estimate in zip(judges, estimates, strict=True) if judge.asker is asker]
-            if not offline and any(estimate.requests for estimate in mine):
-                asker.model.ready()
-        if offline and not any(estimate.cached for estimate in estimates) and any(e.requests for e in estimates):
-            raise Unavailable("--offline, and no answer to these questions is in the cache")
+        check_answerable(judges, estimates, offline=offline)
         keep_pool()
 
         def report(judged: Judged) -> None:

@@ -15,11 +15,12 @@ def list_() -> None:
     """List providers, stores, rankers, chat servers, kinds of task, tasks and measures, and what they lack."""
     from bakeoff.commands.plugin_index import plugins
     from bakeoff.core.paths import lineup_names, task_names
-    from bakeoff.report.console import console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Grid
 
     known = plugins()
     for heading in ("provider", "store", "ranker", "chat"):
-        table = grid(heading, "state", "about")
+        table = Grid([heading, "state", "about"])
         for plugin in known[heading]:
             table.add_row(plugin.name, plugin.needs.state(), plugin.about)
         console().print(table)

@@ -74,7 +74,8 @@ def options(
     """Say what can be set: every option with its type, its default and its meaning."""
     import msgspec
 
-    from bakeoff.report.console import console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Grid
 
     screen = console()
     if name is None:
@@ -82,7 +83,7 @@ def options(
         if as_json:
             typer.echo(msgspec.json.encode(names))
             return
-        table = grid("what", "names")
+        table = Grid(["what", "names"])
         for noun, known in names.items():
             table.add_row(noun, ", ".join(known))
         table.add_row("line-up", LINEUP)
@@ -103,7 +104,7 @@ def options(
             if shown.paths:
                 screen.print(f"{' and '.join(shown.paths)}: {shown.about}")
             if shown.options:
-                table = grid(*HEADS)
+                table = Grid(HEADS)
                 for option in shown.options:
                     table.add_row(option.name, option.type_words, option.default_words, option.meaning)
                 screen.print(table)
@@ -125,13 +126,14 @@ def _print_sort(sort: Sort, *, as_json: bool) -> None:
     """Its plug-ins, each with its first line."""
     import msgspec
 
-    from bakeoff.report.console import console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Grid
 
     entries = [entry_of(sort, name) for name in sort.registry.names()]
     if as_json:
         typer.echo(msgspec.json.encode([entry.to_dict() for entry in entries]))
         return
-    table = grid(sort.registry.noun, "about")
+    table = Grid([sort.registry.noun, "about"])
     for entry in entries:
         table.add_row(entry.name, entry.about)
     console().print(table)

@@ -212,9 +212,10 @@ def _dry_run_of_queries(maker: Any, pages: Any, request: Any, asker: Asker) -> N
 
 def _print_queries(generated: Any, n: int, all_dropped: str) -> None:
     from bakeoff.core.printable import counted
-    from bakeoff.report.console import Figures, console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
 
-    table = grid("category", "query", Figures("words shared with its source"))
+    table = Grid(["category", "query", Figures("words shared with its source")])
     for draft, shared in zip(generated.queries, generated.overlaps, strict=True):
         table.add_row(draft.category, draft.text, f"{shared:.0%}")
     console().print(table)

@@ -173,20 +173,23 @@ def _show_and_render(folder: Path, *, charts: bool, wide: bool, quiet: bool) -> 
 
 
 def _print_plan(lineup: Lineup, settings: Settings) -> None:
-    from bakeoff.report.console import Figures, console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.running.plan import plan, plan_sentences
 
     names = lineup.task_names()
-    table = grid(
-        *(["task"] if names else []),
-        "rows",
-        Figures("texts"),
-        Figures("in cache"),
-        Figures("tokens (estimate)"),
-        Figures("requests"),
-        Figures("$"),
-        Figures("minutes"),
-        "note",
+    table = Grid(
+        [
+            *(["task"] if names else []),
+            "rows",
+            Figures("texts"),
+            Figures("in cache"),
+            Figures("tokens (estimate)"),
+            Figures("requests"),
+            Figures("$"),
+            Figures("minutes"),
+            "note",
+        ]
     )
     plans = [
         ([name], planned)

@@ -58,7 +58,7 @@ def sweep(
     A parameter that is set several times is tried with each of these values; all others as the store suggests.
     """
     from bakeoff.report.console import Bars
-    from bakeoff.storelab import pareto
+    from bakeoff.storelab import sweep_pictures
     from bakeoff.storelab.sweep import StoreGrid
     from bakeoff.storelab.sweep import sweep as sweep_stores
     from bakeoff.storelab.tables import sweep_sheet
@@ -78,9 +78,9 @@ def sweep(
     if not swept.points:
         reasons = "".join(f"\n  {label}: {reason}" for label, reason in swept.not_run.items())
         raise StoreError(f"no setting could be measured, so nothing was written{reasons}")
-    if reason := pareto.missing():
+    if reason := sweep_pictures.missing():
         typer.echo(f"no pictures: {reason}", err=True)
-    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: pareto.draw(swept, folder))
+    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: sweep_pictures.draw(swept, folder))
 
 
 def loadtest(

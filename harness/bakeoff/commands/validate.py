@@ -185,10 +185,11 @@ def _print_task(task: Task, about: str) -> None:
 
 def _print_health(health: Health) -> None:
     from bakeoff.core.printable import counted
-    from bakeoff.report.console import Figures, console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.testsets.health import FREE_NAMES
 
-    table = grid("measure", Figures("oracle"), Figures("bm25"), Figures("random"), "target")
+    table = Grid(["measure", Figures("oracle"), Figures("bm25"), Figures("random"), "target"])
     for ceiling in health.ceilings:
         target = (
             ""

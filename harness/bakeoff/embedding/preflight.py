@@ -11,6 +11,7 @@ import xxhash
 from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.cards import family_prompts
 
+from bakeoff.core.printable import some
 from bakeoff.core.task import Document, Task, document_blocks
 from bakeoff.embedding.batches import estimated_tokens
 
@@ -35,8 +36,7 @@ def task_warnings(task: Task) -> list[str]:
             twins.append(f"{document.id} = {original}")
     if not twins:
         return []
-    shown = ", ".join(twins[:5]) + (", …" if len(twins) > 5 else "")
-    return [f"{len(twins)} duplicate documents ({shown}): keep one of each, or grade both alike"]
+    return [f"{len(twins)} duplicate documents ({some(twins)}): keep one of each, or grade both alike"]
 
 
 def _prints(documents: Sequence[Document]) -> list[int]:

@@ -12,6 +12,7 @@ from typing import Any
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
+from bakeoff.core.printable import some
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure, primary_measure
 from bakeoff.lineup.checks import check_addresses, check_labels, check_name, check_no_password, check_settings
@@ -64,9 +65,7 @@ class Lineup:
             raise InputError(error.problem, file=path, place=error.place, remedy=error.remedy) from None
 
     def __repr__(self) -> str:
-        labels = ", ".join(contender.label for contender in self.contenders[:10])
-        more = f" and {len(self.contenders) - 10} more" if len(self.contenders) > 10 else ""
-        return f"Lineup({self.name!r}: {labels}{more})"
+        return f"Lineup({self.name!r}: {some([contender.label for contender in self.contenders], 10)})"
 
     def narrowed(self, only: Sequence[str] = (), stores: Sequence[str] = ()) -> Lineup:
         """The contenders that match any of the given names (label, provider, ranker or model) and stores."""

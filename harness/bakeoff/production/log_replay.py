@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import Unavailable
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.files import write_atomic
 from bakeoff.core.ranking import Ranking
@@ -22,6 +21,7 @@ from bakeoff.running.failures import adapter_work
 from bakeoff.running.prepare import Preparation
 from bakeoff.running.settings import Settings
 from bakeoff.running.stages import Prepared
+from bakeoff.search.stores.scratch import scratch
 from bakeoff.tasks.kinds import load_kind
 
 PERSISTENCE = 0.9  # RBO: the chance of going on from one place to the next

@@ -20,7 +20,7 @@ from bakeoff.core.clock import percentiles, timed
 from bakeoff.core.sampling import order_key
 from bakeoff.production.check import Check, Gauge
 from bakeoff.running.failures import reason_of
-from bakeoff.search.brute_force import TOLERANCE
+from bakeoff.search import brute_force
 from bakeoff.search.existing.base import ExistingIndex
 from bakeoff.statistics.small_samples import mean_intervals
 
@@ -82,8 +82,7 @@ def recalls(
     shares = []
     for row, wanted in enumerate(min(k, int(np.isfinite(scores).sum())) for scores in best):
         last = best[row][wanted - 1] if wanted else 0.0
-        near = sum(score >= last - TOLERANCE for score in scored[row])
-        shares.append(min(near, wanted) / wanted if wanted else 1.0)
+        shares.append(brute_force.recall(np.array(scored[row]), last, wanted))
     return np.array(shares), times
 
 

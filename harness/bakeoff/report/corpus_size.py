@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +10,14 @@ from bakeoff.core.files import write_atomic
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report import charts as drawing
 from bakeoff.report.charts import Chart, colour_of, guarded, inline
-from bakeoff.report.frame import document
+from bakeoff.report.frame import Head, document
 from bakeoff.report.notes import task_called
 from bakeoff.report.theme import SERIES, var
-from bakeoff.results.corpus_size import CorpusSizes, Growth, Point
+from bakeoff.running.corpus_size import CorpusSizes, Growth, Point
 from bakeoff.statistics.growth import Extrapolation
 
 BESIDE = 8  # pixels between the estimates of two contenders
 TITLE = "Score against the size of the corpus"
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """A head of the table."""
-
-    name: str
-    is_text: bool = False
 
 
 def heading(sizes: CorpusSizes) -> str:

@@ -15,15 +15,17 @@ def corrected_table(rows: Sequence[tuple[str, CorrectedMean, CorrectedMean, Corr
     """A row for each contender or pair."""
     from rich.text import Text
 
-    from bakeoff.report.console import Figures, grid
+    from bakeoff.report.grid import Figures, Grid
 
     what = "difference" if differences else "contender"
-    table = grid(
-        what,
-        Figures("people only [95%]"),
-        Figures("corrected [95%]"),
-        Figures("model's weight"),
-        Figures("model alone, not corrected"),
+    table = Grid(
+        [
+            what,
+            Figures("people only [95%]"),
+            Figures("corrected [95%]"),
+            Figures("model's weight"),
+            Figures("model alone, not corrected"),
+        ]
     )
     sign = "+" if differences else ""
     for name, people, corrected, model in rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,14 @@ from bakeoff.report.templating import embedded, environment, style
 
 _STATIC = Path(__file__).parent / "static"
 SCRIPTS = ("common.js", "limits.js", "matrix.js", "charts.js", "queries.js", "start.js")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a plain table's column; texts are set to the left, figures to the right."""
+
+    name: str
+    is_text: bool = False
 
 
 def document(template: str, content: Mapping[str, Any], data: Any, charts: Sequence[Chart]) -> str:

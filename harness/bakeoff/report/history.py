@@ -12,13 +12,12 @@ from typing import Any
 import msgspec
 
 from bakeoff.core.files import write_atomic
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import counted, listed
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report import charts as drawing
 from bakeoff.report.charts import Chart, colour_of, guarded, inline
 from bakeoff.report.frame import document
 from bakeoff.report.theme import SERIES, var
-from bakeoff.results.recommend import listed
 from bakeoff.results.schema import Row, Summary
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bakeoff.core.printable import dollars
 from bakeoff.results.columns import MODEL, STORE, Column, Quantity, columns
-from bakeoff.results.recommend import dollars
 from bakeoff.results.schema import Row, Summary
 from bakeoff.results.tables import ordered_rows
 

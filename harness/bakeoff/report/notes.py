@@ -57,11 +57,14 @@ def _stable(summary: Summary) -> str:
 
 
 def _index_loss(loss: Loss) -> str:
+    """Without the row's own NDCG where nothing was lost: the sentence is the same for all such rows."""
     lost = round(loss.ndcg_lost, 3) + 0.0  # no minus before a zero
     queries = "1 query" if loss.short == 1 else f"{loss.short} queries"
     change = f"of which the index lost {lost:.3f}"
     if lost < 0:
         change = f"and by chance {-lost:.3f} more with what the index returns"
+    if lost == 0 and round(loss.recall, 3) == 1 and not loss.short:
+        return "the index lost 0.000 of NDCG@10; recall@10 against exact search 1.000"
     return (
         f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, {change}; "
         f"recall@10 against exact search {loss.recall:.3f}"

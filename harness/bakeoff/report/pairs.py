@@ -25,11 +25,11 @@ def pairs_table(
     """
     from rich.text import Text
 
-    from bakeoff.report.console import Figures, grid
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.report.prose import Prose
 
     figures = ("mean a", "mean b", "difference [95%]", "p", "p (Holm)", "effect", "wins/ties/losses")
-    table = grid("a", "b", *(Figures(head) for head in figures), *(["a is"] if relations else []))
+    table = Grid(["a", "b", *(Figures(head) for head in figures), *(["a is"] if relations else [])])
     table.title, table.keys = f"{measure.label}, a − b", 2
     for at, pair in enumerate(pairs):
         style = "bold" if pair.p_holm <= ALPHA else ""

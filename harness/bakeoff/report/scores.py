@@ -23,10 +23,10 @@ def terminal(scored: ScoredRuns, *, per_query: bool = False) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from bakeoff.report.console import Figures, grid
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.report.prose import Prose
 
-    table = grid("run", *(Figures(f"{measure.label} [95%]") for measure in scored.measures))
+    table = Grid(["run", *(Figures(f"{measure.label} [95%]") for measure in scored.measures)])
     table.title = f"{counted(len(scored.queries), 'query')}, sorted in {scored.precision} precision"
     for name in sorted(scored.runs, key=lambda run: -scored.mean(run, scored.measures[0])):
         table.add_row(Text(name), *(Text(_cell(scored, name, measure)) for measure in scored.measures))
@@ -58,9 +58,9 @@ def _cell(scored: ScoredRuns, run: str, measure: Any) -> str:
 def _per_query(scored: ScoredRuns) -> RenderableType:
     from rich.text import Text
 
-    from bakeoff.report.console import Figures, grid
+    from bakeoff.report.grid import Figures, Grid
 
-    table = grid("query", "run", *(Figures(measure) for measure in scored.measures))
+    table = Grid(["query", "run", *(Figures(measure) for measure in scored.measures)])
     for place, query in enumerate(scored.queries):
         for run, scores in scored.runs.items():
             table.add_row(Text(query), Text(run), *(f"{scores[measure][place]:.4f}" for measure in scored.measures))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -14,6 +14,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.contender import called
 from bakeoff.results.compare import why_not
 from bakeoff.results.result import Result
+from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.constants import ALPHA, NOISE
@@ -75,46 +76,65 @@ def gate(
         if not contenders
         else [],
     )
+    scores, refused = _scores(result, baseline, chosen, measure)
+    if refused:
+        return msgspec.structs.replace(verdict, refused=refused)
+    checks = _checks(scores, chosen, measure, result.averaging(), max_drop, alpha)
+    return msgspec.structs.replace(verdict, checks=checks)
+
+
+def _scores(
+    result: Result, baseline: Result, chosen: Sequence[tuple[str, str]], measure: Measure
+) -> tuple[dict[str, Values], list[str]]:
+    """The scores of both sides of every check, and why there can be none."""
     refused = [f"{baseline.name}: {reason}" for reason in why_not(result, baseline)]
     if not refused and not chosen:
         refused.append(f"{baseline.name}: no contender ran")
-    scores = {}
+    scores: dict[str, Values] = {}
     for new, old in chosen if not refused else ():
         try:
-            scores[f"{new} after"] = result.values(new, measure)
-            scores[f"{old} before"] = baseline.values(old, measure)
+            scores[_after(new)] = result.values(new, measure)
+            scores[_before(old)] = baseline.values(old, measure)
         except InputError as error:
             known = f" ({error.remedy})" if error.remedy else ""
             refused.append(
                 f"{error}{known}; the baseline is {baseline.name}: --contender NAME checks one alone, "
                 "--contender NEW=OLD one that the baseline calls otherwise, --baseline names another result"
             )
-    if refused:
-        return msgspec.structs.replace(verdict, refused=refused)
-    averaging = result.averaging()
-    pairs = compare_chosen(scores, [(f"{new} after", f"{old} before") for new, old in chosen], averaging.pairs)
+    return scores, refused
+
+
+def _after(label: str) -> str:
+    return f"{label} after"
+
+
+def _before(label: str) -> str:
+    return f"{label} before"
+
+
+def _checks(
+    scores: Mapping[str, Values],
+    chosen: Sequence[tuple[str, str]],
+    measure: Measure,
+    averaging: Averaging,
+    max_drop: float,
+    alpha: float,
+) -> list[ContenderCheck]:
+    """One check for each pair; where a drop is not shown, how many queries would show it."""
+    pairs = compare_chosen(scores, [(_after(new), _before(old)) for new, old in chosen], averaging.pairs)
     differences = np.stack([differences_of(scores[pair.a], scores[pair.b]) for pair in pairs], axis=1)
     power = HolmPower(np.stack([averaging.linear(column) for column in differences.T], axis=1), alpha=alpha)
     checks = []
     for at, ((new, _), pair) in enumerate(zip(chosen, pairs, strict=True)):
-        after, before = scores[pair.a], scores[pair.b]
-        figures = [measure.figure(averaging.mean(values)) for values in (before, after)]
-        drop = figures[0] - figures[1]
-        failed, reason = _judged(drop, pair, differences[:, at], max_drop, alpha)
-        more = power.more_queries(at) if not failed and drop > max_drop + NOISE else None
+        before, after = (measure.figure(averaging.mean(scores[side])) for side in (pair.b, pair.a))
+        failed, reason = _judged(before - after, pair, differences[:, at], max_drop, alpha)
+        more = power.more_queries(at) if not failed and before - after > max_drop + NOISE else None
         if more:
             reason += f"; {more_queries(more)} would settle it in 4 of 5 cases"
         checks.append(
-            ContenderCheck(
-                contender=new,
-                before=figures[0],
-                after=figures[1],
-                pair=pair,
-                failed=failed,
-                reason=reason,
-            )
+            ContenderCheck(contender=new, before=before, after=after, pair=pair, failed=failed, reason=reason)
         )
-    return msgspec.structs.replace(verdict, checks=checks)
+    return checks
 
 
 def _judged(

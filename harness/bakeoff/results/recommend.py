@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from bakeoff.core.clock import SAMPLES_FOR
+from bakeoff.core.printable import counted, dollars, listed
 from bakeoff.results.schema import Recommendation, Row, Verdict
 from bakeoff.statistics.ties import separated_from
 
@@ -152,7 +153,7 @@ def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
     why = f"{dollars(cost)} for a million documents"
     figure = p95(chosen)
     if len(equals) > 1:
-        why += f", as {_count(len(equals) - 1, 'other')}"
+        why += f", as {counted(len(equals) - 1, 'other')}"
     if len(equals) > 1 and figure is not None:
         which = "the fastest of these" if figure == fastest else f"within {FASTER_FROM:g}× of the fastest of these"
         why += f"; {which} ({_ms(figure)}, p95).{timing_doubt(chosen)}"
@@ -207,22 +208,3 @@ def round_below(figure: float) -> float:
 
 def _ms(figure: float) -> str:
     return f"{figure:.3g} ms"
-
-
-def dollars(figure: float) -> str:
-    """As few digits as tell it."""
-    return "$0" if figure == 0 else f"${figure:.2f}" if figure >= 0.01 else f"${figure:.2g}"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
-MOST_LISTED = 12  # names in a sentence
-
-
-def listed(names: Sequence[str]) -> str:
-    """a, b and c; of very many the first."""
-    if len(names) > MOST_LISTED + 1:
-        return f"{', '.join(names[:MOST_LISTED])} and {len(names) - MOST_LISTED} more"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -18,6 +18,7 @@ from bakeoff.core.progress import steps
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import vector_warnings
 from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.measures.base import figure_of
 from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.contender import Contender
 from bakeoff.results.schema import Cost, Latency, Row, Value
@@ -180,11 +181,6 @@ def _with_intervals(scores: Scores, averaging: Averaging) -> dict[str, Value]:
         )
         for at, (measure, values) in enumerate(scores.items())
     }
-
-
-def figure_of(measure: Measure, mean: float) -> float | None:
-    """The figure of a mean; None where the mean is not known."""
-    return measure.figure(float(mean)) if np.isfinite(mean) else None
 
 
 def _by_category(scores: Scores, task: Task, averaging: Averaging) -> dict[str, dict[str, float]]:

@@ -13,7 +13,7 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.figures import PairedDifference
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import counted, some
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.grammar import measures_of
@@ -28,6 +28,7 @@ from bakeoff.tasks.formats.trec import Run, read_qrels, read_run
 
 Precision = Literal["double", "single"]
 SCORE_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "recall@100")
+NAMED = 3  # queries in a note
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,17 +155,13 @@ def _notes(
         lacking = [query for query in queries if query not in run]
         if lacking and not answered:
             notes.append(
-                f"{name} lacks {len(lacking)} of {len(queries)} queries ({_some(lacking)}), which score 0; "
+                f"{name} lacks {len(lacking)} of {len(queries)} queries ({some(lacking, NAMED)}), which score 0; "
                 "--answered leaves them out, as trec_eval does"
             )
         if extra := [query for query in run if query not in judgments]:
-            unscored = f"({_some(extra)}), which {'is' if len(extra) == 1 else 'are'} not scored"
+            unscored = f"({some(extra, NAMED)}), which {'is' if len(extra) == 1 else 'are'} not scored"
             notes.append(f"{name} has {counted(len(extra), 'query')} without judgments {unscored}")
     if lost := [query for query in queries if not any(grade >= rel for grade in judgments[query].values())]:
-        queries_lost = f"{counted(len(lost), 'query')} ({_some(lost)})"
+        queries_lost = f"{counted(len(lost), 'query')} ({some(lost, NAMED)})"
         notes.append(f"no document is relevant for {queries_lost}: every run scores 0 there")
     return notes
-
-
-def _some(names: Sequence[str], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Section
+from bakeoff.core.printable import listed
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.recommend import listed
 from bakeoff.results.schema import Standing, Summary, Verdict
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of

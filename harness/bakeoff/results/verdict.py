@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import counted, listed
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.recommend import FASTER_FROM, MADE_OF_OTHERS, listed, recommend
+from bakeoff.results.recommend import FASTER_FROM, MADE_OF_OTHERS, recommend
 from bakeoff.results.schema import Row, Verdict
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.compare import Outlook, tie_group

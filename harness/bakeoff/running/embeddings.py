@@ -10,7 +10,6 @@ from typing import Any
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Fitted, Provider, Role
 from bakeoff_providers.errors import Unavailable
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.task import Task
 from bakeoff.embedding.budget import Budget
@@ -27,6 +26,7 @@ from bakeoff.running.failures import adapter_work, reason_of
 from bakeoff.running.settings import Settings
 from bakeoff.running.shard_folders import check_complete
 from bakeoff.search.index import Index
+from bakeoff.search.stores.scratch import scratch
 from bakeoff.tasks.kinds.base import EmbeddedCorpus
 
 
@@ -125,7 +125,7 @@ class Embeddings:
         return corpus
 
     def close(self) -> None:
-        """Ends the caches' segments and the providers' sessions."""
+        """Ends the caches' shards and the providers' sessions."""
         for embedder in self._embedders.values():
             with contextlib.suppress(Exception):  # a session that is gone must not take the result with it
                 embedder.close()

@@ -13,7 +13,6 @@ from functools import partial
 import msgspec
 from bakeoff_providers import stopping
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.machine import Machine, after_work, machine
 from bakeoff.core.paths import vectors_folder
@@ -34,6 +33,7 @@ from bakeoff.running.settings import Settings
 from bakeoff.running.stages import NotRun, Prepared, Scored
 from bakeoff.running.tuning import check_tunable, with_tuned_weights
 from bakeoff.running.turns import take_turns
+from bakeoff.search.stores.scratch import scratch
 from bakeoff.tasks.kinds import load_kind
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, TaskKind
 from bakeoff.tasks.sample import sampled

@@ -13,6 +13,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.hashing import space_name
+from bakeoff.core.printable import some
 from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import BLOCK
@@ -117,6 +118,5 @@ def check_complete(embedder: Embedder, texts: Sequence[str], contender: Contende
 
 
 def _shards(numbers: Sequence[int], of: int) -> str:
-    named = ", ".join(f"{number}/{of}" for number in numbers[:SHOWN])
-    more = f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
-    return f"shard {named} is" if len(numbers) == 1 else f"shards {named}{more} are"
+    named = some([f"{number}/{of}" for number in numbers], SHOWN)
+    return f"shard {named} is" if len(numbers) == 1 else f"shards {named} are"

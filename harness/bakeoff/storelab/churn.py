@@ -28,7 +28,7 @@ from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.storelab.client_loops import ClientSamples, closed, closed_during
 from bakeoff.storelab.read_write_lock import ReadWriteLock
-from bakeoff.storelab.vector_sample import VectorSample
+from bakeoff.storelab.vector_sample import VectorSample, rows_of
 
 CHECKS = 5  # how often recall is looked at while documents change
 WRITES = 20  # between two looks: each inserts, deletes and updates some
@@ -101,15 +101,10 @@ class Contents:
         nearest, scores = brute_force.nearest(queries, self.vectors[rows], k)
         recalls, stale = [], 0
         for query, places, best in zip(queries, nearest, scores, strict=True):
-            hits = np.array([int(item) for item in store.search(query, k).ids], dtype=np.int64)
+            hits = rows_of(store.search(query, k))
             known = self._there[hits]
             stale += int(np.count_nonzero(~known))
-            hits = hits[known]
-            recalls.append(
-                brute_force.recall(
-                    self.vectors[hits] @ query, float(best[-1]), len(places), np.isin(hits, rows[places])
-                )
-            )
+            recalls.append(brute_force.recall_of_rows(hits[known], query, self.vectors, rows[places], best))
         return float(np.mean(recalls)), stale
 
 

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import msgspec
 from bakeoff_providers.errors import BakeoffError, Unavailable
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
+from bakeoff.search.stores.scratch import scratch
 from bakeoff.storelab.churn import Writes, churn_saved, planned
 from bakeoff.storelab.cold import ColdStart, cold_start
 from bakeoff.storelab.filtered import SHARES, FilterTest, filter_test_saved, possible

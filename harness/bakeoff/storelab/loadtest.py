@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 from bakeoff_providers.errors import Unavailable
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
@@ -22,6 +21,7 @@ from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.null import NullStore
+from bakeoff.search.stores.scratch import scratch
 from bakeoff.storelab.client_loops import DROP_AFTER, ClientSamples, Search, closed, open_
 from bakeoff.storelab.vector_sample import VectorSample
 

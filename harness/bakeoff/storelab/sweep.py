@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import BakeoffError
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles, timed
@@ -22,8 +21,9 @@ from bakeoff.running.environment import this_machine
 from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.scratch import scratch
 from bakeoff.storelab.points import Point, mark_fronts, sentences
-from bakeoff.storelab.vector_sample import VectorSample
+from bakeoff.storelab.vector_sample import VectorSample, rows_of
 
 WARM_UP = 10
 Nearest = tuple[brute_force.Rows, brute_force.Similarities]  # of every query, best first
@@ -192,8 +192,6 @@ def _search_all(store: Store, sample: VectorSample, k: int, rounds: int, nearest
             hits = store.search(query, k)
             samples.append(clock.now() - start)
             if turn == 0:
-                rows = [int(item) for item in hits.ids]
-                listed = np.isin(rows, exact_rows[place])
-                scores, last = sample.documents[rows] @ query, float(exact_scores[place, -1])
-                recalls.append(brute_force.recall(scores, last, exact_rows.shape[1], listed))
+                nearest_rows, scores = exact_rows[place], exact_scores[place]
+                recalls.append(brute_force.recall_of_rows(rows_of(hits), query, sample.documents, nearest_rows, scores))
     return float(np.mean(recalls)), samples

@@ -191,14 +191,12 @@ def terminal(sheet: Sheet) -> RenderableType:
     """The sheet for rich's console."""
     from rich.console import Group
 
-    from bakeoff.report.console import Figures, grid
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.report.prose import Prose
 
     parts: list[RenderableType] = [Prose(sheet.title, "bold")]
     for table in sheet.tables:
-        rendered = grid(
-            *(Figures(head) if column in table.figures else head for column, head in enumerate(table.heads))
-        )
+        rendered = Grid([Figures(head) if column in table.figures else head for column, head in enumerate(table.heads)])
         rendered.keys = table.keys
         for row in table.rows:
             rendered.add_row(*row)

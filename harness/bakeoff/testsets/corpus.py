@@ -242,7 +242,7 @@ def _article(name: int | str, row: Row, columns: Mapping[str, str], numbers: Col
         city=cell("city"),
         county=cell("county"),
         state=cell("state"),
-        categories=list(dict.fromkeys(source_tables.listed(row.get(columns.get("categories", ""))))),
+        categories=list(dict.fromkeys(source_tables.split_list(row.get(columns.get("categories", ""))))),
         metadata=source_tables.other_columns(row, columns, numbers) or msgspec.UNSET,
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bakeoff.core.arrays import Grades, Values
 from bakeoff.core.filters import unmatched
-from bakeoff.core.printable import counted, some
+from bakeoff.core.printable import counted, listed, some
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
@@ -19,7 +19,6 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
 from bakeoff.evaluation.score import Scores, join, score_queries
 from bakeoff.lineup.lineup import Contender, Lineup
-from bakeoff.results.recommend import listed
 from bakeoff.running.runner import Settings, run
 from bakeoff.statistics.compare import outlook
 from bakeoff.testsets.annotations import QueryDocument

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -176,6 +177,11 @@ def check_option(family: type[Measure], option: str) -> None:
     if option not in accepted:
         remedy = nearest(option, list(accepted)) if accepted else f"{family.name!r} takes no options"
         raise InputError(f"measure {family.name!r} has no option {option!r}", remedy=remedy)
+
+
+def figure_of(measure: Measure, mean: float) -> float | None:
+    """The figure of a mean; None where the mean is not known."""
+    return measure.figure(float(mean)) if math.isfinite(mean) else None
 
 
 def deepest(measures: Sequence[Measure]) -> int | None:

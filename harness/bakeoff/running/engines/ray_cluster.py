@@ -13,9 +13,9 @@ from importlib.metadata import version
 from typing import Any
 
 from bakeoff_providers.errors import InputError, Unavailable
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.remote import SharedFolder
+from bakeoff.search.stores.scratch import scratch
 
 LOOPBACK = "127.0.0.1"
 _CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # "0" keeps Ray to the loopback interface

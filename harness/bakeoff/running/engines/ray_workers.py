@@ -16,7 +16,6 @@ import numpy as np
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role, Vectors
 from bakeoff_providers.errors import BakeoffError
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder
@@ -35,6 +34,7 @@ from bakeoff.evaluation.score import join, score_queries
 from bakeoff.lineup.contender import Contender
 from bakeoff.search.brute_force import Rows, Similarities, nearest_within
 from bakeoff.search.stores.faiss import Faiss
+from bakeoff.search.stores.scratch import scratch
 
 _TOKENIZER_THREADS = "RAYON_NUM_THREADS"  # read when the tokenizers' library is first used
 

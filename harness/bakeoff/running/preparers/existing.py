@@ -5,6 +5,7 @@ from __future__ import annotations
 from bakeoff_providers.base import Fitted
 from bakeoff_providers.errors import InputError, Unavailable
 
+from bakeoff.core.printable import some
 from bakeoff.core.task import Task
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.embeddings import Embeddings
@@ -82,8 +83,9 @@ def _notes(existing: ExistingIndex, task: Task) -> list[str]:
         )
     notes = []
     if lacking:
-        named = ", ".join(lacking[:NAMED]) + (", …" if len(lacking) > NAMED else "")
-        notes.append(f"the index lacks {len(lacking)} of the task's {len(task.documents)} documents: {named}")
+        notes.append(
+            f"the index lacks {len(lacking)} of the task's {len(task.documents)} documents: {some(lacking, NAMED)}"
+        )
     if foreign := len(held) - (len(task.documents) - len(lacking)):
         notes.append(f"the index has {foreign} documents that the task lacks; they have no place in the rankings")
     return notes

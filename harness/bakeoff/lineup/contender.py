@@ -21,7 +21,7 @@ from bakeoff.search.existing import EXISTING
 from bakeoff.search.fusion import Fusion
 from bakeoff.search.variants import Variant
 
-CALLS_IT = {"calls": "it"}  # of settings whose values are names that a contender may be called by
+NAMES_IT = {"names it": True}  # of settings by whose value a contender may be called
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Rerank:
 class Contender:
     """One row of the matrix. `name` is its label without the store."""
 
-    label: str = dataclasses.field(metadata=CALLS_IT)
-    name: str = dataclasses.field(default="", metadata=CALLS_IT)
-    provider: str = dataclasses.field(default="", metadata=CALLS_IT)
-    ranker: str = dataclasses.field(default="", metadata=CALLS_IT)
-    model: str = dataclasses.field(default="", metadata=CALLS_IT)
+    label: str = dataclasses.field(metadata=NAMES_IT)
+    name: str = dataclasses.field(default="", metadata=NAMES_IT)
+    provider: str = dataclasses.field(default="", metadata=NAMES_IT)
+    ranker: str = dataclasses.field(default="", metadata=NAMES_IT)
+    model: str = dataclasses.field(default="", metadata=NAMES_IT)
     store: str = ""
     field: str = ""
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -111,7 +111,7 @@ class Contender:
 
 def names_of(contender: Mapping[str, Any]) -> set[str]:
     """What a contender, as a line-up or a result describes it, may be called by."""
-    keys = [setting.name for setting in dataclasses.fields(Contender) if setting.metadata == CALLS_IT]
+    keys = [setting.name for setting in dataclasses.fields(Contender) if setting.metadata == NAMES_IT]
     return {contender[key] for key in keys if contender.get(key)}
 
 

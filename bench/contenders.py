@@ -36,7 +36,7 @@ def measure(contenders: int, queries: int) -> dict[str, float]:
     scores = {f"contender {at}": np.ascontiguousarray(table[:, at]) for at in range(contenders)}
     ndcg = Measure.parse("ndcg@10")
     rows = [
-        Row(label=label, kind="provider", measures={str(ndcg): Value(mean=float(values.mean()), low=0.0, high=1.0)})
+        Row(label=label, row_type="dense", measures={str(ndcg): Value(mean=float(values.mean()), low=0.0, high=1.0)})
         for label, values in scores.items()
     ]
     two = dict(list(scores.items())[:2])

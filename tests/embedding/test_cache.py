@@ -3,18 +3,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-import struct
 import subprocess
 import sys
 import threading
-import zlib
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from bakeoff.core.hashing import space_name, text_key
+from bakeoff.core.hashing import space_name
 from bakeoff.embedding.cache import Freed, VectorCache, delete_space
 from bakeoff.embedding.key_index import KeyIndex, keys_of
 from bakeoff.embedding.locks import all_locked
@@ -338,26 +336,6 @@ def test_a_damaged_identity_concerns_its_own_space_alone(tmp_path: Path) -> None
     space = cache.space(IDENTITY | {"model": "one"})
     space.put(["c"], ROWS[2:], tokens=1)
     assert json.loads((space.folder / "identity.json").read_bytes()) == space.identity
-
-
-def test_segments_of_earlier_versions_are_taken_over(tmp_path: Path) -> None:
-    folder = tmp_path / space_name(IDENTITY)
-    folder.mkdir()
-    (folder / "identity.json").write_text(json.dumps(IDENTITY))
-    records = b""
-    for number, text in enumerate("abc"):
-        body = text_key(text) + np.float32(number).tobytes() + ROWS[number].tobytes()
-        header = struct.pack("<4sIII", b"BKV1", 1, 4, zlib.crc32(body))
-        records += header + struct.pack("<I", zlib.crc32(header)) + body
-    damaged = bytearray(records)
-    damaged[len(records) // 3 + 30] ^= 1  # in the body of b
-    (folder / "7-abc.seg").write_bytes(damaged)
-    space = VectorCache(tmp_path).space(IDENTITY)
-    vectors, tokens = space.get(["c", "a"])
-    np.testing.assert_array_equal(vectors, ROWS[[2, 0]])
-    assert tokens == 2
-    assert "b" not in space
-    assert not list(folder.glob("*.seg"))
 
 
 REFUSED = """

@@ -187,11 +187,6 @@ def test_the_highest_grade_of_err(highest: int, allowed: bool) -> None:
             Measure.parse(f"err(max={highest})@10")
 
 
-def test_only_over_all_relevant_documents_map_has_a_ceiling() -> None:
-    assert Measure.parse("map").has_ceiling
-    assert not Measure.parse("map(over=found)").has_ceiling
-
-
 def test_sums_of_gains_and_logarithms_are_not_bounded_and_all_others_are() -> None:
     """Whether a test may count on differences of 1 at most: a DCG grows with the grades, a logarithm falls below 0."""
     assert {name for name, family in families().items() if not family.bounded} == {"dcg", "gm_map"}

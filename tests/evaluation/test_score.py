@@ -228,9 +228,13 @@ def test_values_do_not_depend_on_the_company(
 
 @given(grades, st.lists(st.sampled_from(DOCUMENTS), unique=True), st.none() | st.integers(1, 5))
 def test_no_ranking_beats_the_oracle(judged: dict[str, int], ids: list[str], depth: int | None) -> None:
-    """Also where everyone is cut at the same depth, and then the oracle is one of the rankings."""
-    measures = [measure for measure in EVERY if measure.has_ceiling]
-    assert {measure.name for measure in EVERY} - {measure.name for measure in measures} == {"judged", "rbp_residual"}
+    """Also where everyone is cut at the same depth, and then the oracle is one of the rankings.
+
+    Not by all measures: the perfect ranking puts grade 0 last though it is judged, of a residual less is surer, and
+    over what was found a single hit at the top is as good as all of them.
+    """
+    beatable = {"judged", "rbp_residual"}
+    measures = [m for m in EVERY if m.name not in beatable and m.options.get("over") != "found"]
     perfect = sorted(judged, key=lambda item: -judged[item])
     perfect += [item for item in DOCUMENTS if item not in judged]
     mine, reached = (

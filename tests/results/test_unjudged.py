@@ -168,7 +168,7 @@ def test_the_table_says_what_its_columns_mean(name: str, last: str) -> None:
     measure = Measure.parse(name)
     answers = {"q1": Ranking(("a",), (1.0,)), "q2": Ranking(("b",), (1.0,))}
     bounds = bounds_of(answers, _task({"q1": {"a": 1}, "q2": {"c": 1}}), [measure], PerQuery())
-    (section,) = unjudged_sections([Row(label="one", kind="contender", measures={}, bounds=bounds)], measure)
+    (section,) = unjudged_sections([Row(label="one", row_type="contender", measures={}, bounds=bounds)], measure)
     said = " ".join(section.notes)
     assert all(head in said for head in section.head[1:])
     assert "of the documents that matched in the first place," in said

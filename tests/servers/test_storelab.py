@@ -91,7 +91,7 @@ def test_a_sweep_finds_what_its_parameters_cost(engine: Engine, options: Options
 
 def test_clients_at_the_same_time_are_all_answered(engine: Engine, options: Options, sample: VectorSample) -> None:
     found = loadtest_store(engine.store, options, sample, clients=(1, 3), rates=(20,), seconds=0.5)
-    assert [(level.kind, level.clients, level.errors) for level in found.levels] == [
+    assert [(level.loop, level.clients, level.errors) for level in found.levels] == [
         ("closed", 1, {}),
         ("closed", 3, {}),
         ("open", 3, {}),

@@ -18,12 +18,14 @@ from bakeoff.statistics.compare import (
     tied_with_best,
 )
 from bakeoff.statistics.effects import effect_size, kendall_tau, wins_ties_losses
-from bakeoff.statistics.intervals import bca_interval, bca_intervals
+from bakeoff.statistics.intervals import bca_intervals
 from bakeoff.statistics.power import smallest_detectable
 from bakeoff.statistics.tests import first_equal, holm, paired_t, sign_flip_test, sign_flip_tests, wilcoxon
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+
+from tests.statistics.one_column import bca_of_mean
 
 # Sign flips
 
@@ -211,7 +213,7 @@ def test_bca_is_scipys(shape: str) -> None:
         shape
     ]
     expected = stats.bootstrap((x,), np.mean, n_resamples=40_000, method="BCa", rng=np.random.default_rng(6))
-    low, high = bca_interval(x, resamples=40_000)
+    low, high = bca_of_mean(x, resamples=40_000)
     tolerance = 0.03 * (expected.confidence_interval.high - expected.confidence_interval.low)
     assert low == pytest.approx(float(expected.confidence_interval.low), abs=tolerance)
     assert high == pytest.approx(float(expected.confidence_interval.high), abs=tolerance)
@@ -229,39 +231,39 @@ def test_bca_covers_the_truth_about_as_often_as_it_says() -> None:
 
 def test_bca_moves_with_the_data() -> None:
     x = np.random.default_rng(9).random(30)
-    low, high = bca_interval(x)
+    low, high = bca_of_mean(x)
     assert low < x.mean() < high
-    assert bca_interval(x + 3) == pytest.approx((low + 3, high + 3))
-    assert bca_interval(-2 * x, level=0.5)[0] > -2 * high
-    assert bca_interval(x) == (low, high)
+    assert bca_of_mean(x + 3) == pytest.approx((low + 3, high + 3))
+    assert bca_of_mean(-2 * x, level=0.5)[0] > -2 * high
+    assert bca_of_mean(x) == (low, high)
 
 
 def test_bca_of_pairs_is_the_bca_of_their_differences() -> None:
     values = np.random.default_rng(10).random((25, 3))
     low, high = bca_intervals(values, [(0, 1), (2, 0)])
-    assert (low[0], high[0]) == pytest.approx(bca_interval(values[:, 0] - values[:, 1]), abs=1e-9)
-    assert (low[1], high[1]) == pytest.approx(bca_interval(values[:, 2] - values[:, 0]), abs=1e-9)
+    assert (low[0], high[0]) == pytest.approx(bca_of_mean(values[:, 0] - values[:, 1]), abs=1e-9)
+    assert (low[1], high[1]) == pytest.approx(bca_of_mean(values[:, 2] - values[:, 0]), abs=1e-9)
 
 
 def test_bca_counts_means_equal_to_the_samples_as_half_below() -> None:
     """With right and wrong answers many resamples have the very mean of the sample, but for rounding."""
     seven_of_ten = np.array([1.0] * 7 + [0.0] * 3)
-    low, high = bca_interval(seven_of_ten, resamples=20_000)
-    mirrored = bca_interval(1 - seven_of_ten, resamples=20_000)
+    low, high = bca_of_mean(seven_of_ten, resamples=20_000)
+    mirrored = bca_of_mean(1 - seven_of_ten, resamples=20_000)
     assert mirrored == pytest.approx((1 - high, 1 - low), abs=1e-9)
-    assert bca_interval(seven_of_ten / 3) == pytest.approx(tuple(end / 3 for end in bca_interval(seven_of_ten)))
+    assert bca_of_mean(seven_of_ten / 3) == pytest.approx(tuple(end / 3 for end in bca_of_mean(seven_of_ten)))
 
 
 def test_bca_at_an_extreme_level_stays_in_order() -> None:
     x = np.array([0.0] * 6 + [1.0])
-    low, high = bca_interval(x, level=0.99999)
+    low, high = bca_of_mean(x, level=0.99999)
     assert low <= x.mean() <= high <= 1
 
 
 def test_bca_where_there_is_no_spread() -> None:
-    assert bca_interval([0.3] * 7) == pytest.approx((0.3, 0.3), abs=1e-15)
-    assert all(math.isnan(end) for end in bca_interval([0.3]))
-    low, high = bca_interval([0.0] * 40 + [1.0])
+    assert bca_of_mean([0.3] * 7) == pytest.approx((0.3, 0.3), abs=1e-15)
+    assert all(math.isnan(end) for end in bca_of_mean([0.3]))
+    low, high = bca_of_mean([0.0] * 40 + [1.0])
     assert 0 <= low < 1 / 41 < high < 1
 
 
@@ -284,7 +286,7 @@ def test_every_pair_is_compared_once_by_every_test() -> None:
         assert pair.difference == pytest.approx(d.mean())
         assert pair.p == pytest.approx(sign_flip_test(d), abs=2e-5)
         student = stats.t.interval(0.95, len(d) - 1, d.mean(), stats.sem(d))
-        low, high = zip(bca_interval(d), student, strict=True)
+        low, high = zip(bca_of_mean(d), student, strict=True)
         assert (pair.low, pair.high) == pytest.approx((min(low), max(high)), abs=1e-9)
         assert pair.t_p == pytest.approx(float(stats.ttest_rel(scores[pair.a], scores[pair.b]).pvalue), abs=1e-12)
         assert pair.wilcoxon_p == pytest.approx(float(stats.wilcoxon(d).pvalue), abs=1e-12)

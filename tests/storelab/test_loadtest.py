@@ -88,7 +88,7 @@ def test_open_loop_drops_what_is_too_far_behind() -> None:
 
 def _level(clients: int, throughput: float, p95: float, **more: object) -> Level:
     latency = Percentiles(1000, p95 / 2, p95, None)
-    fields = {"kind": "closed", "clients": clients, "seconds": 1.0, "answered": 1000, "throughput": throughput}
+    fields = {"loop": "closed", "clients": clients, "seconds": 1.0, "answered": 1000, "throughput": throughput}
     return Level(**fields, latency=latency, **more)  # type: ignore[arg-type]
 
 
@@ -145,7 +145,7 @@ def test_a_store_that_does_nothing_reaches_the_clients_limit(monkeypatch: pytest
 def test_load_on_a_real_store() -> None:
     sample = synthetic(2000, 16, 50)
     result = loadtest_store("faiss", {"index": "HNSW16"}, sample, clients=(1, 2), rates=(50.0,), seconds=0.3)
-    assert [(level.kind, level.clients) for level in result.levels] == [("closed", 1), ("closed", 2), ("open", 2)]
+    assert [(level.loop, level.clients) for level in result.levels] == [("closed", 1), ("closed", 2), ("open", 2)]
     assert [len(samples) for samples in result.samples_ns] == [level.answered for level in result.levels]
     assert not any(level.errors for level in result.levels)
     assert result.knee in (1, 2)

@@ -20,8 +20,7 @@ from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.hashing import Identity
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
-from bakeoff.embedding.locks import Claims, InUse, all_locked
-from bakeoff.embedding.old_segments import SUFFIX, old_batches
+from bakeoff.embedding.locks import Claims, InUse
 from bakeoff.embedding.shard_rows import ROW_BITS, ShardRows
 from bakeoff.embedding.shards import MANIFEST, ROWS, Batch, Description, Shard, ShardWriter, Tokens
 
@@ -52,7 +51,6 @@ class Space:
         self._foreign = 0  # batches of another dimension
         self._room_for = 0  # vectors that there was room for
         self._hold()
-        self._take_over_old_segments()
         for other in complete:
             self._find_shards(other)
         self.refresh()
@@ -236,28 +234,6 @@ class Space:
             if read_json(self.folder / IDENTITY, dict[str, Any]) == self.identity:
                 return
         write_json(self.folder / IDENTITY, self.identity)
-
-    def _take_over_old_segments(self) -> None:
-        """Segments of earlier versions become shards, one per dimension; they go when the shards are whole."""
-        segments = sorted(self.folder.glob(f"*{SUFFIX}"))
-        if not segments:
-            return
-        writers: dict[int, ShardWriter] = {}
-        with contextlib.suppress(OSError), all_locked(segments) as free:  # a full disk: they stay as they are
-            if not free:
-                return
-            try:
-                for segment in segments:
-                    for keys, tokens, vectors in old_batches(segment):
-                        width = int(vectors.shape[1])
-                        if width not in writers:
-                            writers[width] = ShardWriter(self.folder, self.identity, width)
-                        writers[width].append(keys, tokens, vectors)
-            finally:
-                for writer in writers.values():
-                    writer.close()
-            for segment in segments:
-                segment.unlink()
 
 
 def read_identity(folder: Path) -> Identity | None:

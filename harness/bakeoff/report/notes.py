@@ -10,21 +10,21 @@ from bakeoff.core.printable import counted
 from bakeoff.report.matrix import DOUBT
 from bakeoff.results.schema import Summary
 
-NoteKind = Literal["warning", "loss", "doubt", "stable"]
+NoteTopic = Literal["warning", "loss", "doubt", "stable"]
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
     """Something that must be read with the figures, and the rows that it is about."""
 
-    kind: NoteKind
+    topic: NoteTopic
     text: str
     about: str = ""
 
     @property
     def sentence(self) -> str:
         """In one line; a doubt starts with the mark that its figures carry."""
-        mark = f"{DOUBT} " if self.kind == "doubt" else ""
+        mark = f"{DOUBT} " if self.topic == "doubt" else ""
         return mark + (f"{self.about}: {self.text}" if self.about else self.text)
 
 

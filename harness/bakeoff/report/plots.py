@@ -197,7 +197,7 @@ def _heat(summary: Summary, detailed: Detailed) -> Chart:
         return Chart("categories", title, "", absent="The task's queries have no categories.")
     named = {name: rows[0] for name, rows in alike(summary).items()}
     named = dict(sorted(named.items(), key=lambda item: -item[1].measures[measure].mean))
-    named |= {row.label: row for row in summary.rows if row.label == "random" and row.kind == "baseline"}
+    named |= {row.label: row for row in summary.rows if row.label == "random" and row.row_type == "baseline"}
     heads = {category: f"{category} ({counts.get(category, 0)})" for category in categories}
     values = [
         {"contender": name, "category": heads[category], "value": row.categories[category][measure]}

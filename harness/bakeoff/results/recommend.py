@@ -13,7 +13,7 @@ from bakeoff.results.schema import Recommendation, Row, Verdict
 from bakeoff.statistics.ties import separated_from
 
 MEGABYTE = 1e6
-MADE_OF_OTHERS = ("fused", "reranked")  # kinds of rows that embed with the models of other rows
+MADE_OF_OTHERS = ("fused", "reranked")  # types of rows that embed with the models of other rows
 FASTER_FROM = 1.5  # times that differ by less are a tie: a busy core does as much
 
 
@@ -132,7 +132,7 @@ def no_p95(row: Row) -> str:
         return f"{few}: raise --rounds."
     if total:
         return f"{few}: a hosted model is timed when a query is first asked: this takes {SAMPLES_FOR[95] + 1} new ones."
-    if row.kind in MADE_OF_OTHERS:
+    if row.row_type in MADE_OF_OTHERS:
         return f"{row.label} asks rows whose query vectors or scores were there already: no answer was timed whole."
     cached = f"The query vectors of {row.label} came from the cache, so its answers were not timed"
     return f"{cached}: --no-cache times them, and pays."

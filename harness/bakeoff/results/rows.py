@@ -21,6 +21,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.base import figure_of
 from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.contender import Contender
+from bakeoff.lineup.sources import row_type_of
 from bakeoff.results.schema import Cost, Latency, Row, Value
 from bakeoff.results.unjudged import bounds_of
 from bakeoff.running.stages import Embedding, NotRun, Scored, Search
@@ -55,7 +56,7 @@ class Rows:
         means = {str(measure): Value(measure.figure(self.averaging.mean(values))) for measure, values in scores.items()}
         return Row(
             label=name,
-            kind="baseline",
+            row_type="baseline",
             model=name,
             local=True,
             measures=means,
@@ -165,7 +166,7 @@ def _named(contender: Contender, *, local: bool) -> Row:
     default = default or contender.options.get("function", "")
     return Row(
         label=contender.label,
-        kind=contender.kind,
+        row_type=row_type_of(contender),
         provider=contender.provider or contender.ranker or second or contender.retriever.get("kind", ""),
         model=contender.model or default or contender.name,
         store=contender.store,

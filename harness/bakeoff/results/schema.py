@@ -86,7 +86,7 @@ class Row(msgspec.Struct, kw_only=True, frozen=True):
     """One row of the matrix. `not_run` holds the reason where there is nothing else to say."""
 
     label: str
-    kind: str
+    row_type: str
     provider: str = ""
     model: str = ""
     store: str = ""
@@ -111,7 +111,7 @@ class Row(msgspec.Struct, kw_only=True, frozen=True):
     @property
     def ran(self) -> bool:
         """Whether this is a contender that answered."""
-        return self.not_run is None and self.kind != "baseline"
+        return self.not_run is None and self.row_type != "baseline"
 
 
 class TaskInfo(msgspec.Struct, kw_only=True, frozen=True):
@@ -181,12 +181,8 @@ class Summary(msgspec.Struct, kw_only=True, frozen=True):
         return [row for row in self.rows if row.ran]
 
     def label(self, measure: str) -> str:
-        """What a table calls a measure; results of before labels were kept have it worked out."""
-        if measure in self.labels:
-            return self.labels[measure]
-        from bakeoff.evaluation.measures import Measure  # numpy comes with it, and few results need it
-
-        return Measure.parse(measure).label
+        """What a table calls a measure."""
+        return self.labels.get(measure, measure)
 
 
 class QueryResult(msgspec.Struct, kw_only=True, frozen=True):

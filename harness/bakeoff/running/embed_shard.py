@@ -19,6 +19,7 @@ from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work, reason_of
 from bakeoff.running.settings import Settings
@@ -79,7 +80,7 @@ def _embedded(
     queries: bool,
     saved: Callable[[Space], None],
 ) -> Embedded:
-    if reason := replace(contender, store="").missing():  # a job that only embeds needs no store
+    if reason := missing_of(replace(contender, store="")):  # a job that only embeds needs no store
         raise Unavailable(reason)
     embedder = embeddings.embedder(contender)
     if embedder.provider.by_id:

@@ -20,6 +20,7 @@ from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.preflight import provider_warnings, too_long, truncation_warnings
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import EngineEntry
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.engines.base import CorpusJob, Engine
 from bakeoff.running.engines.local import Local
 from bakeoff.running.failures import adapter_work, reason_of
@@ -137,7 +138,7 @@ class Embeddings:
 
     def _embedded(self, contender: Contender) -> EmbeddedCorpus:
         settings = self.settings
-        if (reason := contender.missing()) and not settings.offline:
+        if (reason := missing_of(contender)) and not settings.offline:
             raise Unavailable(reason)
         embedder = self.embedder(contender)
         provider = embedder.provider

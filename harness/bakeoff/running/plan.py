@@ -19,6 +19,7 @@ from bakeoff.embedding.preflight import provider_warnings, too_long
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import shared_cache
 from bakeoff.running.failures import reason_of
@@ -94,7 +95,7 @@ def _second_stage(contender: Contender, embeddings: Embeddings) -> Plan:
     if reranker is None or contender.rerank is None:
         return Plan(labels)
     candidates = min(contender.rerank.depth, task.candidates)
-    pairs, lacking = candidates * len(task.queries), contender.missing() or ""
+    pairs, lacking = candidates * len(task.queries), missing_of(contender) or ""
     if reranker.local:
         return Plan(labels, pairs, note=lacking or "runs here, not timed", lacks=bool(lacking))
     texts = (document.whole(contender.field) for document in task.documents)
@@ -118,7 +119,7 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
         items = () if provider.by_id else index.texts.values()  # items ask as the documents that they are
         documents = _documents(chain(texts, items), len(texts) + len(items), embedder)
         wanted = embedder.missing(asked, Role.QUERY)
-        lacking = first.missing() or ""
+        lacking = missing_of(first) or ""
         warnings = () if lacking else tuple(provider_warnings(provider, len(texts), too_long(provider, texts)))
         pace = None if lacking or first.vectors else seconds_per_text(provider, documents.drawn)
     except Exception as error:  # whatever a provider raises is a note to its rows

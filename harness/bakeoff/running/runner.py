@@ -34,7 +34,7 @@ from bakeoff.running.stages import NotRun, Prepared, Scored
 from bakeoff.running.tuning import check_tunable, with_tuned_weights
 from bakeoff.running.turns import take_turns
 from bakeoff.search.stores.scratch import scratch
-from bakeoff.tasks.kinds import load_kind
+from bakeoff.tasks.kinds import TASK_KINDS, load_kind
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, TaskKind
 from bakeoff.tasks.sample import sampled
 
@@ -151,11 +151,12 @@ def task_of(kind: TaskKind, lineup: Lineup, settings: Settings) -> Task:
         task = msgspec.structs.replace(task, about=kind.about)
     if settings.sample_documents is None:
         return task
-    if kind.name != "graded":
+    if not kind.can_be_sampled:
+        able = ", ".join(repr(name) for name in TASK_KINDS.names() if TASK_KINDS.get(name).can_be_sampled)
         raise InputError(
             f"a task of kind {kind.name!r} is about all of its documents",
             place="--sample-documents",
-            remedy="sample only tasks of kind 'graded'",
+            remedy=f"sample only tasks of kind {able}",
         )
     return sampled(task, settings.sample_documents, lineup.seed)
 

@@ -96,7 +96,7 @@ class Scorer:
     def _scored(self, answers: Answers) -> Scores:
         """By the engine, unless the kind of task has a way of its own."""
         task = self.task
-        if type(self.kind).score is not TaskKind.score:
+        if self.kind.scores_itself:
             return self.kind.score(task, answers, self.measures)
         ids = [query.id for query in task.queries]
         return self.engine.score(answers.rankings, task.judgments, ids, self.measures, task.rel)

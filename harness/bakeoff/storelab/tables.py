@@ -85,7 +85,7 @@ def loadtest_sheet(load: LoadTest) -> Sheet:
     mark = doubt_mark(load.machine)
     rows = [
         [
-            level.kind,
+            level.loop,
             str(level.clients),
             "–" if level.rate is None else f"{level.rate:g}",
             f"{level.throughput:.0f}{mark}",
@@ -213,7 +213,7 @@ def _stem(name: str) -> str:
 def _remark(level: Level, knee: int | None) -> str:
     if level.limited:
         return "client limit"
-    return "knee" if level.kind == "closed" and level.clients == knee else ""
+    return "knee" if level.loop == "closed" and level.clients == knee else ""
 
 
 def number(value: float | None, digits: int) -> str:

@@ -175,7 +175,7 @@ def test_the_result_has_the_ranks_and_the_rankings(folder: Path) -> None:
     detailed = read_detailed(target)
     assert detailed.contenders[0].queries["2"].ids == ["0", "1", "2"]  # the right answer, 1, after its equal
     row = next(row for row in read_summary(target).rows if row.label == "model")
-    assert (row.kind, row.latency, row.cost) == ("given", None, None)
+    assert (row.row_type, row.latency, row.cost) == ("given", None, None)
 
 
 @pytest.mark.parametrize(

@@ -67,11 +67,6 @@ class Measure(ABC):
         """How many places of a ranking it reads; None for all."""
         return None if self.condensed else self.k
 
-    @property
-    def has_ceiling(self) -> bool:
-        """Whether no ranking gets more than the perfect one, so that the oracle's row is what can be reached."""
-        return True
-
     def __post_init__(self) -> None:
         if self.cut == "required" and self.k is None:
             raise InputError(f"measure {self.name!r} needs a cut-off", remedy=f"write for example '{self.name}@10'")

@@ -174,6 +174,21 @@ def _store_entry(row: Mapping[str, Any], label: str) -> str | dict[str, Any]:
     return {"name": name, **settings} if settings else str(name)
 
 
+def _row_type(contender: Contender) -> str:
+    return contender.vectors or ("existing" if contender.existing else "dense")
+
+
+def _missing(contender: Contender) -> str | None:
+    """Of the provider first; a contender that only embeds has no store."""
+    if contender.live is None and (reason := PROVIDERS.get(contender.provider).missing(**contender.options)):
+        return reason
+    if contender.existing:
+        return EXISTING.get(contender.store).missing()
+    if contender.vectors:
+        return TOKEN_STORES.get(contender.store).missing(**contender.store_options)
+    return STORES.get(contender.store).missing(**contender.store_options) if contender.store else None
+
+
 PROVIDER = Source(
     key="provider",
     about="provider",
@@ -184,6 +199,8 @@ PROVIDER = Source(
             *("prompt", "rerank"),
         }
     ),
+    row_type=_row_type,
+    missing=_missing,
     rows_of=_rows_of,
     entry_of=_entry_of,
 )

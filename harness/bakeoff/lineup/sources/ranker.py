@@ -30,6 +30,8 @@ RANKER = Source(
     about="lexical ranker",
     example='ranker = "bm25"',
     takes=frozenset({"field", "options", "chunking", "rerank"}),
+    row_type=lambda _: "lexical",
+    missing=lambda contender: RANKERS.get(contender.ranker).missing(),
     rows_of=_rows_of,
     entry_of=_entry_of,
 )

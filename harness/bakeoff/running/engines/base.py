@@ -43,6 +43,7 @@ class Engine(ABC):
     name: ClassVar[str]
     extra: ClassVar[str | None] = None
     modules: ClassVar[tuple[str, ...]] = ()
+    on_other_machines: ClassVar[bool] = False  # it then has an address, and a folder of shards that all of them see
 
     def __init__(self, entry: EngineEntry) -> None:
         self.entry = entry

@@ -26,6 +26,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import EngineEntry
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.engines.base import CorpusJob
 from bakeoff.running.engines.local import Local
 from bakeoff.running.engines.ray_cluster import check_nodes, connect
@@ -51,6 +52,7 @@ class RayEngine(Local):
     """A cluster, or several processes of this machine. What a worker can't have (a function of yours) stays here."""
 
     name = "ray"
+    on_other_machines = True
     extra = "ray"
     modules = ("ray",)
     blocks, queries = BLOCKS, QUERIES
@@ -235,7 +237,7 @@ def _needs(contenders: Sequence[Contender]) -> dict[str, tuple[tuple[str, ...], 
     """Which modules a worker must have for each contender that embeds, and what installs them."""
     needs = {}
     for contender in contenders:
-        if contender.provider and contender.live is None and contender.missing() is None:
+        if contender.provider and contender.live is None and missing_of(contender) is None:
             kind = PROVIDERS.get(contender.provider)
             remedy = f"install bakeoff[{kind.extra}]" if kind.extra else f"install {' '.join(kind.modules)}"
             needs[contender.label] = kind.modules, remedy

@@ -1,4 +1,4 @@
-"""How each type of row is made ready. A new type is one module here, one line below and one kind of a contender."""
+"""How each type of row is made ready. A new type is one module here and one line below."""
 
 from __future__ import annotations
 

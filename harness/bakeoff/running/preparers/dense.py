@@ -11,6 +11,7 @@ from bakeoff.core.clock import timed
 from bakeoff.core.progress import steps
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.lineup.contender import Contender
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work
 from bakeoff.running.preparers.base import PreparationContext, Preparer
@@ -28,7 +29,7 @@ class Dense(Preparer):
 
     def check(self, contender: Contender, embeddings: Embeddings) -> None:
         """Makes the provider, which checks its options, and compares the dimensions that both sides name."""
-        if contender.missing() and not embeddings.settings.offline:
+        if missing_of(contender) and not embeddings.settings.offline:
             return
         card = embeddings.embedder(contender).provider.card
         wanted = contender.variant.dimensions
@@ -41,7 +42,7 @@ class Dense(Preparer):
 
     def try_out(self, contender: Contender, embeddings: Embeddings) -> None:
         """The index that these options describe, and the provider's own server."""
-        if contender.missing():
+        if missing_of(contender):
             return
         provider = embeddings.embedder(contender).provider
         store, documents = STORES.get(contender.store), len(embeddings.index(contender).chunks)

@@ -34,6 +34,7 @@ class ExistingIndex(ABC):
     extra: ClassVar[str | None] = None
     modules: ClassVar[tuple[str, ...]] = ()
     in_files: ClassVar[bool] = True  # whether `existing` may be a path
+    asked_by_metric: ClassVar[bool] = False  # whether each search has to name the metric of the index
 
     dimensions: int
     entries: int

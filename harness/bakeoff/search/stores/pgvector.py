@@ -120,7 +120,7 @@ class PgVector(HybridStore):
         if options.get("url"):
             return super().needs(**options)
         more = options.get("index") == "diskann" or options.get("words") == "bm25"
-        wheel, extra = (EXTENDED, "servers") if more else (PLAIN, "pgserver")
+        wheel, extra = (EXTENDED, "pgserver-extended") if more else (PLAIN, "pgserver")
         return Needs(cls.modules, cls.extra, server=URL, engine=(wheel,), engine_extra=extra)
 
     @classmethod

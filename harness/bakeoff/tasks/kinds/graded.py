@@ -28,6 +28,7 @@ class Graded(TaskKind):
     name = "graded"
     free_health_check = True
     judges_all = False
+    can_be_sampled = True
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class InMemory(TaskKind):
     name = "graded"
     free_health_check = True
     judges_all = False
+    can_be_sampled = True
 
     def __init__(self, task: Task) -> None:
         super().__init__(task.name, Path(), task.targets)

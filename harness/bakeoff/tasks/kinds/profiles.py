@@ -18,6 +18,7 @@ from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, join, random_expectation, score_queries
+from bakeoff.lineup.sources import row_type_of
 from bakeoff.tasks.formats.snapshot import columns_of, newest, read_snapshot
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, ScoredContender, TaskKind
 from bakeoff.tasks.kinds.eligibility import Rule, matches, overlap, reasons
@@ -33,6 +34,8 @@ class Profiles(TaskKind):
     """Queries are profiles, documents the items of the snapshot. Every stage is said in the task file."""
 
     name = "profiles"
+    refines = True
+    scores_itself = True
     needs_full_ranking = True
     measures = ("ndcg@10",)
     paths = ("weights_file",)
@@ -176,7 +179,7 @@ class Profiles(TaskKind):
 
     def _similar(self, name: str, answers: Answers | ScoredContender) -> set[str]:
         """Items at or above the threshold; only cosines can be held against one."""
-        if answers.contender.kind != "dense":
+        if row_type_of(answers.contender) != "dense":
             return set()
         thresholds = self.settings.labels.thresholds
         bar = thresholds.get(answers.contender.provider, thresholds.get("embeddings", 0.30))
@@ -256,7 +259,7 @@ class Profiles(TaskKind):
 
     def _calibrated(self, scored: ScoredContender) -> float | None:
         """The median over profiles of the cut that leaves the top quarter of the items without a common keyword."""
-        if scored.contender.kind != "dense":
+        if row_type_of(scored.contender) != "dense":
             return None
         cuts = []
         for name, items in self.eligible.items():

@@ -48,6 +48,7 @@ class Single(TaskKind):
     """Ranks under ties are pessimistic: everything that scores as much as the right answer is placed above it."""
 
     name = "single"
+    scores_itself = True
     needs_full_ranking = True
     measures = COLUMNS
 

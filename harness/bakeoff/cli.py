@@ -12,7 +12,7 @@ import typer
 from bakeoff_providers.errors import BakeoffError, InputError, is_panic
 from bakeoff_providers.secrets import scrubbed, without_secrets
 
-from bakeoff.commands import signals
+from bakeoff.commands import signals, streams
 from bakeoff.commands.command_table import CommandGroup
 from bakeoff.core.printable import printable
 
@@ -65,6 +65,7 @@ def _options(
 
 def main() -> None:
     """The entry point. It ends with 2 for bad input, 1 for what failed on the way, 70 for what nobody foresaw."""
+    streams.ready()
     sys.argv[1:] = _verbose_first(sys.argv[1:])
     signals.install()
     typer.echo = _echo

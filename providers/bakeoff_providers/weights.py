@@ -73,6 +73,14 @@ KNOWN: dict[str, ModelWeights] = {
 
 def home() -> Path:
     """Where everything that can be fetched again is kept: $BAKEOFF_HOME, or the user's cache folder."""
+    try:
+        return _home()
+    except RuntimeError as error:  # a user without a home folder, as in many containers
+        remedy = "set BAKEOFF_HOME to a folder that can be written"
+        raise InputError(f"no home folder is known: {error}", place="BAKEOFF_HOME", remedy=remedy) from None
+
+
+def _home() -> Path:
     if chosen := os.environ.get("BAKEOFF_HOME"):
         folder = Path(chosen).expanduser()
         if folder.exists() and not folder.is_dir():

@@ -22,6 +22,7 @@ from bakeoff.commands.shared_options import (
     shard_folders,
     warn,
 )
+from bakeoff.core.whole import whole_number
 
 if TYPE_CHECKING:
     from bakeoff.running.corpus_size import CorpusSizes
@@ -59,8 +60,8 @@ def corpus_size(
     from bakeoff.running.runner import Settings, vectors_folder
 
     check_file(out, force=force)
-    wanted = [part.strip().replace("_", "") for part in sizes.split(",") if part.strip()]
-    if not all(part.isdigit() for part in wanted):
+    wanted = [whole_number(part.strip().replace("_", "")) for part in sizes.split(",") if part.strip()]
+    if None in wanted:
         raise InputError(f"{sizes!r} is not a list of whole numbers", place="--sizes", remedy="write 1000,3000,10000")
     chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or (), ())
     settings = Settings(
@@ -72,21 +73,22 @@ def corpus_size(
         engine=engine_entry(chosen.engine, engine, address),
         vectors=shard_folders(vectors),
     )
-    by_size = corpus_sizes(chosen, settings, [int(part) for part in wanted], documents)
+    by_size = corpus_sizes(chosen, settings, [size for size in wanted if size is not None], documents)
     if not by_size.rows:
         for label, reason in by_size.not_run.items():
             typer.echo(f"{label}: not run: {reason}", err=True)
         typer.echo("error: no contender ran, so there is nothing to compare", err=True)
         raise typer.Exit(1)
-    problems = render(by_size, out) if out else []
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(by_size), indent=2).decode())
     else:
         _print(by_size)
-        if out:
-            typer.echo(f"\nWritten to {out}")
-    for problem in problems:
+    if out is None:
+        return
+    for problem in render(by_size, out):
         typer.echo(problem, err=True)
+    if not as_json:
+        typer.echo(f"\nWritten to {out}")
 
 
 def _print(sizes: CorpusSizes) -> None:

@@ -14,6 +14,8 @@ import typer
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.secrets import without_secrets
 
+from bakeoff.core.whole import whole_number
+
 if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
 
@@ -60,6 +62,7 @@ ARTICLES = Path("articles.json")  # what `corpus import` writes and `queries imp
 SHOWN = 10  # of a list of what was left out
 OWN_LINEUP = Path("bakeoff.toml")  # what commands take, and `init` writes, where no other line-up is named
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_LONGEST_NUMBER = 400  # characters: a float has 309 digits at most
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -151,7 +154,7 @@ def _each_once(texts: Sequence[str] | None, option: str, example: str) -> dict[s
 
 def parse_value(text: str) -> Any:
     """Numbers, true, false, null, and lists, tables and quoted text as JSON; anything else is text as it is."""
-    if _NUMBER.fullmatch(text):
+    if len(text) < _LONGEST_NUMBER and _NUMBER.fullmatch(text):
         return int(text) if text.lstrip("+-").isdecimal() else float(text)
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
@@ -197,10 +200,20 @@ def parse_labels(texts: Sequence[str] | None) -> dict[str, int]:
     """What the labels of a column of grades are worth."""
     grades = {}
     for label, text in _each_once(texts, "--grade", "Exact=3").items():
-        if not text.isdecimal():
+        if (grade := whole_number(text)) is None:
             raise InputError(f"{label}={text} is no whole number from 0 on", place="--grade", remedy="as Exact=3")
-        grades[label] = int(text)
+        grades[label] = grade
     return grades
+
+
+def annotator_name(given: str | None) -> str:
+    """Who grades: the name that was given, or the one that this machine knows the user by."""
+    import getpass
+
+    try:
+        return given or getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, as in many containers
+        raise InputError("no user name is known here", place="--who", remedy="give --who NAME") from None
 
 
 def parse_day(text: str | None, option: str) -> datetime.date | None:

@@ -35,6 +35,8 @@ _LINES_AT_ONCE = _MEGABYTE = 1 << 20  # bytes
 def read_bytes(path: Path) -> bytes:
     """The file's content; a missing or unreadable file is the user's to fix."""
     try:
+        if not (path.is_file() or path.is_dir()) and path.exists():
+            raise InputError("is neither a file nor a folder", file=path, remedy="name a file")
         return path.read_bytes()
     except FileNotFoundError:
         raise InputError("no such file", file=path, remedy="check the path") from None
@@ -42,6 +44,20 @@ def read_bytes(path: Path) -> bytes:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
     except ValueError:
         raise InputError("no file has a null byte in its name", file=path, remedy="check the path") from None
+
+
+def read_text(path: Path) -> str:
+    """The whole file as text, without a byte order mark."""
+    return _utf8(path).decode()
+
+
+def _utf8(path: Path) -> bytes:
+    data = read_bytes(path).removeprefix(codecs.BOM_UTF8)
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
+    return data
 
 
 def first_wrong_byte(path: Path) -> int | None:
@@ -182,18 +198,17 @@ def read_toml(path: Path, shape: type[T]) -> T:
             line = _line_of(str(error), data)
             shown = f": {line[:_SHOWN]}" if line else ""
             raise InputError(f"is not valid TOML: {error}{shown}", file=path, remedy=_toml_remedy(line)) from None
+        except ValueError as error:  # a number of more digits than Python reads
+            raise InputError(f"is not valid TOML: {error}", file=path, remedy="write a smaller number") from None
         return msgspec.convert(content, type=shape)
 
     return _decoded(path, decode, "TOML", shape)
 
 
 def _decoded(path: Path, decode: Callable[[bytes], T], language: str, shape: type[T]) -> T:
-    data = read_bytes(path)
+    data = _utf8(path)
     try:
-        data.decode()
         return decode(data)
-    except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
     except msgspec.ValidationError as error:
         raise misfit(error, shape, file=path) from None
     except msgspec.DecodeError as error:

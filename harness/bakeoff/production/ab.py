@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.whole import whole_number
 from bakeoff.production.check import Check, Gauge
 from bakeoff.production.clusters import Clusters
 from bakeoff.production.sequential import p_value, ratio, split_p, width
@@ -38,8 +39,7 @@ class Difference:
 def metric_of(name: str) -> Callable[[Session], float]:
     """A value per session by its spelling: click@10, rr (mean reciprocal rank of first clicks), success."""
     kind, _, cut = name.partition("@")
-    if kind == "click" and cut.isdecimal() and int(cut) > 0:
-        k = int(cut)
+    if kind == "click" and (k := whole_number(cut)):
         return lambda session: float(any(set(one.shown[:k]) & set(one.clicked) for one in session))
     if name == "rr":
         return lambda session: sum(map(_first_click, session)) / len(session)

@@ -28,7 +28,7 @@ class Head:
 
 def document(template: str, content: Mapping[str, Any], data: Any, charts: Sequence[Chart]) -> str:
     """A whole page. Only the scripts inside may run: an injected one has the wrong hash."""
-    scripts = ["".join((_STATIC / name).read_text() for name in SCRIPTS)]
+    scripts = ["".join((_STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)]
     specs = [spec for chart in charts for spec in chart.specs]
     if specs:
         scripts.insert(0, bundle().replace("</script", "<\\/script"))

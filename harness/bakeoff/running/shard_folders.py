@@ -14,6 +14,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.hashing import space_name
 from bakeoff.core.printable import some
+from bakeoff.core.whole import whole_number
 from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import BLOCK
@@ -43,9 +44,10 @@ class ShardNumber:
     def parse(cls, text: str) -> ShardNumber:
         """`3/64`."""
         given = _GIVEN.fullmatch(text.strip())
-        if not given or not 1 <= int(given[1]) <= int(given[2]):
+        number, of = map(whole_number, given.groups()) if given else (None, None)
+        if number is None or of is None or not 1 <= number <= of:
             raise InputError(f"{text!r} is not a shard", place="--shard", remedy="write it as 3/64; the first is 1/64")
-        return cls(int(given[1]), int(given[2]))
+        return cls(number, of)
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"

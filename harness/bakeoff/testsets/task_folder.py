@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.files import check_writable, read_json, read_toml, write_json
+from bakeoff.core.files import check_writable, read_json, read_text, read_toml, write_json
 from bakeoff.core.paths import default_lineup, root, task_names
 from bakeoff.core.printable import counted
 from bakeoff.core.task import Document, Query, Task, document_ids
@@ -145,7 +145,7 @@ class TaskFolder:
     def guidelines(self) -> str:
         """The task's own instructions for annotators, if it has any."""
         path = self.kind.base / "GUIDELINES.md"
-        return path.read_text() if path.is_file() else ""
+        return read_text(path) if path.is_file() else ""
 
     @property
     def size(self) -> int:

@@ -63,6 +63,16 @@ class CommandGroup(TyperGroup):
         super().__init__(**settings)
         self.commands = _Commands()  # type: ignore[assignment]
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Names and values end up in files, and these are UTF-8: what is not is said before anything is done."""
+        for argument in args:
+            try:
+                argument.encode()
+            except UnicodeEncodeError:
+                shown = argument.encode("utf-8", "backslashreplace").decode()
+                raise typer.BadParameter(f"{shown} is not UTF-8: rename the file, or write it in UTF-8") from None
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
         """In the order of the table."""
         return list(COMMANDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from pathlib import Path
 
 
 def ready() -> None:
@@ -15,7 +16,7 @@ def ready() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for as long as we run
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open as long as we run
         elif isinstance(stream, io.TextIOWrapper):
             asked = os.environ.get("PYTHONIOENCODING")
             stream.reconfigure(encoding=stream.encoding if asked else "utf-8", errors="replace")

@@ -10,6 +10,7 @@ import re
 import shutil
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -180,6 +181,21 @@ def _with_nan(line: bytes) -> Any:
         return json.loads(line)
     except (ValueError, RecursionError):
         return None
+
+
+def check_keys_once(path: Path) -> None:
+    """Of a key that an object has twice, JSON readers drop one without a word: in what people wrote it is refused."""
+    import json
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        content = dict(pairs)
+        if len(content) < len(pairs):
+            ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
+            raise InputError(f"{twice!r} is there twice", file=path, remedy="put what belongs to it into one place")
+        return content
+
+    with contextlib.suppress(ValueError, RecursionError):  # said by whoever reads it for its content
+        json.loads(_utf8(path), object_pairs_hook=once)
 
 
 def read_json(path: Path, shape: type[T]) -> T:

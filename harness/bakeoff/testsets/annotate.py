@@ -14,8 +14,8 @@ from bakeoff_providers.errors import InputError
 from markupsafe import Markup
 
 from bakeoff.core.local_server import LocalHandler, LocalServer, right_length
-from bakeoff.report.templating import environment, style
 from bakeoff.core.whole import whole_number
+from bakeoff.report.templating import environment, style
 from bakeoff.testsets.grade import definition
 from bakeoff.testsets.grading_session import GivenGrade, GradingSession
 from bakeoff.testsets.guidelines import to_html

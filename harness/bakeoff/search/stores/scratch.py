@@ -51,7 +51,7 @@ def _new_folder(name: str) -> Path:
     """A collector that looks between the folder and its lock may take both away: then another one is made."""
     while True:
         folder = Path(tempfile.gettempdir()) / f"{PREFIX}{name}-{os.getpid()}-{secrets.token_hex(4)}"
-        folder.mkdir(mode=0o755)
+        folder.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700)  # root's PostgreSQL runs as somebody else
         try:
             handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except FileNotFoundError:

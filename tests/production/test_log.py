@@ -203,6 +203,24 @@ def test_overlap_and_rbo_by_hand() -> None:
     assert (rbo("", "", 3), rbo("a", "", 3)) == (1.0, 0.0)
 
 
+def test_a_list_that_ended_early_disagrees_where_it_is_silent() -> None:
+    """One document against ten that begin with it: agreement 1/d at each depth d, hence the sum."""
+    expected = 0.1 / 0.9 * sum(0.9**d / d for d in range(1, 11)) + 0.1 * 0.9**10
+    assert rbo("a", "abcdefghij", 10) == rbo("abcdefghij", "a", 10) == pytest.approx(expected)
+    assert overlap("a", "abcdefghij", 10) == pytest.approx(0.1)
+    assert rbo("abc", "abc", 10) == pytest.approx(1.0)  # both end there: no place is left open
+    assert (rbo("", "abc", 10), rbo("", "", 10)) == (0.0, 1.0)
+
+
+def test_a_list_that_ended_early_is_among_what_changed_most() -> None:
+    whole = Ranking(tuple("abcdefghij"), tuple(float(-at) for at in range(10)))
+    swapped = Ranking(tuple("bacdefghij"), whole.scores)
+    old = {"short": Ranking(("a",), (0.0,)), "swapped": whole}
+    check = replay(old, {"short": whole, "swapped": swapped}, [Query(id=q, text=q) for q in old], {})
+    assert [changed["query"] for changed in check.figures["changed_most"]] == ["short", "swapped"]
+    assert any(sentence.startswith("Changed most: 'short' (overlap 0.10") for sentence in check.sentences)
+
+
 def test_lists_that_are_filled_up_alike_do_not_agree(tmp_path: Path) -> None:
     """One finds a, the other b; both go on with the same documents by id, which matched nothing."""
     rest = ["a", "b", "v", "w", "x", "y", "z"]

@@ -173,6 +173,7 @@ def replay(
     from bakeoff.production.log_replay import replay as compare
     from bakeoff.production.log_sample import read_sample
     from bakeoff.running.settings import Settings
+    from bakeoff.statistics.averaging import averaging_of
     from bakeoff.tasks.kinds import load_kind
 
     chosen = Lineup.read(lineup_path(lineup))
@@ -187,6 +188,8 @@ def replay(
     task = load_kind(chosen.task, chosen.folder, chosen.overrides).task()
     queries = [Query(id=query.id, text=query.text) for query in drawn.values()] or list(task.queries)
     weights = {query.id: query.weight for query in drawn.values()}
+    if not drawn and averaging_of([query.drawn for query in queries]).weights is not None:
+        weights = {query.id: query.drawn.weight for query in queries if query.drawn}
 
     def check() -> Check:
         answers = ask(chosen, [old, new], queries, k, Settings(cache=vectors_folder()))

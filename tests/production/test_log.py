@@ -245,6 +245,26 @@ def test_a_contender_twice_is_one_hypothesis_here_too() -> None:
     assert found["a", "again"] == 1.0
 
 
+def test_a_stratum_of_which_one_was_drawn_has_no_interval_and_says_whose_p_it_is() -> None:
+    sample = draw(Counter({"a": 90, **{f"t{n}": 1 for n in range(30)}}), 6, 1)
+    alone = [query for query in sample if query.category == "head"]
+    alone += [query for query in sample if query.category != "head"][:1]
+    scores = {"x": np.linspace(0.2, 0.4, len(alone)), "y": np.linspace(0.3, 0.9, len(alone))}
+    said = " ".join(weighted_matrix(scores, alone, "ndcg@10").sentences)
+    assert "nan" not in said
+    assert "p (Holm) = 1" in said
+
+
+def test_gmap_is_shown_as_a_score() -> None:
+    """The whole log was drawn, so the geometric mean by traffic is exact: ½^.75 · 1^.25, and ½^½ per drawn query."""
+    sample = draw(Counter({"a": 3, "b": 1}), 4, 1)
+    check = weighted_matrix({"x": np.log([0.5, 1.0]), "y": np.log([1.0, 1.0])}, sample, "gm_map")
+    assert check.figures["rows"]["x"]["mean"] == pytest.approx(0.5**0.75)
+    assert check.gauges[1].value == pytest.approx(0.5**0.75)
+    assert f"x: {0.5**0.75:.4f} (0.5946 to 0.5946); per drawn query {0.5**0.5:.4f}." in check.sentences
+    assert "in logarithms" in check.sentences[-1]
+
+
 LINEUP = """
 task = "wikipedia"
 [[contender]]

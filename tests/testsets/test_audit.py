@@ -61,7 +61,7 @@ def test_a_grade_that_people_never_saw_is_not_taken_for_infallible() -> None:
 
 
 def test_one_person_who_gave_a_zero_counts_against_all_such_grades() -> None:
-    """The only 3 that was checked was a 0: Beta(½, 1½ + 1 …) leaves (½ + ½)/(1 + 2) = 1/3 of the 3s relevant (rel 2).
+    """The only 3 that was checked was a 0: counts of 1½, ½, ½, ½ leave a third of the 3s relevant (rel 2).
 
     A alone has a 3, B a 2 that people saw eight times and confirmed: B is ahead where A's is not relevant and B's is.
     """

@@ -122,7 +122,8 @@ def test_paired_t_where_there_is_no_spread() -> None:
     assert paired_t([0.0, 0.0, 0.0]) == 1
     assert paired_t([0.3]) == 1
     assert paired_t([]) == 1
-    assert paired_t([0.1, 0.1, 0.1]) == 0
+    assert paired_t([0.1, 0.1]) == 2 / 2**2  # all signs alike: two of the four ways to flip them
+    assert paired_t([-0.1, -0.1, -0.1]) == sign_flip_test([-0.1, -0.1, -0.1]) == 2 / 2**3
 
 
 def test_wilcoxon_is_scipys_and_leaves_out_zeros() -> None:
@@ -433,9 +434,9 @@ def test_an_outlook_names_the_next_best_that_differs() -> None:
     assert outlook({"a": np.array([1.0, 2.0]), "b": np.array([0.0, 3.0])}, "a") is not None
 
 
-def test_differences_that_are_equal_everywhere_are_no_chance() -> None:
+def test_differences_that_are_equal_everywhere_are_no_proof_on_three_queries() -> None:
     pair = compare({"a": [0.5, 0.6, 0.7], "b": [0.4, 0.5, 0.6]})[0]
-    assert (pair.effect, pair.t_p) == (None, 0.0)
+    assert (pair.effect, pair.t_p) == (None, 2 / 2**3)
     unmet = 1 - 0.025 ** (1 / 3)  # what three queries miss with 2.5%, over the room that is left up to 1 and down to −1
     assert (pair.low, pair.high) == pytest.approx((0.1 - 1.1 * unmet, 0.1 + 0.9 * unmet), abs=0.01)
     pair = compare({"a": [0.5, 0.9], "b": [0.4, 0.5]})[0]

@@ -70,6 +70,9 @@ def agreement(
     say(f"Krippendorff's α (ordinal): {_shown(agreed.alpha)}")
     say("In brackets 95% intervals, over resampled queries.")
     for two in agreed.two:
+        if two.pairs and two.equal == 1:
+            say(f"{two.a}, {two.b}: {_all_equal(two.pairs)}")
+    for two in agreed.two:
         console().print(_confusion(two))
     if worst and agreed.worst:
         listed = Grid(["query", "document", "title", "grades"])
@@ -102,6 +105,7 @@ def audit(
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars, console
+    from bakeoff.statistics.averaging import WEIGHTED
     from bakeoff.testsets.annotations import settle
     from bakeoff.testsets.audit import audit as examine
     from bakeoff.testsets.task_folder import TaskFolder
@@ -119,21 +123,35 @@ def audit(
     by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
     rankings = rankings_for(folder, result, lineup, offline)
     audited = examine(
-        judge, annotators[judge].pairs(), human, rankings, by, folder.task.rel, samples=samples, progress=Bars()
-    )
+        judge, annotators[judge].pairs(), human, rankings, by, folder.task.rel, samples=samples, progress=Bars(),
+        drawn={query.id: query.drawn for query in folder.task.queries if query.drawn},
+    )  # fmt: skip
     two = audited.agreement
     say(
         f"{judge} against {', '.join(people)}: {counted(two.pairs, 'pair')}, {two.equal:.1%} equal, "
         f"κ {_shown(two.plain)}, quadratic {_shown(two.quadratic)}"
     )
+    if two.equal == 1:
+        say(_all_equal(two.pairs))
     console().print(_confusion(two))
+    seen = ", ".join(f"{sum(two.confusion[grade])} of {given} with a {grade}" for grade, given in audited.given.items())
+    say(f"Of what the judge graded, people saw {seen}.")
     places = sorted(audited.means, key=lambda label: -audited.means[label])
-    say(f"{by} by the judge: " + ", ".join(f"{label} {audited.means[label]:.3f}" for label in places))
+    how = f" ({WEIGHTED})" if audited.by_traffic else ""
+    say(f"{by} by the judge{how}: " + ", ".join(f"{label} {audited.means[label]:.3f}" for label in places))
     others = ", ".join(f"{label} {count}" for label, count in audited.winners.items() if label != audited.winner)
     say(
         f"Winner: {audited.winner}. With the judge's errors another wins in {audited.another} of {audited.samples} "
         f"samples ({audited.another / audited.samples:.1%})" + (f": {others}" if others else "") + "."
     )
+
+
+def _all_equal(pairs: int) -> str:
+    from bakeoff.core.printable import counted
+    from bakeoff.testsets.agreement import most_unequal
+
+    bound = f"at most {most_unequal(pairs):.1%} of such pairs may differ (95%, were they independent)"
+    return f"No disagreement in {counted(pairs, 'pair')}, so κ has no interval: {bound}."
 
 
 def _shown(estimate: Coefficient) -> str:

@@ -133,6 +133,8 @@ def corrected_(
         f"{by.label}: people graded {correction.by_people} of the {correction.queries} queries that the model graded; "
         "the interval of the model alone is not to be relied on"
     )
+    if any(query.drawn for query in folder.task.queries):
+        say("every drawn query counts alike here: these are not the means per query asked")
     for rows in (correction.rows, correction.pairs):
         console().print(
             corrected_table(

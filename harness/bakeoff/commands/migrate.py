@@ -42,6 +42,7 @@ def plan(
     from bakeoff.production.migrate import sides, ways
     from bakeoff.production.migrate_plan import plan as advise
     from bakeoff.running.settings import Settings
+    from bakeoff.statistics.averaging import averaging_of
 
     chosen = Lineup.read(lineup_path(lineup))
     by = Measure.parse(measure) if measure else chosen.primary
@@ -51,6 +52,6 @@ def plan(
         task, index, before, after, texts = sides(chosen, old, new, settings)
         count = documents or len(task.documents)
         compared = ways(task, index, before, after, texts, by, count / len(task.documents), seed)
-        return advise(compared, (old, new), by, count)
+        return advise(compared, (old, new), by, count, averaging_of([query.drawn for query in task.queries]))
 
     deliver("migrate", check, as_json=as_json, metrics_file=metrics_file)

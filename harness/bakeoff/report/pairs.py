@@ -62,6 +62,11 @@ def with_interval(pair: PairedDifference, digits: int = 4) -> str:
     return f"{pair.difference:+.{digits}f} [{pair.low:+.{digits}f}, {pair.high:+.{digits}f}]"
 
 
+def difference_text(pair: PairedDifference, measure: Measure) -> str:
+    """The difference and its interval; of logarithms where the measure's values are these and its figure is not."""
+    return with_interval(pair) + ("" if measure.figure(0.0) == 0.0 else " in logarithms")
+
+
 def alike_note(pairs: Sequence[PairedDifference]) -> list[str]:
     """What an interval around no difference at all means, where there is such a row: it looks like a mistake."""
     if not any(pair.low and not (pair.wins or pair.losses) for pair in pairs):

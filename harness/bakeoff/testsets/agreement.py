@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.constants import SEED
+from bakeoff.statistics.constants import NOISE, SEED
 from bakeoff.statistics.intervals import RESAMPLES, bca_of_sums
 
 KappaWeighting = Literal["plain", "linear", "quadratic"]
@@ -22,7 +22,10 @@ MISSING = -1
 
 
 class Coefficient(msgspec.Struct, frozen=True):
-    """A statistic with its 95% interval; None where it is not defined (everyone always gave the same grade)."""
+    """A statistic with its 95% interval; None where it is not defined (everyone always gave the same grade).
+
+    Without any disagreement all resamples are alike: that is no interval of no width, but none.
+    """
 
     value: float | None
     low: float | None = None
@@ -109,6 +112,11 @@ def agreement(
     )
 
 
+def most_unequal(pairs: int, level: float = 0.95) -> float:
+    """The largest share of unequal pairs with which so many are all equal in 5% of cases, pairs being independent."""
+    return float(1 - (1 - level) ** (1 / pairs))
+
+
 def disagreements(given: Mapping[str, Mapping[tuple[str, str], int]]) -> list[Disagreement]:
     """The pairs that got more than one grade, the widest apart first."""
     pairs = sorted({pair for grades in given.values() for pair in grades})
@@ -180,6 +188,8 @@ def _estimate(
     if len(sums) == 1:
         sums = parts  # a single query: its pairs are all there is to resample
     value, low, high = bca_of_sums(sums, statistic, resamples=resamples, seed=seed)
+    if high - low <= NOISE:
+        low = high = float("nan")
     return Coefficient(*(None if np.isnan(figure) else float(figure) for figure in (value, low, high)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 from bakeoff_providers.answers import Expected, expecting, httpx_options
 from bakeoff_providers.errors import BakeoffError, CallFailed, InputError, StoreError, Unavailable
 from bakeoff_providers.failures import failure
+from bakeoff_providers.keys import VARIABLE, filled, key_in, missing_key
 from bakeoff_providers.shared_options import Timeout
 from bakeoff_providers.stopping import in_time
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import httpx
 
 ANSWER_BYTES, HIT_BYTES, MOST_BYTES = 8 << 20, 1 << 16, 1 << 28  # of an answer: in general, for each hit, at all
-_VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
 _SECRET = re.compile(r"authorization|api[-_]?key|token|secret|cookie", re.IGNORECASE)
 
 
@@ -55,18 +54,18 @@ class Http(Retriever):
         self._ids, self._scores, self._method = ids, scores, method.upper()
         self._body = {"query": "{text}", "k": "{k}"} if body is None else body
         self._policy, self._rate_limit = policy or RetryPolicy(), RateLimit()
-        self._secrets = [os.environ.get(name, "") for value in (headers or {}).values() for name in _variables(value)]
-        filled = {key: _VARIABLE.sub(_environment, value) for key, value in (headers or {}).items()}
+        self._secrets = [key_in(name) for value in (headers or {}).values() for name in _variables(value)]
+        sent = {key: filled(value) for key, value in (headers or {}).items()}
         shared = httpx_options()
-        self._client = httpx.Client(**{**shared, "headers": shared["headers"] | filled}, timeout=timeout)
+        self._client = httpx.Client(**{**shared, "headers": shared["headers"] | sent}, timeout=timeout)
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
         """A variable that a header names and that is not set."""
         for value in (options.get("headers") or {}).values():
             for name in _variables(value):
-                if not os.environ.get(name):
-                    return f"{name} is not set"
+                if reason := missing_key(name):
+                    return reason
         return None
 
     @classmethod
@@ -86,7 +85,7 @@ class Http(Retriever):
                     f"{key} is no path to a list", place=f"retriever {key}", remedy='for example "hits.*.id"'
                 )
         for name, value in (options.get("headers") or {}).items():
-            if _SECRET.search(name) and not _VARIABLE.search(str(value)):
+            if _SECRET.search(name) and not VARIABLE.search(str(value)):
                 raise InputError(
                     f"the header {name!r} holds a key",
                     place="retriever headers",
@@ -137,13 +136,7 @@ class Http(Retriever):
 
 
 def _variables(value: Any) -> list[str]:
-    return _VARIABLE.findall(str(value))
-
-
-def _environment(named: re.Match[str]) -> str:
-    if not (value := os.environ.get(named[1], "")):
-        raise Unavailable(f"{named[1]} is not set")
-    return value
+    return VARIABLE.findall(str(value))
 
 
 def _filled(template: Any, text: str, k: int) -> Any:

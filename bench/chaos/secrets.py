@@ -21,6 +21,12 @@ PASSWORD = "hunter2-Zq/9+!pw"
 TOKEN = "tok_5f0c1b7e9a"
 HEAD = 'task = "task"\nrounds = 1\n[[contender]]\nranker = "bm25"\n[[contender]]\n'
 TASK = 'format = "native"\narticles = "articles.json"\nqueries = "queries.json"\nground_truth = "truth.json"\n'
+OWN = """class Emb:
+    def __init__(self, **options): self.options = options
+    def embed(self, texts):
+        if any("q" in text for text in texts): raise ValueError(f"refused: {self.options}")
+        return [[float(len(text)), 1.0] for text in texts]
+"""
 DEAD = "127.0.0.1:9"
 LINEUP_COMMANDS = ("--verbose run {lineup} --no-charts --out {place}/results", "validate {lineup}")
 EMBED = "embed {lineup} --out {place}/shards"
@@ -44,6 +50,10 @@ def _existing(name: str, address: str) -> str:
 def _reranked(name: str, address: str = "") -> str:
     options = f', options = {{ base_url = "{address}" }}' if address else ""
     return RERANKED.replace("NAME", name).replace("OPTIONS", options)
+
+
+def _own(options: str) -> str:
+    return f'provider = "file:emb.py:Emb"\nstore = "faiss"\noptions = {{ {options} }}\n'
 
 
 LINEUPS: dict[str, tuple[str, Mapping[str, str]]] = {
@@ -83,6 +93,13 @@ LINEUPS: dict[str, tuple[str, Mapping[str, str]]] = {
     "key of a reranker of two lines": (_reranked("cohere", "http://{host}"), {"CO_API_KEY": "{token}\n{password}"}),
     "token of chroma of two lines": (_store("chroma"), {"CHROMA_URL": "http://{host}", "CHROMA_API_KEY": "{token}\n{password}"}),
     "key of typesense of two lines": (_store("typesense"), {"TYPESENSE_URL": "http://{host}", "TYPESENSE_API_KEY": "{token}\n{password}"}),
+    "key as an option of an own provider": (_own('api_key = "{token}"'), {}),
+    "password as an option of an own provider": (_own('login = { user = "me", password = "{password}" }'), {}),
+    "variable as an option of an own provider": (_own('api_key = "${ACME}"'), {"ACME": "{token}"}),
+    "key as a header of a retriever": ('retriever = { url = "http://{host}/none", headers = { Ocp-Apim-Subscription-Key = "{token}" } }\n', {}),
+    "key before a variable in a header": ('retriever = { url = "http://{host}/none", headers = { Authorization = "Bearer {token} ${HOME}" } }\n', {}),
+    "key in the body of a retriever": ('retriever = { url = "http://{host}/none", body = { q = "{text}", api_key = "{token}" } }\n', {}),
+    "variable in the body of a retriever": ('retriever = { url = "http://{host}/none", body = { q = "{text}", api_key = "${ACME}" } }\n', {"ACME": "{token}"}),
     "address of ollama": ('provider = "ollama"\nstore = "faiss"\n', {"OLLAMA_HOST": f"http://me:{{quoted}}@{DEAD}"}),
     "address of ollama without a scheme": ('provider = "ollama"\nstore = "faiss"\n', {"OLLAMA_HOST": f"me:{{password}}@{DEAD}"}),
     "a reranker's echo of the key": (_reranked("cohere", "http://{host}"), {}),
@@ -170,6 +187,7 @@ def secrets(folder: Path, plan: Plan, count: int) -> list[Figure]:
             echo = f"no access for {rng.choice(told)} with {base64.b64encode(KEY.encode()).decode()}"
             wire.faults += [Fault(status=rng.choice([400, 401, 403]), message=echo)] * 100
             if case.contender:
+                (place / "emb.py").write_text(OWN)
                 lineup.write_text(HEAD + _filled(case.contender, words))
             process = bakeoff(
                 place,

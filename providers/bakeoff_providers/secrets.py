@@ -15,6 +15,7 @@ _PERCENT = re.compile("%[0-9A-F]{2}")
 SHORTEST_SECRET = 6  # the "none" that is sent where no key is wanted is a word, too
 SHORTEST_VALUE = 8  # of a variable: shorter ones are words of everyday texts
 HIDDEN = "***"
+_used: set[str] = set()
 
 _SECRET_VARIABLE = re.compile(  # neither MONKEY nor BYPASS, nor PWD, which is the folder
     r"(?:^|_|API|ACCESS|AUTH|PRIVATE|SECRET)KEY(?:_|$)|(?:^|_)PASS(?:_|$)|_PWD$"
@@ -77,8 +78,13 @@ def without_known(text: str, secrets: Iterable[str] = ()) -> str:
 
 def known_spellings(secrets: Iterable[str] = ()) -> list[str]:
     """What must not be seen of these secrets and of those of the environment, the longest secret first."""
-    known = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET} | environment_secrets()
+    known = {secret for secret in (*secrets, *_used) if len(secret) >= SHORTEST_SECRET} | environment_secrets()
     return [spelling for secret in sorted(known, key=len, reverse=True) for spelling in _spellings(secret)]
+
+
+def remember(secret: str) -> None:
+    """A value that a line-up names as `${NAME}`: it is struck out from now on, whatever its variable is called."""
+    _used.add(secret)
 
 
 def environment_secrets() -> set[str]:

@@ -8,9 +8,15 @@ import re
 from urllib.parse import quote, quote_plus
 
 import pytest
+from bakeoff.search.rankers import RANKERS
+from bakeoff.search.rerankers import RERANKERS
+from bakeoff.search.retrievers import RETRIEVERS
+from bakeoff.search.stores import STORES
+from bakeoff.tasks.formats import FORMATS
+from bakeoff.tasks.kinds import TASK_KINDS
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.errors import Unavailable
-from bakeoff_providers.keys import filled, missing_key
+from bakeoff_providers.keys import filled, is_secret_name, missing_key, written_secret
 from bakeoff_providers.secrets import secret_in_url, shown_url, without_known, without_secrets
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -226,3 +232,34 @@ def test_blanks_around_a_key_are_no_part_of_it(monkeypatch: pytest.MonkeyPatch) 
     assert filled("Bearer ${ACME}") == "Bearer topsecretvalue99"
     monkeypatch.setenv("ACME", " \n")
     assert missing_key("ACME") == "ACME is not set"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["api_key", "apiKey", "password", "token", "X-Auth-Key", "X-Pass", "Ocp-Apim-Subscription-Key", "Authorization",
+     "Cookie", "client_secret", "dsn", "qdrant.api_key", "hf_token", "credentials", "api_keys"],
+)  # fmt: skip
+def test_names_of_secrets(name: str) -> None:
+    assert written_secret({"a": [{name: "x"}]}) == f"a.{name}"
+    assert written_secret({name: ["${ACME}", "Bearer ${ACME}"]}) is None
+    assert written_secret({name: "Bearer x${ACME}"}) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["max_tokens", "tokenizer", "keywords", "key_phrases", "id_key", "title_key", "key_env", "pad_token", "author",
+     "monkey", "bypass", "passages", "auth_type", "vectors", "password_file", "tokens_per_minute", "sort_key"],
+)  # fmt: skip
+def test_names_that_only_look_like_secrets(name: str) -> None:
+    assert written_secret({name: "tokens"}) is None
+
+
+def test_no_option_of_ours_is_taken_for_a_secret() -> None:
+    named = [
+        (name, option.name)
+        for registry in (PROVIDERS, STORES, RANKERS, RETRIEVERS, RERANKERS, FORMATS, TASK_KINDS)
+        for name in registry.builtin
+        for option in registry.options(name)
+    ]
+    assert len(named) > 200
+    assert [(name, option) for name, option in named if is_secret_name(option)] == []

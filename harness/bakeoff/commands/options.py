@@ -177,9 +177,9 @@ def parse_repeated(texts: Sequence[str] | None) -> dict[str, list[Any]]:
 def _without_secrets(settings: dict[str, T]) -> dict[str, T]:
     """Recordings, tables and results hold what was set: an address with a secret in it is refused, as in a line-up."""
     if settings:
-        from bakeoff.lineup.checks import check_addresses
+        from bakeoff.lineup.checks import check_no_secrets
 
-        check_addresses(settings, "--set")
+        check_no_secrets(settings, "--set")
     return settings
 
 

@@ -56,6 +56,7 @@ LabelOption = Annotated[
 ]
 
 LATEST = "latest"
+MOST_ROUNDS = 10_000  # as of a line-up
 OWN_LINEUP = Path("bakeoff.toml")  # what commands take, and `init` writes, where no other line-up is named
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WORDS = {"true": True, "false": False, "null": None}

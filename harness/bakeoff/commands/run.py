@@ -11,6 +11,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.options import (
+    MOST_ROUNDS,
     OWN_LINEUP,
     AddressOption,
     AsJson,
@@ -47,7 +48,7 @@ def run(
     lineup: LineupArgument = None,
     contender: ContendersOption = None,
     store: Annotated[list[str] | None, typer.Option(help="Only contenders over this store.")] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="How often every query is asked.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, max=MOST_ROUNDS, help="How often every query is asked.")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(

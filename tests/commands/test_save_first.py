@@ -88,3 +88,26 @@ def test_tuned_weights_that_fail_cost_themselves(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "results").iterdir()
     assert "the table of tuned weights could not be made (RuntimeError: no ink)" in read_summary(folder).warnings
+
+
+DEAD = "import pathlib; from bakeoff.core import drawing; drawing._CHILD = pathlib.Path('dead.py')"
+
+
+def test_a_drawing_library_that_ends_its_process_leaves_figures_and_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dead.py").write_text("import os\nos.abort()\n")
+    lineup = write_lineup(tmp_path, native_files(), task='name = "own"', contenders='[[contender]]\nranker = "bm25"\n')
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))  # no bundle is kept there
+    done = _bakeoff(tmp_path, DEAD, "run", lineup.name)
+    sweep = "sweep --synthetic 200 --dimensions 8 --rounds 1 --set ef=8 --out swept"
+    swept = _bakeoff(tmp_path, DEAD, *sweep.split())
+    assert done.returncode == 1, done.stderr
+    assert "The charts could not be drawn, and the page has none: the process that draws ended with -6" in done.stderr
+    (folder,) = (tmp_path / "results").iterdir()
+    assert read_summary(folder).ran
+    assert (folder / "evaluation_report.html").is_file()
+    assert swept.returncode == 0, swept.stderr
+    assert "recall-size.png could not be drawn: the process that draws ended with -6" in " ".join(swept.stderr.split())
+    (folder,) = (tmp_path / "swept").iterdir()
+    assert {file.name for file in folder.iterdir()} == {"sweep.json", "sweep.md"}

@@ -18,6 +18,7 @@ from bakeoff.commands.options import (
     lineup_path,
     parse_repeated,
     say,
+    warn,
 )
 from bakeoff.commands.provider_load import load_endpoint
 from bakeoff.commands.store_files import write_sheet
@@ -81,7 +82,7 @@ def sweep(
         raise StoreError(f"no setting could be measured, so nothing was written{reasons}")
     if reason := pareto.missing():
         typer.echo(f"no pictures: {reason}", err=True)
-    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: pareto.draw(swept, folder))
+    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: pareto.draw(swept, folder, warn))
 
 
 def loadtest(

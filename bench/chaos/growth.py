@@ -7,7 +7,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bakeoff.chat.ask import Unusable, read_object
+from bakeoff.core.files import _toml_remedy
 from bakeoff.embedding.chunking import sentences
+from bakeoff.production.log_import import personal
 from bakeoff.testsets.document_files import read_html
 from bakeoff.testsets.text_files import read_markdown
 from bakeoff_providers.errors import BakeoffError
@@ -23,6 +26,12 @@ Read = Callable[[str], object]
 
 def _html(text: str) -> object:
     return read_html(text.encode())
+
+
+def _answer(text: str) -> object:
+    with contextlib.suppress(Unusable):
+        return read_object(text, dict)
+    return None
 
 
 CASES: dict[str, tuple[Read, Callable[[int], str], int]] = {
@@ -41,6 +50,12 @@ CASES: dict[str, tuple[Read, Callable[[int], str], int]] = {
     "comments that nobody closed": (_html, lambda n: "<!--" * n, 5_000),
     "attributes": (_html, lambda n: "<a " + "x=1 " * n + ">t</a>", 5_000),
     "sentences": (sentences, lambda n: "A b c. " * n, 1_250),
+    "thoughts that nobody ended": (_answer, lambda n: "<think>" * n, 5_000),
+    "thoughts": (_answer, lambda n: "<think>x</think>" * n, 2_500),
+    "e-mail addresses without an @": (personal, lambda n: "a." * n, 5_000),
+    "e-mail addresses without a host": (personal, lambda n: "a@" * n, 5_000),
+    "digits": (personal, lambda n: "1   " * n, 2_500),
+    "a line of TOML": (_toml_remedy, lambda n: "a = b" + " " * n + "'", 5_000),
     "addresses": (without_secrets, lambda n: "http://a?b " * n, 1_250),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,17 @@ from chaos.row import Figure, Plan, attempts
 from chaos.target import native_files, write
 from tests.wire import Fault, WireServer
 
+PERCENT = re.compile(rb"%[0-9A-F]{2}")
 PASSWORD = "hunter2-Zq/9+!pw"
 TOKEN = "tok_5f0c1b7e9a"
 HEAD = 'task = "task"\nrounds = 1\n[[contender]]\nranker = "bm25"\n[[contender]]\n'
 TASK = 'format = "native"\narticles = "articles.json"\nqueries = "queries.json"\nground_truth = "truth.json"\n'
+OWN = """class Emb:
+    def __init__(self, **options): self.options = options
+    def embed(self, texts):
+        if any("q" in text for text in texts): raise ValueError(f"refused: {self.options}")
+        return [[float(len(text)), 1.0] for text in texts]
+"""
 DEAD = "127.0.0.1:9"
 LINEUP_COMMANDS = ("--verbose run {lineup} --no-charts --out {place}/results", "validate {lineup}")
 EMBED = "embed {lineup} --out {place}/shards"
@@ -42,6 +50,10 @@ def _existing(name: str, address: str) -> str:
 def _reranked(name: str, address: str = "") -> str:
     options = f', options = {{ base_url = "{address}" }}' if address else ""
     return RERANKED.replace("NAME", name).replace("OPTIONS", options)
+
+
+def _own(options: str) -> str:
+    return f'provider = "file:emb.py:Emb"\nstore = "faiss"\noptions = {{ {options} }}\n'
 
 
 LINEUPS: dict[str, tuple[str, Mapping[str, str]]] = {
@@ -73,6 +85,21 @@ LINEUPS: dict[str, tuple[str, Mapping[str, str]]] = {
     "header of a retriever": ('retriever = { url = "http://{host}/none", headers = { Authorization = "Bearer ${MY_TOKEN}" } }\n', {"MY_TOKEN": "{token}"}),
     "query of a retriever": ('retriever = { url = "http://{host}/search?api_key={token}" }\n', {}),
     "token before a retriever's host": ('retriever = "http://{token}@{host}/search"\n', {}),
+    "header's key that ends with a line break": ('retriever = { url = "http://{host}/none", headers = { X-Api-Key = "${ACME}" } }\n', {"ACME": "{token}\n"}),
+    "header's key of two lines": ('retriever = { url = "http://{host}/none", headers = { X-Api-Key = "${ACME}" } }\n', {"ACME": "{token}\r\n{password}"}),
+    "key of two lines": (_openai("http://{host}/openai/v1"), {"OPENAI_API_KEY": "{token}\r\n{password}"}),
+    "key with a tab and quotes": (_openai("http://{host}/openai/v1"), {"OPENAI_API_KEY": "{token}\t'\"{password}"}),
+    "key of gemini of two lines": ('provider = "gemini"\nstore = "faiss"\n', {"GEMINI_API_KEY": "{token}\r\n{password}"}),
+    "key of a reranker of two lines": (_reranked("cohere", "http://{host}"), {"CO_API_KEY": "{token}\n{password}"}),
+    "token of chroma of two lines": (_store("chroma"), {"CHROMA_URL": "http://{host}", "CHROMA_API_KEY": "{token}\n{password}"}),
+    "key of typesense of two lines": (_store("typesense"), {"TYPESENSE_URL": "http://{host}", "TYPESENSE_API_KEY": "{token}\n{password}"}),
+    "key as an option of an own provider": (_own('api_key = "{token}"'), {}),
+    "password as an option of an own provider": (_own('login = { user = "me", password = "{password}" }'), {}),
+    "variable as an option of an own provider": (_own('api_key = "${ACME}"'), {"ACME": "{token}"}),
+    "key as a header of a retriever": ('retriever = { url = "http://{host}/none", headers = { Ocp-Apim-Subscription-Key = "{token}" } }\n', {}),
+    "key before a variable in a header": ('retriever = { url = "http://{host}/none", headers = { Authorization = "Bearer {token} ${HOME}" } }\n', {}),
+    "key in the body of a retriever": ('retriever = { url = "http://{host}/none", body = { q = "{text}", api_key = "{token}" } }\n', {}),
+    "variable in the body of a retriever": ('retriever = { url = "http://{host}/none", body = { q = "{text}", api_key = "${ACME}" } }\n', {"ACME": "{token}"}),
     "address of ollama": ('provider = "ollama"\nstore = "faiss"\n', {"OLLAMA_HOST": f"http://me:{{quoted}}@{DEAD}"}),
     "address of ollama without a scheme": ('provider = "ollama"\nstore = "faiss"\n', {"OLLAMA_HOST": f"me:{{password}}@{DEAD}"}),
     "a reranker's echo of the key": (_reranked("cohere", "http://{host}"), {}),
@@ -160,6 +187,7 @@ def secrets(folder: Path, plan: Plan, count: int) -> list[Figure]:
             echo = f"no access for {rng.choice(told)} with {base64.b64encode(KEY.encode()).decode()}"
             wire.faults += [Fault(status=rng.choice([400, 401, 403]), message=echo)] * 100
             if case.contender:
+                (place / "emb.py").write_text(OWN)
                 lineup.write_text(HEAD + _filled(case.contender, words))
             process = bakeoff(
                 place,
@@ -189,10 +217,11 @@ def _filled(text: str, words: Mapping[str, str]) -> str:
 
 
 def _has_secret(content: bytes) -> bool:
-    """As it is, quoted for a URL, or in base64 at any offset."""
+    """As it is, quoted for a URL in any way, or in base64 at any offset."""
     for secret in (PASSWORD, TOKEN, KEY):
         data = secret.encode()
         spellings = [data, quote(secret, safe="").encode(), quote(secret).encode()]
+        spellings += [PERCENT.sub(lambda found: found[0].lower(), spelling) for spelling in spellings[1:]]
         for offset in range(3):
             encoded = base64.b64encode(b"\0" * offset + data)
             spellings.append(encoded[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
-from bakeoff_providers.errors import BakeoffError, InputError, is_panic
+from bakeoff_providers.errors import BakeoffError, InputError
 from bakeoff_providers.secrets import scrubbed, without_secrets
 
 from bakeoff.commands import signals, streams
@@ -85,8 +85,6 @@ def main() -> None:
     except KeyboardInterrupt:
         _leave_interrupted()
     except BaseException as error:
-        if not isinstance(error, Exception) and not is_panic(error):
-            raise
         report_ = f"unexpected error: {type(error).__name__}: {scrubbed(str(error))}{_place(error)}"
         verbose = "--verbose" in sys.argv
         _fail(report_ + ("" if verbose else "\n  run again with --verbose for the traceback"), UNEXPECTED, error)

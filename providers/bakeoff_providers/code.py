@@ -13,6 +13,7 @@ from typing import Any
 
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
+from bakeoff_providers.stopping import ends_run
 
 OURS = ("bakeoff_providers", "bakeoff")
 SCHEME = "file:"
@@ -57,8 +58,10 @@ def _module(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except BaseException as error:
         del sys.modules[name]
+        if ends_run(error):
+            raise
         raise InputError(f"can't be imported: {type(error).__name__}: {error}", file=path) from error
     finally:
         sys.path.remove(str(path.parent))

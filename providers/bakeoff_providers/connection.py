@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from bakeoff_providers.answers import Expected, expecting
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
 from bakeoff_providers.failures import failure
+from bakeoff_providers.keys import key_in
 from bakeoff_providers.needs import Needs
 from bakeoff_providers.secrets import passwords_in, shown_url
 from bakeoff_providers.stopping import in_time
@@ -101,7 +102,7 @@ class Connection(ABC):
     def _key(self) -> str:
         names = self._keys(self._key_env, self._given_url)
         for name in names or self.keys or self.optional_keys:
-            if value := os.environ.get(name, "").strip():
+            if value := key_in(name):
                 return value
         if names:
             raise Unavailable(f"{self.name}: {' or '.join(names)} is not set")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from bakeoff_providers.keys import missing_key
 from bakeoff_providers.registry import importable, missing_modules
 
 
@@ -32,8 +33,10 @@ class Needs:
     def missing(self) -> str | None:
         """The first thing that is absent, in words; None when nothing is. Makes no call."""
         served = bool(self.server and os.environ.get(self.server))
-        if self.keys and not served and not any(os.environ.get(name) for name in self.keys):
-            return f"{' or '.join(self.keys)} is not set"
+        reasons = [] if served else [missing_key(name) for name in self.keys]
+        if reasons and all(reasons):
+            absent = f"{' or '.join(self.keys)} is not set"
+            return next((reason for reason in reasons if reason and not reason.endswith("is not set")), absent)
         if self.either and not any(map(importable, self.either)):
             return f"install bakeoff[{self.extra}]"
         if reason := missing_modules((*self.modules, *(self.client if served else ())), self.extra):

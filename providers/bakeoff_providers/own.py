@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Ve
 from bakeoff_providers.cards import FREE, overridden
 from bakeoff_providers.code import code_identity, load_from_file
 from bakeoff_providers.errors import EmbeddingFailed, InputError
+from bakeoff_providers.keys import filled, is_secret_name, missing_variables, variables_in, written_secret
 from bakeoff_providers.needs import Needs
 from bakeoff_providers.shared_options import (
     BatchItems,
@@ -55,7 +57,9 @@ class Own(Provider):
         query_prompt: QueryPrompt = None,
         batch_items: BatchItems = None,
         price: Price = None,
-        **options: Annotated[Any, "any other option is handed to the class when it is made"],
+        **options: Annotated[
+            Any, "any other option is handed to the class when it is made; ${NAME} is taken from the environment"
+        ],
     ) -> None:
         if target is None and not (file and function):
             raise InputError("names no function", remedy='write it as provider = "file:mine.py:embed"')
@@ -64,7 +68,7 @@ class Own(Provider):
         made = _made(self._code, options, function) if self._from_file else target
         given = {Role.DOCUMENT: document_prompt, Role.QUERY: query_prompt}
         self._embed = as_embed(made, {role for role, prompt in given.items() if prompt is not None})
-        self._options = {name: str(value) for name, value in sorted(options.items())}
+        self._options = {name: _as_identity(name, value) for name, value in sorted(options.items())}
         card = ModelCard(
             name=model or function or _name(target), price=FREE if self.local else None, prompts=_own_prompts(made)
         )
@@ -84,6 +88,11 @@ class Own(Provider):
         return Needs(
             note=None if options.get("file") else 'a line-up names the function: provider = "file:mine.py:embed"'
         )
+
+    @classmethod
+    def missing(cls, **options: Any) -> str | None:
+        """Also a variable that an option names and that is not set."""
+        return super().missing(**options) or missing_variables(options)
 
     def code(self) -> dict[str, str] | None:
         """A declared revision, or a hash of the file; an object from Python may hold anything, so it has neither."""
@@ -172,12 +181,20 @@ def _made(code: Any, options: dict[str, Any], function: str) -> Any:
     """A class becomes an object; a function takes no options."""
     if isinstance(code, type):
         try:
-            return code(**options)
+            return code(**filled(options))
         except TypeError as error:
             raise InputError(f"{function}: {error}", place="options") from error
     if options:
         raise InputError(f"the function {function!r} takes no option {next(iter(options))!r}", place="options")
     return code
+
+
+def _as_identity(name: str, value: Any) -> str:
+    """An option in the cache key, which is stored: of what is secret, the hash alone."""
+    named = variables_in(value)
+    if not named and not is_secret_name(name) and not (isinstance(value, Mapping) and written_secret(value)):
+        return str(value)
+    return f"sha256 {hashlib.sha256(repr(filled(value)).encode(errors='replace')).hexdigest()[:16]}"
 
 
 def _matrix(answer: Any, name: str) -> Vectors:

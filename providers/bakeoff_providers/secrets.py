@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 from collections.abc import Iterable
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from functools import lru_cache
+from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit
 
 LONGEST = 300
+_PERCENT = re.compile("%[0-9A-F]{2}")
 SHORTEST_SECRET = 6  # the "none" that is sent where no key is wanted is a word, too
 SHORTEST_VALUE = 8  # of a variable: shorter ones are words of everyday texts
 HIDDEN = "***"
+_used: set[str] = set()
 
 _SECRET_VARIABLE = re.compile(  # neither MONKEY nor BYPASS, nor PWD, which is the folder
     r"(?:^|_|API|ACCESS|AUTH|PRIVATE|SECRET)KEY(?:_|$)|(?:^|_)PASS(?:_|$)|_PWD$"
@@ -65,7 +69,7 @@ def without_secrets(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def without_known(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text without these secrets and those of the environment, plain, quoted for a URL or in base64."""
+    """The text without these secrets and those of the environment, plain, escaped, quoted for a URL or in base64."""
     for spelling in known_spellings(secrets):
         if spelling in text:
             text = text.replace(spelling, HIDDEN)
@@ -74,8 +78,13 @@ def without_known(text: str, secrets: Iterable[str] = ()) -> str:
 
 def known_spellings(secrets: Iterable[str] = ()) -> list[str]:
     """What must not be seen of these secrets and of those of the environment, the longest secret first."""
-    known = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET} | environment_secrets()
+    known = {secret for secret in (*secrets, *_used) if len(secret) >= SHORTEST_SECRET} | environment_secrets()
     return [spelling for secret in sorted(known, key=len, reverse=True) for spelling in _spellings(secret)]
+
+
+def remember(secret: str) -> None:
+    """A value that a line-up names as `${NAME}`: it is struck out from now on, whatever its variable is called."""
+    _used.add(secret)
 
 
 def environment_secrets() -> set[str]:
@@ -144,10 +153,22 @@ def _parts(address: str) -> SplitResult | None:
     return parts if "://" in address else None
 
 
-def _spellings(secret: str) -> list[str]:
-    """Base64 depends on what stands before: the characters that do not are the same at each of three offsets."""
+@lru_cache(maxsize=256)
+def _spellings(secret: str) -> tuple[str, ...]:
+    """As it is and as an error, a log or an address may quote it, the longest first; of several lines also each."""
     data = secret.encode(errors="surrogateescape")
-    spellings = [secret, quote(secret, safe="")]
+    quoted = [quote(secret, safe="", errors="surrogateescape"), quote(secret, errors="surrogateescape")]
+    quoted.append(quote_plus(secret, errors="surrogateescape"))
+    spellings = [secret, *quoted, *(_PERCENT.sub(lambda found: found[0].lower(), text) for text in quoted)]
+    spellings += [repr(secret)[1:-1], repr(data)[2:-1], json.dumps(secret)[1:-1], *_base64(data)]
+    spellings += [json.dumps(secret, ensure_ascii=False)[1:-1]]
+    spellings += [line for line in map(str.strip, secret.splitlines()) if len(line) >= SHORTEST_SECRET]
+    return tuple(sorted(dict.fromkeys(spellings), key=len, reverse=True))
+
+
+def _base64(data: bytes) -> list[str]:
+    """It depends on what stands before: the characters that do not are the same at each of three offsets."""
+    spellings = []
     for offset in range(3):
         encoded = base64.b64encode(b"\0" * offset + data).decode()
         first, last = -(-offset * 8 // 6), (offset + len(data)) * 8 // 6

@@ -39,6 +39,13 @@ def check() -> None:
         raise KeyboardInterrupt
 
 
+def ends_run(error: BaseException) -> bool:
+    """Whether what was raised means that all work ends; a contender's sys.exit or cancelled task is its own failure."""
+    return isinstance(error, (KeyboardInterrupt, GeneratorExit)) or (
+        _flag.is_set() and not isinstance(error, Exception)
+    )
+
+
 def sleep(seconds: float) -> None:
     """Waits, unless or until the flag is set."""
     if _flag.wait(seconds):

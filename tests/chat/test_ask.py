@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +13,7 @@ import msgspec
 import pytest
 from bakeoff.chat import CHATS
 from bakeoff.chat.answers import AnswerCache
-from bakeoff.chat.ask import Asker, Question, Unusable, read_object
+from bakeoff.chat.ask import LONGEST_ANSWER, Asker, Question, Unusable, read_object, without_thoughts
 from bakeoff.chat.base import Reply
 from bakeoff.core.hashing import text_key
 from bakeoff.embedding.budget import Budget, BudgetReached
@@ -269,3 +270,43 @@ def test_what_another_one_has_answered_is_seen(tmp_path: Path) -> None:
     (file,) = tmp_path.rglob("*.answers")
     file.write_bytes(file.read_bytes().removesuffix(b"\n"))  # killed before the end of the line
     assert AnswerCache(tmp_path, {"model": "m"}).get("p", 2) == Reply("r2")
+
+
+def test_thoughts_are_left_out_in_one_look() -> None:
+    assert without_thoughts("a<think>b<think>c</think>d</think>e<think>f") == "ad</think>e<think>f"
+    begin = time.process_time()
+    with pytest.raises(Unusable):
+        read_object("<think>" * 100_000, dict)
+    assert time.process_time() - begin < 2  # minutes before
+    with pytest.raises(Unusable, match="characters"):
+        read_object("{" + " " * LONGEST_ANSWER, dict)
+
+
+def test_an_answer_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is nearly full takes a part of what it is given."""
+    answers = AnswerCache(tmp_path, {"model": "m"})
+    answers.put("a", 0, Reply("first", 1, 1))
+    assert answers._file is not None
+    raw, room = answers._file, [10, 10_000]
+
+    class Short:
+        name = raw.name
+
+        def write(self, data: memoryview) -> int:
+            return raw.write(data[: room.pop(0)]) if room else 0
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(raw, name)
+
+    monkeypatch.setattr(answers, "_file", Short())
+    answers.put("b", 0, Reply("in two parts", 1, 1))
+    room[:] = [10]
+    with pytest.raises(OSError, match="No space left"):
+        answers.put("c", 0, Reply("torn", 1, 1))
+    room[:] = [10_000]
+    answers.put("d", 0, Reply("after it", 1, 1))
+    again = AnswerCache(tmp_path, {"model": "m"})
+    kept = [again.get(prompt, 0) for prompt in "abcd"]
+    assert [reply and reply.text for reply in kept] == ["first", "in two parts", None, "after it"]
+    (file,) = again.folder.glob("*.answers")
+    assert file.read_bytes().count(b"\n") == 3

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 from bakeoff.cli import main
+from bakeoff.commands.shared_options import MOST_ROUNDS
 from bakeoff.core.paths import root, task_file
+from bakeoff.lineup.checks import MOST
 
 ROOT = Path(__file__).parents[2]
 POOL = root() / "corpora" / "wikipedia" / "articles.json"
@@ -262,3 +264,32 @@ def test_templates_ask_about_places_only_where_there_are_some(folder: Path) -> N
     assert bakeoff(folder, "queries", "generate", str(POOL), "--n", "1", "--out", "places")[0] == 0
     placed = json.loads((folder / "places" / "queries.json").read_text())["queries"]
     assert len({entry["category"] for entry in placed}) == 5
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "NaN", "1e999"])
+@pytest.mark.parametrize(
+    "option",
+    ["run --max-cost", "embed --out x --max-cost", "gate latest --max-drop", "gate latest --alpha",
+     "show latest --p95", "loadtest --rate", "loadtest --seconds", "loadtest --writes", "probe qdrant x --min-recall",
+     "canary record fake --out x --max-cost", "run --equivalent-within"],
+)  # fmt: skip
+def test_no_option_takes_what_is_no_number(folder: Path, option: str, value: str) -> None:
+    code, _, err = bakeoff(folder, *option.split(), value)
+    assert code == 2
+    assert "is no number that can be kept to" in err or "is not in the range" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["loadtest --rate 1e12", "loadtest --seconds 1e9", "loadtest --clients 99999999999", "run --rounds 10001",
+     "sweep --rounds 10001", "loadtest --provider fake --words 99999999999999",
+     "loadtest --provider fake --requests 99999999999999", "loadtest --provider fake --batch 99999999999999"],
+)  # fmt: skip
+def test_numbers_beyond_any_machine_are_refused(folder: Path, arguments: str) -> None:
+    code, _, err = bakeoff(folder, *arguments.split())
+    assert code == 2
+    assert "is not in the range" in err
+
+
+def test_the_command_line_has_the_line_ups_bound_of_rounds() -> None:
+    assert MOST["rounds"] == MOST_ROUNDS

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 import time
@@ -18,6 +20,7 @@ from bakeoff.embedding.batches import AT_RISK_TEXTS, AT_RISK_USD, WORKERS, batch
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.key_index import keys_of
+from bakeoff.embedding.locks import Claims
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role
 from hypothesis import given
 from hypothesis import strategies as st
@@ -171,3 +174,42 @@ def test_without_a_price_at_risk_nothing_is_cut() -> None:
     # a cent is 10,000 tokens at a dollar a million: 2,500 for each of four workers
     assert [len(batch) for batch in batches(["x" * 4] * 3000, cheap, WORKERS)] == [2048, 952]
     assert [len(batch) for batch in batches(["x" * 40] * 300, cheap, WORKERS)] == pytest.approx([250, 50])
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOTSUP, errno.EIO])
+def test_where_files_cannot_be_locked_everyone_asks(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """NFS without lockd: nobody's claim can be seen, so nobody is waited for."""
+
+    def refused(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.lockf", refused)
+    claims, keys = Claims(tmp_path / "asking.lock"), keys_of(["a", "b"])
+    assert claims.take(keys) == [True, True]
+    claims.wait(keys)
+    claims.release(keys)
+    assert sum("can't be locked" in record.getMessage() for record in caplog.records) == 1
+    claims.close()
+
+
+def test_a_lock_file_that_cannot_be_opened_is_an_error_and_nobodys_claim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    claims = Claims(tmp_path / "asking.lock")
+    monkeypatch.setattr("os.open", refused)
+    with pytest.raises(OSError, match="Too many open files"):
+        claims.take(keys_of(["a"]))
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EAGAIN])
+def test_anothers_claim_is_waited_for(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.lockf", refused)
+    assert Claims(tmp_path / "asking.lock").take(keys_of(["a"])) == [False]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -328,3 +329,12 @@ def _command(*arguments: str) -> str:
     done = CliRunner().invoke(app, list(arguments))
     assert done.exit_code == 0, done.output
     return done.stdout
+
+
+def test_hostile_queries_are_looked_through_in_time() -> None:
+    begin = time.process_time()
+    for text in ("a." * 20_000, "a@" * 20_000, "1   " * 10_000):
+        personal(text)
+    assert time.process_time() - begin < 2
+    assert personal("write to jo.doe+x@mail.example.org please") == "e-mail address"
+    assert personal("cats @ home.example") is None

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from bakeoff_providers.base import EmbeddingBatch, Role
 from bakeoff_providers.code import code_identity, file_reference, load_from_file
-from bakeoff_providers.errors import EmbeddingFailed, InputError
+from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
 from bakeoff_providers.fake import Fake
 from bakeoff_providers.own import Own
+from bakeoff_providers.secrets import scrubbed
 
 
 class LlamaIndex:
@@ -140,3 +141,38 @@ def test_a_reference_names_a_file_and_a_name(text: str) -> None:
     assert file_reference("file:a/b.py:embed") == ("a/b.py", "embed")
     with pytest.raises(InputError, match="names no function"):
         file_reference(text)
+
+
+KEYED = """class Keyed:
+    def __init__(self, **options):
+        self.options = options
+
+    def embed(self, texts):
+        if "fail" in texts:
+            raise ValueError(f"refused: {self.options}")
+        return [[1.0, 0.0] for _ in texts]
+"""
+
+
+def test_a_key_in_an_option_is_resolved_late_and_stored_as_a_hash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "keyed.py").write_text(KEYED)
+    options: dict[str, Any] = {"file": str(tmp_path / "keyed.py"), "function": "Keyed", "api_key": "${ACME}", "size": 3}
+    monkeypatch.delenv("ACME", raising=False)
+    assert Own.missing(**options) == "ACME is not set"
+    with pytest.raises(Unavailable, match="ACME is not set"):
+        Own(**options)
+    monkeypatch.setenv("ACME", "topsecretvalue99")
+    made = Own(**options)
+    identity = made.identity(Role.DOCUMENT)
+    assert identity["option size"] == "3"
+    assert str(identity["option api_key"]).startswith("sha256 ")
+    assert "topsecret" not in str(identity)
+    with pytest.raises(ValueError, match="topsecretvalue99") as refused:  # it got the key itself
+        made.embed(["fail"], Role.DOCUMENT)
+    assert "topsecret" not in scrubbed(str(refused.value))
+    monkeypatch.setenv("ACME", "anothersecret11")
+    assert Own(**options).identity(Role.DOCUMENT) != identity
+    plain = Own(**options | {"api_key": "written-down"})  # from Python, where no line-up is stored
+    assert "written-down" not in str(plain.identity(Role.DOCUMENT))

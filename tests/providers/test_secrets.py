@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import base64
-from urllib.parse import quote
+import json
+import re
+from urllib.parse import quote, quote_plus
 
 import pytest
+from bakeoff.search.rankers import RANKERS
+from bakeoff.search.rerankers import RERANKERS
+from bakeoff.search.retrievers import RETRIEVERS
+from bakeoff.search.stores import STORES
+from bakeoff.tasks.formats import FORMATS
+from bakeoff.tasks.kinds import TASK_KINDS
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.keys import filled, is_secret_name, missing_key, written_secret
 from bakeoff_providers.secrets import secret_in_url, shown_url, without_known, without_secrets
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -178,3 +189,77 @@ def test_addresses_that_can_not_be_taken_apart_are_refused_or_hidden() -> None:
     assert shown_url("me:pw@host:11434") == "host:11434"
     assert shown_url("localhost:11434") == "localhost:11434"
     assert "pw" not in shown_url("http:/me:pw@host/v1")
+
+
+TWO_LINES = "topsecret 'value'\"99\r\nmore+secret/88ü"
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        f"Illegal header value {TWO_LINES.encode()!r}",
+        f"Illegal header value {TWO_LINES!r}",
+        json.dumps({"key": TWO_LINES}),
+        json.dumps({"key": TWO_LINES}, ensure_ascii=False),
+        quote_plus(TWO_LINES),
+        re.sub("%..", lambda found: found[0].lower(), quote(TWO_LINES, safe="")),
+        re.sub("%..", lambda found: found[0].lower(), quote_plus(TWO_LINES)),
+        "the second line is more+secret/88ü",
+    ],
+)
+def test_a_key_is_found_however_an_error_quotes_it(quoted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACME_API_KEY", TWO_LINES)
+    for shown in (without_secrets(quoted), without_secrets(quoted, [TWO_LINES])):
+        assert "topsecret" not in shown
+        assert "secret/88" not in shown
+        assert "more" not in shown
+
+
+@pytest.mark.parametrize(("value", "said"), [("abc\r\ndef", "a line break"), ("abc\x1fdef", "a control character")])
+def test_a_key_that_no_header_can_carry_is_refused_unquoted(
+    value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", value)
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    reason = PROVIDERS.get("gemini").missing()
+    assert reason == f"GEMINI_API_KEY holds {said}: no key has one"
+    with pytest.raises(Unavailable, match="GEMINI_API_KEY holds"):
+        filled("Bearer ${GEMINI_API_KEY}")
+
+
+def test_blanks_around_a_key_are_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACME", " topsecretvalue99\n")
+    assert filled("Bearer ${ACME}") == "Bearer topsecretvalue99"
+    monkeypatch.setenv("ACME", " \n")
+    assert missing_key("ACME") == "ACME is not set"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["api_key", "apiKey", "password", "token", "X-Auth-Key", "X-Pass", "Ocp-Apim-Subscription-Key", "Authorization",
+     "Cookie", "client_secret", "dsn", "qdrant.api_key", "hf_token", "credentials", "api_keys"],
+)  # fmt: skip
+def test_names_of_secrets(name: str) -> None:
+    assert written_secret({"a": [{name: "x"}]}) == f"a.{name}"
+    assert written_secret({name: ["${ACME}", "Bearer ${ACME}"]}) is None
+    assert written_secret({name: "Bearer x${ACME}"}) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["max_tokens", "tokenizer", "keywords", "key_phrases", "id_key", "title_key", "key_env", "pad_token", "author",
+     "monkey", "bypass", "passages", "auth_type", "vectors", "password_file", "tokens_per_minute", "sort_key"],
+)  # fmt: skip
+def test_names_that_only_look_like_secrets(name: str) -> None:
+    assert written_secret({name: "tokens"}) is None
+
+
+def test_no_option_of_ours_is_taken_for_a_secret() -> None:
+    named = [
+        (name, option.name)
+        for registry in (PROVIDERS, STORES, RANKERS, RETRIEVERS, RERANKERS, FORMATS, TASK_KINDS)
+        for name in registry.builtin
+        for option in registry.options(name)
+    ]
+    assert len(named) > 200
+    assert [(name, option) for name, option in named if is_secret_name(option)] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.breakdowns import breakdown_sections, by_language, by_length
@@ -40,3 +41,12 @@ def test_the_tables_hold_the_groups_means() -> None:
 
 def test_groups_that_are_too_small_make_no_table() -> None:
     assert breakdown_sections(_task(12), {"a": np.zeros(12)}, P1, PerQuery()) == []
+
+
+@pytest.mark.parametrize("name", ["–", " ", "²", "٣", "9" * 5000])
+def test_a_language_may_be_anything(name: str) -> None:
+    plain = _task(30)
+    documents = [Document(id="de", text="x", metadata={"language": name}), *list(plain.documents)[1:]]
+    task = Task(name="t", documents=documents, queries=plain.queries, judgments=plain.judgments)
+    language, _ = breakdown_sections(task, {"a": np.zeros(30)}, P1, PerQuery())
+    assert sorted(language.head[1:]) == sorted([f"{name} (15)", "en (15)"])

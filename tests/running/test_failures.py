@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from bakeoff.running.runner import Outcome, Settings, run
 from bakeoff.running.stages import NotRun
 from bakeoff.search.rankers import RANKERS
 from bakeoff.search.stores import STORES
-from bakeoff_providers import PROVIDERS
+from bakeoff_providers import PROVIDERS, stopping
 from bakeoff_providers.errors import InputError
 
 from tests.native_task import native_files, write_lineup
@@ -187,8 +188,8 @@ class PanicException(BaseException):
     """As pyo3 names it."""
 
 
-@pytest.mark.parametrize("stopped", [KeyboardInterrupt(), SystemExit(3)])
-def test_an_interrupt_costs_no_row_but_the_run(stopped: BaseException) -> None:
+def test_an_interrupt_costs_no_row_but_the_run() -> None:
+    stopped = KeyboardInterrupt()
     with pytest.raises(type(stopped)), adapter_work():
         raise stopped
     with pytest.raises(type(stopped)):
@@ -210,3 +211,50 @@ def test_a_reason_with_a_remedy_holds_no_secret_either() -> None:
     wrong = InputError("postgresql://me:hunter2@db/x is no address", remedy="cut http://host/v1?api_key=hunter2 short")
     assert "hunter2" not in reason_of(wrong)
     assert "is no address (cut http://host/v1?*** short)" in reason_of(wrong)
+
+
+HOSTILE = """import asyncio, sys
+
+def cancelled(texts):
+    raise asyncio.CancelledError
+
+def leaving(texts):
+    sys.exit(0)
+
+def search(text, k):
+    sys.exit(0)
+
+class Made:
+    def __init__(self):
+        sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("contender", "said"),
+    [
+        ('provider = "file:bad.py:cancelled"\nstore = "faiss"', "CancelledError"),
+        ('provider = "file:bad.py:leaving"\nstore = "faiss"', "SystemExit: 0"),
+        (
+            'provider = "own_hosted"\noptions = { file = "bad.py", function = "leaving" }\nstore = "faiss"',
+            "SystemExit: 0",
+        ),
+        ('provider = "file:bad.py:Made"\nstore = "faiss"', "SystemExit: 3"),
+        ('provider = "file:exit.py:embed"\nstore = "faiss"', "can't be imported: SystemExit: 4"),
+        ('retriever = "file:bad.py:search"', "SystemExit: 0"),
+    ],
+)
+def test_a_contender_that_ends_the_process_costs_its_row(tmp_path: Path, contender: str, said: str) -> None:
+    (tmp_path / "bad.py").write_text(HOSTILE)
+    (tmp_path / "exit.py").write_text("import sys\nsys.exit(4)\n")
+    outcome = run(_lineup(tmp_path, f'{GOOD}[[contender]]\nlabel = "x"\n{contender}\n'))
+    assert said in _reason(outcome)
+
+
+def test_an_exit_while_the_run_is_being_stopped_ends_it() -> None:
+    stopping.stop()
+    try:
+        with pytest.raises(SystemExit):
+            attempt(Contender("words", ranker="bm25"), lambda: sys.exit(1))
+    finally:
+        stopping.resume()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,7 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[WireServer]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CO_API_KEY", "sk-secret")
     monkeypatch.setenv("VOYAGE_API_KEY", "sk-secret")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     with WireServer() as server:
         yield server
 
@@ -102,6 +104,31 @@ def test_a_budget_and_a_failing_server_cost_the_row_only(tmp_path: Path, wire: W
     wire.faults.extend([Fault(status=500)] * 3)
     outcome = run(_lineup(tmp_path, BASE + entry), Settings(policy=POLICY))
     assert "HTTP 500" in outcome.not_run[0].reason
+
+
+def test_with_a_budget_nobody_is_asked_whose_price_is_unknown(tmp_path: Path, wire: WireServer) -> None:
+    entry = f'rerank = {{ provider = "cohere", options = {{ base_url = "{wire.base("cohere")}" }} }}\n'
+    openai = (
+        '[[contender]]\nprovider = "openai"\nmodel = "unlisted"\nstore = "faiss"\n'
+        f'options = {{ base_url = "{wire.base("openai")}", dimensions = 8 }}\n'
+    )
+    outcome = run(_lineup(tmp_path, BASE + entry + openai), Settings(max_cost=100.0, policy=POLICY))
+    assert [row.contender.label for row in outcome.ran] == ["tfidf+faiss"]
+    assert [request for request in wire.requests if request.method == "POST"] == []  # the list of models is free
+    for row in outcome.not_run:
+        assert "no price is known for" in row.reason
+        assert "give price" in row.reason
+
+
+def test_all_runs_of_one_command_share_one_budget(tmp_path: Path, wire: WireServer) -> None:
+    entry = f'rerank = {{ provider = "cohere", options = {{ base_url = "{wire.base("cohere")}", price = 2.0 }} }}\n'
+    settings = Settings(max_cost=0.009, policy=POLICY)  # of three queries at two tenths of a cent: once, not twice
+    lineup = _lineup(tmp_path, BASE + entry)
+    assert run(lineup, settings).not_run == []
+    (lost,) = run(lineup, replace(settings, sample_documents=None)).not_run
+    assert "stopped before $0.01" in lost.reason
+    assert settings.budget is not None
+    assert settings.budget.spent <= 0.009
 
 
 FAULTS: list[Kind] = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import threading
@@ -85,7 +86,7 @@ class AnswerCache:
             name = f"{os.getpid()}-{secrets.token_hex(4)}.answers"
             self._file = (self.folder / name).open("xb", buffering=0)
         content = msgspec.json.encode(line)
-        self._file.write(_checksum(content) + b" " + content + b"\n")
+        _append(self._file, _checksum(content) + b" " + content + b"\n")
         self._read[Path(self._file.name)] = self._file.tell()
         self._known[key] = reply
 
@@ -124,6 +125,22 @@ class AnswerCache:
         except msgspec.DecodeError:
             return
         self._known[answer.key] = Reply(answer.text, answer.prompt_tokens, answer.answer_tokens)
+
+
+def _append(file: IO[bytes], line: bytes) -> None:
+    """All of the line or nothing: a disk that is nearly full takes a part, and the next line would be torn with it."""
+    begin, rest = file.tell(), memoryview(line)
+    try:
+        while rest:
+            written = file.write(rest)
+            if not written:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file.name)
+            rest = rest[written:]
+    except BaseException:
+        with contextlib.suppress(OSError):
+            file.truncate(begin)
+            file.seek(begin)
+        raise
 
 
 def _checksum(content: bytes) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -22,6 +21,7 @@ from bakeoff.embedding.budget import Budget, reservation
 from bakeoff.embedding.retry import RateLimit, RetryPolicy, Unanswered, call
 
 T = TypeVar("T")
+LONGEST_ANSWER = 1_000_000  # characters; no grade and no query takes a thousandth of it
 ANSWER_TOKENS = 150.0  # reserved for an answer whose length nobody knows yet
 
 
@@ -179,9 +179,20 @@ class Asker:
         return reply
 
 
+def without_thoughts(text: str) -> str:
+    """The answer without what a model thought aloud; looked through once, however often a thought is begun."""
+    parts, begin = [], 0
+    while (start := text.find("<think>", begin)) >= 0 and (end := text.find("</think>", start)) >= 0:
+        parts.append(text[begin:start])
+        begin = end + len("</think>")
+    return "".join([*parts, text[begin:]])
+
+
 def read_object(text: str, shape: type[T]) -> T:
     """The JSON object in an answer, also from within a fence or a sentence; anything else is Unusable."""
-    stripped = re.sub(r"<think>.*?</think>", "", text, flags=re.DOTALL)
+    if len(text) > LONGEST_ANSWER:
+        raise Unusable(f"it has {len(text):,} characters")
+    stripped = without_thoughts(text)
     start, end = stripped.find("{"), stripped.rfind("}")
     if start < 0 or end < start:
         raise Unusable("there is no JSON object in it")

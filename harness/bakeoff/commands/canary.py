@@ -136,6 +136,8 @@ def _announce(provider: Provider, texts: list[CanaryText], max_cost: float | Non
     tokens, dollars = estimate(texts, provider.card, 1)
     price = "no price is known" if dollars is None else f"about ${dollars:.4f}"
     say(f"asking for {len(texts)} texts, about {tokens:.0f} tokens: {'free' if provider.local else price}", err=True)
+    if max_cost is not None and dollars is None and not provider.local:
+        raise InputError("no price is known", place="--max-cost", remedy="give it: --set price=0.02")
     if max_cost is not None and dollars is not None and dollars > max_cost:
         raise InputError(
             f"this would cost about ${dollars:.4f}", place="--max-cost", remedy="allow more, or ask for less"

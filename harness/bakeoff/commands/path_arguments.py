@@ -1,8 +1,10 @@
-"""Every path on the command line is one that the system can look up; what no file can be called is said at once."""
+"""What every path and number on the command line must be: a name that a file can have, and no NaN."""
 
 from __future__ import annotations
 
+import copy
 import errno
+import math
 import os
 from typing import Any
 
@@ -27,10 +29,26 @@ class _CheckedPath(TyperPath):
         return super().convert(value, param, ctx)
 
 
+def _finite(kind: Any) -> Any:
+    """A type of numbers that takes neither NaN nor infinity: every comparison with them lets all or nothing through."""
+    checked = copy.copy(kind)
+
+    def convert(value: Any, param: Any, ctx: Any) -> Any:
+        number = kind.convert(value, param, ctx)
+        if not math.isfinite(number):
+            raise typer.BadParameter(f"{value} is no number that can be kept to", ctx=ctx, param=param)
+        return number
+
+    checked.convert = convert
+    return checked
+
+
 def with_checked_paths(command: Any) -> Any:
-    """The command, and those below it, with every path checked before the command begins."""
+    """The command, and those below it, with every path and number checked before the command begins."""
     for part in (command, *getattr(command, "commands", {}).values()):
         for parameter in getattr(part, "params", ()):
             if type(parameter.type) is TyperPath:
                 parameter.type.__class__ = _CheckedPath
+            elif getattr(parameter.type, "name", "") in ("float", "float range"):
+                parameter.type = _finite(parameter.type)
     return command

@@ -11,6 +11,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.shared_options import (
+    MOST_ROUNDS,
     OWN_LINEUP,
     AddressOption,
     AsJson,
@@ -47,7 +48,7 @@ def run(
     lineup: LineupArgument = None,
     contender: ContendersOption = None,
     store: Annotated[list[str] | None, typer.Option(help="Only contenders over this store.")] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="How often every query is asked.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, max=MOST_ROUNDS, help="How often every query is asked.")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -215,7 +216,11 @@ def _print_plan(lineup: Lineup, settings: Settings) -> None:
     total = sum(planned.usd or 0 for _, planned in plans if not planned.lacks)
     lacking = sum(planned.usd or 0 for _, planned in plans if planned.lacks)
     more = f", and ${lacking:.6f} more if the rows that lack something ran, too" if lacking else ""
-    say(f"in total{where} about ${total:.6f}{more}; no service was asked")
+    unpriced = [label for _, planned in plans if planned.usd is None and not planned.lacks for label in planned.rows]
+    unknown = f", besides what {', '.join(unpriced)} would cost: no price is known" if unpriced else ""
+    say(f"in total{where} about ${total:.6f}{unknown}{more}; no service was asked")
+    if unpriced and settings.max_cost is not None:
+        say("with --max-cost these rows would not run: give price = … in their options")
 
 
 def _minutes(estimate: float | None) -> str:

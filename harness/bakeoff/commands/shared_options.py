@@ -60,6 +60,7 @@ LabelOption = Annotated[
 LATEST = "latest"
 ARTICLES = Path("articles.json")  # what `corpus import` writes and `queries import` reads
 SHOWN = 10  # of a list of what was left out
+MOST_ROUNDS = 10_000  # as of a line-up
 OWN_LINEUP = Path("bakeoff.toml")  # what commands take, and `init` writes, where no other line-up is named
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _LONGEST_NUMBER = 400  # characters: a float has 309 digits at most
@@ -182,9 +183,9 @@ def parse_repeated(texts: Sequence[str] | None) -> dict[str, list[Any]]:
 def _without_secrets(settings: dict[str, T]) -> dict[str, T]:
     """Recordings, tables and results hold what was set: an address with a secret in it is refused, as in a line-up."""
     if settings:
-        from bakeoff.lineup.checks import check_addresses
+        from bakeoff.lineup.checks import check_no_secrets
 
-        check_addresses(settings, "--set")
+        check_no_secrets(settings, "--set")
     return settings
 
 

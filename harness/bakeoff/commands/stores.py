@@ -10,6 +10,7 @@ from bakeoff_providers.errors import InputError, StoreError, Unavailable
 
 from bakeoff.commands.provider_load import load_endpoint
 from bakeoff.commands.shared_options import (
+    MOST_ROUNDS,
     DryRun,
     LineupArgument,
     MaxCost,
@@ -18,6 +19,7 @@ from bakeoff.commands.shared_options import (
     lineup_path,
     parse_repeated,
     say,
+    warn,
 )
 from bakeoff.commands.store_files import write_sheet
 
@@ -44,7 +46,7 @@ def sweep(
     store: StoreOption = None,
     set_: SetOption = None,
     k: KOption = 10,
-    rounds: Annotated[int, typer.Option(min=1, help="How often every query is asked.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, max=MOST_ROUNDS, help="How often every query is asked.")] = 3,
     target: Annotated[float, typer.Option(min=0, max=1, help="The recall to reach.")] = 0.99,
     contender: ContenderOption = None,
     synthetic: SyntheticOption = None,
@@ -80,7 +82,7 @@ def sweep(
         raise StoreError(f"no setting could be measured, so nothing was written{reasons}")
     if reason := sweep_pictures.missing():
         typer.echo(f"no pictures: {reason}", err=True)
-    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: sweep_pictures.draw(swept, folder))
+    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: sweep_pictures.draw(swept, folder, warn))
 
 
 def loadtest(
@@ -88,24 +90,32 @@ def loadtest(
     store: StoreOption = None,
     set_: SetOption = None,
     k: KOption = 10,
-    clients: Annotated[list[int] | None, typer.Option(min=1, help="Clients at the same time; may be repeated.")] = None,
-    rate: Annotated[
-        list[float] | None, typer.Option(min=0.1, help="Also an open loop, at this many requests per second.")
+    clients: Annotated[
+        list[int] | None, typer.Option(min=1, max=1000, help="Clients at the same time; may be repeated.")
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, help="How long each load lasts.")] = 5.0,
+    rate: Annotated[
+        list[float] | None, typer.Option(min=0.1, max=1e6, help="Also an open loop, at this many requests per second.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="How long each load lasts.")] = 5.0,
     writes: Annotated[
         float, typer.Option(min=0, max=25, help="Insert, delete and update this many per cent each while searching.")
     ] = 0.0,
     filters: Annotated[bool, typer.Option("--filters", help="Filters that 50 to 0.01 per cent pass.")] = False,
-    tenants: Annotated[int, typer.Option(min=0, help="So many tenants in one collection, each asked alone.")] = 0,
+    tenants: Annotated[
+        int, typer.Option(min=0, max=1_000_000, help="So many tenants in one collection, each asked alone.")
+    ] = 0,
     cold: Annotated[
         bool, typer.Option("--cold", help="The first answer of a new process, files out of memory.")
     ] = False,
     provider: Annotated[str, typer.Option(help="Put this provider's endpoint under load, in place of a store.")] = "",
     model: Annotated[str, typer.Option(help="Of the provider.")] = "",
-    batch: Annotated[list[int] | None, typer.Option(min=1, help="Texts in a request; may be repeated.")] = None,
-    words: Annotated[list[int] | None, typer.Option(min=1, help="Words in a text; may be repeated.")] = None,
-    requests: Annotated[int, typer.Option(min=1, help="Requests of each setting.")] = 20,
+    batch: Annotated[
+        list[int] | None, typer.Option(min=1, max=10_000, help="Texts in a request; may be repeated.")
+    ] = None,
+    words: Annotated[
+        list[int] | None, typer.Option(min=1, max=100_000, help="Words in a text; may be repeated.")
+    ] = None,
+    requests: Annotated[int, typer.Option(min=1, max=1_000_000, help="Requests of each setting.")] = 20,
     documents: Annotated[int, typer.Option(min=1, help="Say what a corpus of so many texts would take.")] = 1_000_000,
     max_cost: MaxCost = None,
     dry_run: DryRun = False,

@@ -27,7 +27,7 @@ from bakeoff.core.progress import Advance, steps
 T = TypeVar("T")
 TRIAL_BYTES = 1 << 20  # bytes that must fit where something is to be written
 
-_UNQUOTED = re.compile(r"""(?P<key>[\w.-]+) *= *(?P<value>[^\s"'\[{#=][^"'\[\]{}#]*?) *(#.*)?""")
+_UNQUOTED = re.compile(r"""(?P<key>[\w.-]+) *= *(?P<value>[^\s"'\[{#=][^"'\[\]{}#]*)(#.*)?""")
 _SHOWN = 80  # characters of a wrong line
 
 _LINES_AT_ONCE = _MEGABYTE = 1 << 20  # bytes
@@ -246,9 +246,10 @@ def _toml_remedy(line: str) -> str:
     given = _UNQUOTED.fullmatch(line)
     if given is None:
         return "fix the TOML"
-    if given["value"].lower() in ("true", "false"):
-        return f"write {given['key']} = {given['value'].lower()}"
-    return f'text needs quotes: {given["key"]} = "{given["value"]}"'
+    value = given["value"].strip()
+    if value.lower() in ("true", "false"):
+        return f"write {given['key']} = {value.lower()}"
+    return f'text needs quotes: {given["key"]} = "{value}"'
 
 
 def _with_line(problem: str, data: bytes) -> str:

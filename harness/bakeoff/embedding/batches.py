@@ -87,7 +87,7 @@ def in_parallel(
             for future in futures:
                 future.result()
         except BaseException as error:
-            if not isinstance(error, Exception):
+            if stopping.ends_run(error):
                 stopping.stop()  # Ctrl-C: those that wait for their next attempt stop waiting
             for future in futures:
                 future.cancel()

@@ -46,12 +46,17 @@ class Reservation:
 
 
 @contextmanager
-def reservation(budget: Budget | None, dollars: float) -> Iterator[Reservation]:
-    """Holds an estimate while a call is made. A call that fails costs nothing; without a budget nothing is held."""
-    reserved = Reservation(dollars)
+def reservation(budget: Budget | None, dollars: float | None, who: str = "") -> Iterator[Reservation]:
+    """Holds an estimate while a call is made. A call that fails costs nothing; without a budget nothing is held.
+
+    None is a price that nobody knows: a limit can't be kept with it, so the call is not made.
+    """
+    reserved = Reservation(dollars or 0.0)
     if budget is None:
         yield reserved
         return
+    if dollars is None:
+        raise BudgetReached(f"no price is known for {who}, so --max-cost can't be kept: give price = … in its options")
     budget.reserve(dollars)
     try:
         yield reserved

@@ -303,8 +303,9 @@ class Embedder:
         card = self.provider.card
         if self.offline and not self.provider.local:
             raise Unavailable(f"--offline, and {len(texts)} texts or more are not in the cache")
-        price = price_of(self._estimate(texts, role), card) if self.budget else 0.0
-        with reservation(self.budget, price) as reserved:
+        unknown = card.price is None and not self.provider.local
+        price = None if unknown else price_of(self._estimate(texts, role), card) if self.budget else 0.0
+        with reservation(self.budget, price, card.name) as reserved:
             answer, attempted = call(
                 lambda: checked(self.provider.embed(texts, role), texts, card), self.policy, self.rate_limit
             )

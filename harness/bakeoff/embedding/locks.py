@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ from bakeoff_providers.file_lock import is_at, try_lock
 
 from bakeoff.embedding.key_index import Keys
 
+log = logging.getLogger(__name__)
 WAIT = 0.05  # seconds between two looks at a claim of another process
 _LARGEST = (1 << 62) - 1  # offsets in a lock file are signed
 
@@ -88,6 +91,7 @@ class Claims:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._handle: int | None = None
+        self._said = False
 
     def take(self, keys: Keys) -> list[bool]:
         """Claims what nobody else has claimed; True for each key that is ours now."""
@@ -99,8 +103,12 @@ class Claims:
             import fcntl
         except ImportError:
             return
+        handle = self._open() if len(keys) else -1
         for key in keys:
-            fcntl.lockf(self._open(), fcntl.LOCK_UN, 1, int(key[0]) & _LARGEST)
+            try:
+                fcntl.lockf(handle, fcntl.LOCK_UN, 1, int(key[0]) & _LARGEST)
+            except OSError as error:
+                self._say_unlocked(error)
 
     def wait(self, keys: Keys) -> None:
         """Returns when nobody else asks for these any more: answered, given up or killed."""
@@ -120,11 +128,21 @@ class Claims:
             import fcntl
         except ImportError:
             return True
+        handle = self._open()
         try:
-            fcntl.lockf(self._open(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
-        except OSError:
-            return False
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EAGAIN):  # what the system says of another's lock
+                return False
+            self._say_unlocked(error)
         return True
+
+    def _say_unlocked(self, error: OSError) -> None:
+        """Where files can't be locked, as on NFS without lockd, nobody can be waited for: everyone asks for itself."""
+        if not self._said:
+            self._said = True
+            reason = error.strerror or error
+            log.warning("%s can't be locked (%s): two runs at once may pay for the same text twice", self._file, reason)
 
     def _open(self) -> int:
         if self._handle is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.keys import written_secret
 from bakeoff_providers.secrets import passwords_in, secret_in_url
 
 from bakeoff.lineup.contender import Contender
@@ -59,13 +60,24 @@ def check_seed(seed: int, place: str) -> None:
         raise InputError("must be a whole number from 0 to 2^63 - 1", place=place)
 
 
-def check_addresses(options: Mapping[str, Any], place: str) -> None:
-    """The line-up is copied into results: an address in it may hold no secret."""
+def check_no_secrets(options: Mapping[str, Any], place: str) -> None:
+    """The line-up is copied into results: neither an address nor any other option in it may hold a secret."""
+    if secret := written_secret(options, place):
+        raise InputError(
+            "a key or a password is written down here",
+            place=secret,
+            remedy="results hold the line-up: put it into an environment variable and write ${NAME}, all of it, where "
+            "the code is your own; providers and stores take theirs from the environment (key_env names the variable)",
+        )
+    _check_addresses(options, place)
+
+
+def _check_addresses(options: Mapping[str, Any], place: str) -> None:
     for key, value in options.items():
         where = f"{place}.{key}" if place else key
         for entry in value if isinstance(value, list) else [value]:
             if isinstance(entry, Mapping):
-                check_addresses(entry, where)
+                _check_addresses(entry, where)
             elif isinstance(entry, str) and _is_address(key, entry) and (secret := secret_in_url(entry)):
                 raise _refused(secret, where)
 

@@ -15,7 +15,7 @@ from bakeoff_providers.registry import nearest
 from bakeoff.core.printable import some
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure, primary_measure
-from bakeoff.lineup.checks import check_addresses, check_labels, check_name, check_no_password, check_settings
+from bakeoff.lineup.checks import check_labels, check_name, check_no_password, check_no_secrets, check_settings
 from bakeoff.lineup.contender import Contender, called, with_unique_labels
 from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, EngineEntry, LineupFile, RerankEntry, TaskEntry
 from bakeoff.lineup.sources import contenders_of
@@ -201,8 +201,8 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
     check_settings(name, content.depth, content.rounds, content.seed)
     if content.engine.workers < 0 or content.engine.gpus_per_worker < 0:
         raise InputError("must be 0 or more", place="engine workers, gpus_per_worker", remedy="0 takes what there is")
-    check_addresses({"task": content.task, "overrides": content.overrides}, "")
-    check_addresses({f"tasks[{place}]": entry.task for place, entry in enumerate(content.tasks)}, "")
+    check_no_secrets({"task": content.task, "overrides": content.overrides}, "")
+    check_no_secrets({f"tasks[{place}]": entry.task for place, entry in enumerate(content.tasks)}, "")
     check_no_password(content.engine.address, "engine.address")
     check_no_password(content.engine.shards, "engine.shards")
     if content.equivalent_within is not None and not content.equivalent_within > 0:
@@ -230,7 +230,7 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
     reranked: list[Contender] = []
     for place, rerank in enumerate([*second_stages, *content.rerank], start=-len(second_stages)):
         with _within(f"rerank[{place}]" if place >= 0 else f"the rerank of {rerank.of}"):
-            check_addresses(rerank.options, "options")
+            check_no_secrets(rerank.options, "options")
             reranked.append(rerank_of(rerank, [*contenders, *fusions]))
             check_labels(reranked[-1:])
     _check_tasks(content, name, [row.label for row in [*contenders, *fusions, *reranked]])

@@ -15,7 +15,7 @@ from bakeoff.production.check import Check, Gauge
 from bakeoff.tasks.search_log import Impression, LogColumns, normalised, read_log, timestamp
 
 PERSONAL = {
-    "e-mail address": re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+"),
+    "e-mail address": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}\.[\w-]"),
     "long number": re.compile(r"\+?\d(?:[ ./()-]{0,2}\d){6,}"),  # telephone, account, card, order
 }
 

@@ -13,7 +13,8 @@ from typing import Literal
 
 import numpy as np
 from bakeoff_providers.base import Vectors
-from bakeoff_providers.errors import BakeoffError, InputError, StoreError, is_panic
+from bakeoff_providers.errors import BakeoffError, InputError, StoreError
+from bakeoff_providers.stopping import ends_run
 from numpy.typing import NDArray
 
 from bakeoff.core.clock import percentiles, timed
@@ -44,7 +45,7 @@ def asking(index: str) -> Iterator[None]:
     except BakeoffError:
         raise
     except BaseException as error:
-        if not isinstance(error, Exception) and not is_panic(error):
+        if ends_run(error):
             raise
         raise StoreError(f"{index} did not answer: {reason_of(error)}") from error
 

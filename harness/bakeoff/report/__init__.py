@@ -19,9 +19,10 @@ def render(folder: Path, *, pictures: bool = False, page: Path | None = None, ch
     The answer is a sentence for everything that could not be made: one renderer that fails leaves the others.
     `page` puts the page elsewhere, and the other files beside it. Without `charts` it has none, and is made at once.
     """
+    from bakeoff.core.drawing import DrawingFailed
     from bakeoff.core.files import write_atomic
     from bakeoff.report import exports, plots, result_page
-    from bakeoff.report.charts import MISSING, available
+    from bakeoff.report.charts import MISSING, available, bundle
     from bakeoff.report.charts import pictures as pictures_of
     from bakeoff.report.page_data import shown_contenders
     from bakeoff.results.schema import read_detailed, read_summary
@@ -33,6 +34,12 @@ def render(folder: Path, *, pictures: bool = False, page: Path | None = None, ch
     problems = [chart.failure for chart in drawn if chart.failure]
     if charts and not available():
         problems.append(MISSING)
+    if drawn:
+        try:
+            bundle()
+        except DrawingFailed as error:
+            problems.append(f"The charts could not be drawn, and the page has none: {error}")
+            drawn = []
     renderers: dict[str, Callable[[], str | bytes]] = {PAGE: partial(result_page.page, summary, detailed, drawn)}
     renderers |= {name: partial(export, summary) for name, export in exports.EXPORTS.items()}
     if pictures:

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from bakeoff.core.drawing import DrawingFailed, draw, vega_bundle
 from bakeoff.core.files import write_atomic
 from bakeoff.report.clean import chart_values
 from bakeoff.report.matrix import short_name
@@ -63,22 +64,28 @@ def specification(chart: Panel) -> dict[str, Any]:
 
 def pictures(charts: Sequence[Chart]) -> tuple[dict[str, bytes], list[str]]:
     """`charts/<key>.png` and `.svg` of every chart that has panels, and a sentence for each that failed."""
-    files: dict[str, bytes] = {}
-    problems: list[str] = []
+    specs: dict[str, dict[str, Any]] = {}
+    failed: dict[str, str] = {}
     for chart in charts:
         if chart.panels:
             try:
-                files |= _picture(chart)
+                specs[chart.key] = _picture(chart)
             except Exception as error:
                 log.debug("the picture %s failed", chart.key, exc_info=True)
-                problems.append(f"The picture of {chart.title!r} could not be drawn: {type(error).__name__}: {error}")
-    return files, problems
+                failed[chart.key] = f"{type(error).__name__}: {error}"
+    files: dict[str, bytes] = {}
+    for key, drawn in zip(specs, draw([*specs.values()]), strict=True):
+        if isinstance(drawn, DrawingFailed):
+            failed[key] = str(drawn)
+        else:
+            files |= {f"charts/{key}.svg": drawn.svg, f"charts/{key}.png": drawn.png}
+    titles = {chart.key: chart.title for chart in charts}
+    return files, [f"The picture of {titles[key]!r} could not be drawn: {why}" for key, why in failed.items()]
 
 
-def _picture(chart: Chart) -> dict[str, bytes]:
+def _picture(chart: Chart) -> dict[str, Any]:
     """With the light palette and a legend."""
     import altair as alt
-    import vl_convert
 
     whole: alt.TopLevelMixin
     if len(chart.panels) == 1:
@@ -86,21 +93,17 @@ def _picture(chart: Chart) -> dict[str, bytes]:
     else:
         sized = [panel.properties(width=PANEL_WIDTH) for panel in chart.panels]
         whole = alt.concat(*sized, columns=2).properties(title=chart.title)
-    drawn = vl_convert.vegalite_to_svg(resolved(_plain(whole, legend=chart.legend) | {"padding": 16}))
-    return {
-        f"charts/{chart.key}.svg": drawn.encode(),
-        f"charts/{chart.key}.png": vl_convert.svg_to_png(drawn, scale=2),
-    }
+    spec: dict[str, Any] = resolved(_plain(whole, legend=chart.legend) | {"padding": 16})
+    return spec
 
 
 def bundle() -> str:
     """Vega and its parts as one script. Bundling takes seconds, so it is kept for this version of vl-convert."""
-    import vl_convert
     from bakeoff_providers.weights import home
 
     kept = home() / "vega" / f"bundle-{version('vl-convert-python')}.js"
     if not kept.is_file():
-        write_atomic(kept, vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+        write_atomic(kept, vega_bundle("window.vegaEmbed = vegaEmbed;"))
     return kept.read_text(encoding="utf-8")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -70,5 +71,5 @@ def breakdown_sections(
 
 def _order(name: str) -> tuple[int, str]:
     """Bands of words by their number, anything else by its name."""
-    first = name.split("–")[0].split()[0] if name else ""
-    return (int(first), name) if first.isdigit() else (0, name)
+    number = re.match(r"[0-9]{1,9}", name)  # a language is whatever the documents' metadata say
+    return (int(number[0]) if number else 0, name)

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from bakeoff.core.figures import Timing
+from bakeoff.core.figures import Section, Timing
 from bakeoff.core.progress import steps
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Task, document_ids
 from bakeoff.results.all_scores import AllQueries, AllScores
 from bakeoff.results.breakdowns import breakdown_sections
 from bakeoff.results.rows import Rows
-from bakeoff.results.schema import ContenderResult, Detailed, QueryInfo, QueryResult, Summary, TaskInfo
+from bakeoff.results.schema import ContenderResult, Detailed, QueryInfo, QueryResult, Summary, TaskInfo, Verdict
 from bakeoff.results.standings import standing_sections, with_standings
 from bakeoff.results.trec_command import trec_commands
 from bakeoff.results.unjudged import possible_winner_sentences, possible_winners, unjudged_sections
 from bakeoff.results.verdict import decide
+from bakeoff.running.additions import Additions
 from bakeoff.running.runner import Outcome
 from bakeoff.running.stages import Scored
-from bakeoff.statistics.averaging import WEIGHTED, averaging_of
+from bakeoff.statistics.averaging import WEIGHTED, Averaging, averaging_of
 from bakeoff.tasks.kinds import TASK_KINDS
 
 TITLE_LENGTH = 90
@@ -42,6 +45,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
             if not measure.diagnostic:
                 ties[str(measure)] = averaging.tied(scores)
             advance(1)
+    additions = Additions()
     in_part = () if TASK_KINDS.get(task.kind).judges_all else shown
     maker = Rows(task, outcome.machine, ties, averaging, in_part)
     rows = maker.of(outcome.contenders)
@@ -57,15 +61,30 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
             Counter(query.category for query in task.queries if query.category),
         )
         advance(1)
-        verdict = with_standings(verdict, by_measure[lineup.primary], lineup.equivalent_within, averaging)
+        verdict = additions.made(
+            "the table against the best",
+            partial(with_standings, verdict, by_measure[lineup.primary], lineup.equivalent_within, averaging),
+            verdict,
+        )
         advance(1)
     if in_part:
-        rankings = {row.contender.label: row.rankings for row in outcome.ran}
-        winners = possible_winners(rankings, verdict.best, task, lineup.primary, averaging.weights)
-        named = lineup.task if isinstance(lineup.task, str) else "TASK"
-        said = possible_winner_sentences(winners, verdict.best, lineup.primary, named, lineup.file or "LINEUP")
-        verdict = replace(verdict, turning=winners, sentences=[*verdict.sentences, *said])
-    breakdowns = breakdown_sections(task, by_measure[lineup.primary], lineup.primary, averaging)
+        verdict = additions.made(
+            "the pairs that may turn the verdict", partial(_with_possible_winners, verdict, outcome, averaging), verdict
+        )
+    makers: dict[str, Callable[[], list[Section]]] = {
+        "the table against the best": partial(standing_sections, verdict),
+        "the table of unjudged documents": partial(unjudged_sections, rows, lineup.primary),
+        "the tables by language and length": partial(
+            breakdown_sections, task, by_measure[lineup.primary], lineup.primary, averaging
+        ),
+    }
+    nothing: list[Section] = []
+    sections = [section for what, make in makers.items() for section in additions.made(what, make, nothing)]
+    commands: list[str] = []
+    if not by_traffic:  # trec_eval has no weights
+        ran = [row.contender.label for row in outcome.ran]
+        make_commands = partial(trec_commands, task, shown, outcome.depth, ran)
+        commands = additions.made("the commands for trec_eval", make_commands, commands)
     return Summary(
         name=lineup.name,
         started=outcome.started.isoformat(timespec="seconds"),
@@ -91,19 +110,22 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
         rows=rows,
         verdict=verdict,
         labels={str(measure): measure.label for measure in dict.fromkeys((*lineup.measures, lineup.primary))},
-        warnings=[*outcome.warnings, *outcome.extras.warnings, *_shortened(task)],
+        warnings=[*outcome.warnings, *outcome.extras.warnings, *_shortened(task), *additions.warnings],
         command=command,
-        trec_eval=[]  # it has no weights
-        if by_traffic
-        else trec_commands(task, shown, outcome.depth, [row.contender.label for row in outcome.ran]),
+        trec_eval=commands,
         figures=dict(outcome.extras.figures),
-        sections=[
-            *standing_sections(verdict),
-            *unjudged_sections(rows, lineup.primary),
-            *breakdowns,
-            *outcome.extras.sections,
-        ],
+        sections=[*sections, *outcome.extras.sections],
     )
+
+
+def _with_possible_winners(verdict: Verdict, outcome: Outcome, averaging: Averaging) -> Verdict:
+    """The verdict with the grades that would give it another winner."""
+    lineup, task = outcome.lineup, outcome.task
+    rankings = {row.contender.label: row.rankings for row in outcome.ran}
+    winners = possible_winners(rankings, verdict.best, task, lineup.primary, averaging.weights)
+    named = lineup.task if isinstance(lineup.task, str) else "TASK"
+    said = possible_winner_sentences(winners, verdict.best, lineup.primary, named, lineup.file or "LINEUP")
+    return replace(verdict, turning=winners, sentences=[*verdict.sentences, *said])
 
 
 def detail(outcome: Outcome) -> Detailed:

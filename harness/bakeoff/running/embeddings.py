@@ -12,7 +12,6 @@ from bakeoff_providers.base import Fitted, Provider, Role
 from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.task import Task
-from bakeoff.embedding.budget import Budget
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.contender_chunking import ContenderChunking, contender_chunks
 from bakeoff.embedding.corpus_chunks import ChunkAsDocumentSays, Chunker, ChunkTexts, chunks_of_corpus
@@ -38,7 +37,7 @@ class Embeddings:
         self, task: Task, depth: int, settings: Settings, folder: Path, engine: Engine = Local(EngineEntry())
     ) -> None:
         self.task, self.depth, self.settings, self.folder, self.engine = task, depth, settings, folder, engine
-        self.budget = Budget(settings.max_cost) if settings.max_cost is not None else None
+        self.budget = settings.budget
         self._indexes: dict[tuple[Any, ...], Index] = {}
         self._embedders: dict[tuple[str, ...], Embedder] = {}
         self._corpora: dict[tuple[str, ...], EmbeddedCorpus | Exception] = {}

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from bakeoff_providers.errors import BakeoffError, InputError, is_panic
+from bakeoff_providers.errors import BakeoffError, InputError
 from bakeoff_providers.secrets import scrubbed, without_secrets
+from bakeoff_providers.stopping import ends_run
 
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.stages import NotRun
@@ -32,7 +33,7 @@ def adapter_work() -> Iterator[None]:
     except BakeoffError:
         raise
     except BaseException as error:
-        if not isinstance(error, Exception) and not is_panic(error):
+        if ends_run(error):
             raise
         raise AdapterFailed(reason_of(error)) from error
 
@@ -42,7 +43,7 @@ def attempt(contender: Contender, step: Callable[[], T]) -> T | NotRun:
     try:
         return step()
     except BaseException as error:
-        if not isinstance(error, Exception) and not is_panic(error):
+        if ends_run(error):
             raise
         log.warning("%s: not run", contender.label, exc_info=error)
         return NotRun(contender, reason_of(error))

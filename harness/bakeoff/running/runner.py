@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -22,10 +21,11 @@ from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.running.additions import Additions
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import engine_of, shared_cache
 from bakeoff.running.environment import this_machine
-from bakeoff.running.failures import attempt, reason_of
+from bakeoff.running.failures import attempt
 from bakeoff.running.gains import with_gains
 from bakeoff.running.prepare import Preparation, check, check_models
 from bakeoff.running.scoring import Scorer, check_graded
@@ -41,8 +41,6 @@ from bakeoff.tasks.sample import sampled
 __all__ = ["NotRun", "Outcome", "Scored", "Settings", "run", "vectors_folder"]
 
 DEPTH = 100  # how many documents a query asks for where neither the line-up nor the kind of task says
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +123,15 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         ran = [row for row in contenders if isinstance(row, Scored)]
         baselines = scorer.baselines()
         finished = FinishedRun(task, ran, baselines, lineup.primary, lineup.seed, started, embeddings)
-        extras = _extras(kind, finished)
-        extras = with_gains(extras, finished, ran)
+        # They come last: a fault in them must not lose what was paid for.
+        additions = Additions()
+        extras = additions.made(f"the tables of kind {kind.name!r}", partial(kind.extras, finished), Extras())
+        extras = additions.made("the table of second stages", partial(with_gains, extras, finished, ran), extras)
         if settings.tune_weights:
-            extras = with_tuned_weights(extras, finished, ran, kind, depth)
+            tuned = partial(with_tuned_weights, extras, finished, ran, kind, depth)
+            extras = additions.made("the table of tuned weights", tuned, extras)
+        noted: list[str] = []
+        noted = additions.made("the warnings about this task", partial(_warnings, task, lineup, ran), noted)
         chunks = embeddings.chunks or len(task.documents)
     return Outcome(
         lineup=lineup,
@@ -139,7 +142,7 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         machine=afterwards,
         started=started,
         seconds=time.perf_counter() - start,
-        warnings=tuple(_warnings(task, lineup, ran)),
+        warnings=(*noted, *additions.warnings),
         extras=extras,
     )
 
@@ -187,15 +190,6 @@ def _all_scored(preparation: Preparation, scorer: Scorer, rounds: int, settings:
             )
             advance(1)
     return [done[row.contender.label] for row in rows]
-
-
-def _extras(kind: TaskKind, finished: FinishedRun) -> Extras:
-    """The kind's own tables. They come last: a fault in them must not lose what was paid for."""
-    try:
-        return kind.extras(finished)
-    except Exception as error:
-        log.warning("the tables of kind %r were not made", kind.name, exc_info=error)
-        return Extras(warnings=[f"the tables of kind {kind.name!r} were not made ({reason_of(error)})"])
 
 
 def _warnings(task: Task, lineup: Lineup, ran: Sequence[Scored]) -> list[str]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bakeoff.core.progress import Progress, silent
+from bakeoff.embedding.budget import Budget
 from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.lineup.entries import EngineEntry
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the person at the terminal decides for one run."""
+    """What the person at the terminal decides for one command: all of its runs share the one budget."""
 
     cache: Path | None = None
     offline: bool = False
@@ -27,3 +28,11 @@ class Settings:
     engine: EngineEntry | None = None  # instead of the line-up's
     graded: bool = True  # False where rankings are wanted and grades are not there yet
     recorded: bool = True  # False where no result is written, so that nobody reads which libraries there were
+    budget: Budget | None = None  # made of max_cost where none is given
+
+    def __post_init__(self) -> None:
+        """A copy with other settings keeps the budget, and what was spent of it; another limit is another budget."""
+        if self.max_cost is None:
+            object.__setattr__(self, "budget", None)
+        elif self.budget is None or self.budget.limit != self.max_cost:
+            object.__setattr__(self, "budget", Budget(self.max_cost))

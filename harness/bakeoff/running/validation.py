@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.stopping import ends_run
 
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
@@ -63,6 +64,8 @@ def _checked(contender: Contender, embeddings: Embeddings) -> Checked:
         warnings = tuple(embeddings.warnings_before(contender)) if contender.provider and not missing else ()
     except InputError as error:
         return Checked(contender.label, wrong=reason_of(error))
-    except Exception as error:
+    except BaseException as error:
+        if ends_run(error):
+            raise
         return Checked(contender.label, missing=reason_of(error))
     return Checked(contender.label, missing=missing, warnings=warnings)

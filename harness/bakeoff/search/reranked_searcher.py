@@ -143,7 +143,10 @@ class RerankedSearcher(Searcher):
         if self.offline and not self.reranker.local:
             raise Unavailable(f"--offline, and the scores of {self.reranker.model} are not in the cache")
         about = _estimated(query, documents)
-        with reservation(self.budget, self.reranker.cost(about, 1) or 0.0) as reserved:
+        price = self.reranker.cost(about, 1)
+        if price is None and self.reranker.local:
+            price = 0.0
+        with reservation(self.budget, price, self.reranker.model) as reserved:
             answer, attempted = call(
                 lambda: checked(self.reranker.rank(query, documents), documents, self.reranker.model),
                 self.policy,

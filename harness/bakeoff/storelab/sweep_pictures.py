@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bakeoff_providers.registry import missing_modules
 
+from bakeoff.core import drawing
 from bakeoff.storelab.sweep import Sweep
 
 
@@ -15,8 +17,8 @@ def missing() -> str | None:
     return missing_modules(("altair", "vl_convert"), "charts")
 
 
-def draw(sweep: Sweep, folder: Path) -> list[str]:
-    """Writes both curves and returns their file names; none where the libraries are missing."""
+def draw(sweep: Sweep, folder: Path, say: Callable[[str], None] = lambda _text: None) -> list[str]:
+    """Writes both curves and returns their file names; none where the libraries are missing or can't draw."""
     if missing():
         return []
     curves = {
@@ -35,11 +37,18 @@ def draw(sweep: Sweep, folder: Path) -> list[str]:
         }
         for point in sweep.points
     ]
-    for name, (front, cost, title) in curves.items():
-        _curve([row for row in rows if row[cost] is not None], front, cost, title, sweep.k).save(
-            str(folder / name), scale_factor=2
-        )
-    return list(curves)
+    specs = [
+        _curve([row for row in rows if row[cost] is not None], front, cost, title, sweep.k).to_dict()
+        for front, cost, title in curves.values()
+    ]
+    written = []
+    for name, picture in zip(curves, drawing.draw(specs), strict=True):
+        if isinstance(picture, drawing.DrawingFailed):
+            say(f"{name} could not be drawn: {picture}")
+        else:
+            (folder / name).write_bytes(picture.png)
+            written.append(name)
+    return written
 
 
 def _curve(rows: list[dict[str, Any]], front: str, cost: str, title: str, k: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from bakeoff_providers.errors import InputError
 
-from bakeoff.lineup.checks import check_addresses
+from bakeoff.lineup.checks import check_no_secrets
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import ContenderEntry
 from bakeoff.lineup.sources.answers import ANSWERS
@@ -67,8 +67,8 @@ def contenders_of(entry: ContenderEntry) -> list[Contender]:
         given = getattr(entry, name) != getattr(_DEFAULTS, name)
         if given and name not in source.takes | {source.key, "label"}:
             raise InputError(f"a {source.about} has no {name}", place=name, remedy="remove it")
-    check_addresses(entry.options, "options")
+    check_no_secrets(entry.options, "options")
     rows = source.rows_of(entry)
     for row in rows:
-        check_addresses(row.store_options, "store.options")
+        check_no_secrets(row.store_options, "store.options")
     return rows

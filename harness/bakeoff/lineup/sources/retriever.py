@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from bakeoff_providers.code import file_reference
 from bakeoff_providers.errors import InputError
 
-from bakeoff.lineup.checks import check_addresses
+from bakeoff.lineup.checks import check_no_secrets
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import ContenderEntry
 from bakeoff.lineup.sources.base import Source
@@ -18,7 +18,7 @@ from bakeoff.search.retrievers import RETRIEVERS
 
 
 def _rows_of(entry: ContenderEntry) -> list[Contender]:
-    check_addresses({"retriever": entry.retriever}, "")
+    check_no_secrets({"retriever": entry.retriever}, "")
     settings, name = _settings(entry.retriever)
     options = {key: value for key, value in settings.items() if key != "kind"} | entry.options
     RETRIEVERS.check_options(settings["kind"], options)

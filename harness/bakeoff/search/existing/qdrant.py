@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from bakeoff_providers.base import Vectors
+from bakeoff_providers.keys import key_in
 
 from bakeoff.search.existing.base import BLOCK, Existing, ExistingIndex, field_of, is_url, known, path_of
 from bakeoff.search.hits import Hits
@@ -25,12 +26,10 @@ class ExistingQdrant(ExistingIndex):
 
     def __init__(self, *, existing: Existing, **where: Any) -> None:
         super().__init__(existing=existing, **where)
-        import os
-
         from qdrant_client import QdrantClient
 
         if is_url(existing):
-            key = os.environ.get("QDRANT_API_KEY")
+            key = key_in("QDRANT_API_KEY") or None
             self._client = QdrantClient(
                 url=server_url(existing, "QDRANT_URL"),
                 api_key=key,

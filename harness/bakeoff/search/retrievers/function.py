@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from bakeoff_providers.code import load_from_file
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.keys import filled, missing_variables
 from bakeoff_providers.shared_options import File, FunctionName
 
 from bakeoff.core.clock import timed
@@ -26,15 +27,22 @@ class Function(Retriever):
         function: FunctionName = "",
         target: Any = None,
         unknown: Unknown = "error",
-        **options: Annotated[Any, "any other option is handed to the class when it is made"],
+        **options: Annotated[
+            Any, "any other option is handed to the class when it is made; ${NAME} is taken from the environment"
+        ],
     ) -> None:
         self.unknown = unknown
         code = load_from_file(file, function) if target is None else target
         if isinstance(code, type):
-            code = code(**options)
+            code = code(**filled(options))
         elif options:
             raise InputError(f"the function {function!r} takes no option {next(iter(options))!r}", place="retriever")
         self._search: Callable[[str, int], Any] = getattr(code, "search", code)
+
+    @classmethod
+    def missing(cls, **options: Any) -> str | None:
+        """A variable that an option names and that is not set."""
+        return missing_variables(options)
 
     @classmethod
     def check(cls, **options: Any) -> None:

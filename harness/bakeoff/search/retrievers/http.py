@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from urllib.parse import urlsplit
@@ -11,6 +9,7 @@ from urllib.parse import urlsplit
 from bakeoff_providers.answers import Expected, expecting, httpx_options
 from bakeoff_providers.errors import BakeoffError, CallFailed, InputError, StoreError, Unavailable
 from bakeoff_providers.failures import failure
+from bakeoff_providers.keys import filled, key_in, missing_variables, variables_in, written_secret
 from bakeoff_providers.shared_options import Timeout
 from bakeoff_providers.stopping import in_time
 
@@ -21,15 +20,13 @@ if TYPE_CHECKING:
     import httpx
 
 ANSWER_BYTES, HIT_BYTES, MOST_BYTES = 8 << 20, 1 << 16, 1 << 28  # of an answer: in general, for each hit, at all
-_VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
-_SECRET = re.compile(r"authorization|api[-_]?key|token|secret|cookie", re.IGNORECASE)
 
 
 class Http(Retriever):
     """One request per query. `{text}` and `{k}` in the body (or in a GET's parameters) are filled in.
 
-    `ids` and `scores` are paths into the JSON answer, `*` for every entry of a list: "hits.hits.*._id". A header may
-    hold `${NAME}`, which is taken from the environment: a line-up is copied into results, so it holds no key.
+    `ids` and `scores` are paths into the JSON answer, `*` for every entry of a list: "hits.hits.*._id". A header and
+    the body may hold `${NAME}`, taken from the environment: a line-up is copied into results, so it holds no key.
     """
 
     name: ClassVar[str] = "http"
@@ -40,7 +37,10 @@ class Http(Retriever):
         url: Annotated[str, "where every query is sent"],
         ids: Annotated[str, "path to the ids in the JSON answer, such as hits.*.id"] = "*",
         scores: Annotated[str, "path to the scores; the order counts if left out"] = "",
-        body: Annotated[Mapping[str, Any] | None, "what is sent, with {text} and {k}; query and k if left out"] = None,
+        body: Annotated[
+            Mapping[str, Any] | None,
+            "what is sent, with {text} and {k}, ${NAME} from the environment; query and k if left out",
+        ] = None,
         method: Annotated[str, "POST, or GET with the body as parameters"] = "POST",
         headers: Annotated[
             Mapping[str, str] | None, "sent with every request; ${NAME} is taken from the environment"
@@ -53,21 +53,17 @@ class Http(Retriever):
 
         self.url, self.unknown, self._timeout = url, unknown, timeout
         self._ids, self._scores, self._method = ids, scores, method.upper()
-        self._body = {"query": "{text}", "k": "{k}"} if body is None else body
+        self._body = {"query": "{text}", "k": "{k}"} if body is None else filled(body)
         self._policy, self._rate_limit = policy or RetryPolicy(), RateLimit()
-        self._secrets = [os.environ.get(name, "") for value in (headers or {}).values() for name in _variables(value)]
-        filled = {key: _VARIABLE.sub(_environment, value) for key, value in (headers or {}).items()}
+        self._secrets = [key_in(name) for name in variables_in([headers, body])]
+        sent = filled(headers or {})
         shared = httpx_options()
-        self._client = httpx.Client(**{**shared, "headers": shared["headers"] | filled}, timeout=timeout)
+        self._client = httpx.Client(**{**shared, "headers": shared["headers"] | sent}, timeout=timeout)
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
-        """A variable that a header names and that is not set."""
-        for value in (options.get("headers") or {}).values():
-            for name in _variables(value):
-                if not os.environ.get(name):
-                    return f"{name} is not set"
-        return None
+        """A variable that a header or the body names and that is not set."""
+        return missing_variables([options.get("headers"), options.get("body")])
 
     @classmethod
     def check(cls, **options: Any) -> None:
@@ -85,13 +81,10 @@ class Http(Retriever):
                 raise InputError(
                     f"{key} is no path to a list", place=f"retriever {key}", remedy='for example "hits.*.id"'
                 )
-        for name, value in (options.get("headers") or {}).items():
-            if _SECRET.search(name) and not _VARIABLE.search(str(value)):
-                raise InputError(
-                    f"the header {name!r} holds a key",
-                    place="retriever headers",
-                    remedy="name its environment variable as ${NAME}",
-                )
+        if secret := written_secret({key: options[key] for key in ("headers", "body") if options.get(key)}):
+            raise InputError(
+                f"{secret} holds a key", place="retriever", remedy="name its environment variable as ${NAME}, all of it"
+            )
         if options.get("unknown", "error") not in ("error", "drop"):
             raise InputError("unknown is neither 'error' nor 'drop'", place="retriever unknown")
 
@@ -134,16 +127,6 @@ class Http(Retriever):
     def _failed(self, error: Exception) -> BakeoffError:
         failed = failure(error, who=self.url, secrets=[secret for secret in self._secrets if secret], hints={})
         return failed if isinstance(failed, (CallFailed, Unavailable)) else CallFailed(str(failed))
-
-
-def _variables(value: Any) -> list[str]:
-    return _VARIABLE.findall(str(value))
-
-
-def _environment(named: re.Match[str]) -> str:
-    if not (value := os.environ.get(named[1], "")):
-        raise Unavailable(f"{named[1]} is not set")
-    return value
 
 
 def _filled(template: Any, text: str, k: int) -> Any:

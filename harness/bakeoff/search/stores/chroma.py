@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.keys import key_in
 from bakeoff_providers.secrets import scrubbed
 from bakeoff_providers.stopping import DeadlineTimeout, in_time
 
@@ -31,7 +32,7 @@ def server_client(url: str) -> Any:
     import httpx
     from chromadb.config import DEFAULT_DATABASE, DEFAULT_TENANT, Settings
 
-    parts, token = urlsplit(url), os.environ.get(TOKEN, "")
+    parts, token = urlsplit(url), key_in(TOKEN)
 
     def connected() -> Any:  # asks the server for its tenant, and waits without end
         return chromadb.HttpClient(

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.keys import key_in
 from bakeoff_providers.needs import Needs
 from bakeoff_providers.registry import nearest
 
@@ -83,7 +84,7 @@ class Milvus(HybridStore):
             with _logs_in(folder):
                 self._client: Any = pymilvus.MilvusClient(
                     self._url or str(folder / "milvus.db"),
-                    token=os.environ.get("MILVUS_TOKEN", ""),
+                    token=key_in("MILVUS_TOKEN"),
                     timeout=servers.CONNECT,
                 )
             if not self._client.has_collection(self._name):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any, Protocol
 
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.keys import key_in
 
 from bakeoff.core.filters import Condition
 from bakeoff.search.hits import Hits
@@ -173,7 +173,7 @@ class Server:
             "binary": models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True)),
         }
         self._models, self._name, self._memory = models, name, url == MEMORY
-        key = os.environ.get("QDRANT_API_KEY")
+        key = key_in("QDRANT_API_KEY") or None
         self._client: Any = qdrant_client.QdrantClient(
             **({"location": MEMORY} if self._memory else {"url": url, "api_key": key, "check_compatibility": False}),
             timeout=servers.ANSWER,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import httpx
 import msgspec
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.keys import key_in
 from bakeoff_providers.needs import Needs
 
 from bakeoff.core.filters import Condition, Metadata, tokens
@@ -49,7 +49,7 @@ class Typesense(Store):
         if not self._url:
             raise Unavailable(f"typesense: no server: name it by `url`, or {URL} in the environment")
         self._client = httpx.Client(
-            base_url=self._url, headers={"X-TYPESENSE-API-KEY": os.environ.get(KEY, "")}, timeout=servers.ANSWER
+            base_url=self._url, headers={"X-TYPESENSE-API-KEY": key_in(KEY)}, timeout=servers.ANSWER
         )
         self._name = collection_name(folder)
         with self._failures_as_unavailable():

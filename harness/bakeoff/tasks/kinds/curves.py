@@ -9,6 +9,8 @@ from typing import Any
 from bakeoff_providers.errors import Unavailable
 from bakeoff_providers.registry import missing_modules
 
+from bakeoff.core.drawing import DrawingFailed, draw
+
 
 @dataclass(frozen=True, slots=True)
 class Curve:
@@ -26,7 +28,6 @@ def curves_png(points: Sequence[Curve]) -> bytes:
     if missing := missing_modules(("altair", "vl_convert"), "charts"):
         raise Unavailable(missing)
     import altair
-    import vl_convert
 
     values = [
         {**asdict(point), "low": max(0.0, point.mean - point.std), "high": min(1.0, point.mean + point.std)}
@@ -44,4 +45,7 @@ def curves_png(points: Sequence[Curve]) -> bytes:
         .properties(width=230, height=190)
         .facet(facet=altair.Facet("measure:N", title=None, sort=measures), columns=3)
     )
-    return bytes(vl_convert.vegalite_to_png(chart.to_json(), scale=2))
+    (drawn,) = draw([chart.to_dict()])
+    if isinstance(drawn, DrawingFailed):
+        raise drawn
+    return drawn.png

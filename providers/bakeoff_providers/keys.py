@@ -1,0 +1,110 @@
+"""Keys from the environment, by the name of their variable: a value that no header can carry is said, not sent."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.secrets import remember
+
+VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
+_VARIABLE_ALONE = re.compile(
+    r"(?:(?:Bearer|Basic|ApiKey|Api-Key|Key|Token) +)?\$\{[A-Z][A-Z0-9_]*\}", re.IGNORECASE
+)  # the schemes of HTTP
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_SECRET_WORDS = frozenset(
+    {
+        *("apikey", "auth", "authorization", "bearer", "cookie", "credential", "credentials", "dsn", "key", "pass"),
+        *("passphrase", "passwd", "password", "passwords", "pwd", "secret", "secrets", "token"),
+    }
+)
+# What else is called a key or a token: fields of data, and the marks of tokenizers.
+_OTHER_KEYS = frozenset(
+    {
+        *("bos", "cache", "cls", "document", "end", "eos", "field", "foreign", "group", "id", "idempotency", "item"),
+        *("join", "label", "mask", "name", "object", "pad", "partition", "primary", "profile", "query", "result"),
+        *("sep", "sort", "special", "start", "stop", "text", "title", "unk"),
+    }
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether an option or a header of this name holds a secret: api_key and X-Pass do, id_key and max_tokens don't."""
+    words = [word.lower() for word in _WORD.findall(name)] or [""]
+    if len(words) > 1 and words[-1] in ("key", "token"):
+        return words[-2] not in _OTHER_KEYS
+    return words[-1] in _SECRET_WORDS or words[-2:] in (["api", "keys"], ["access", "keys"], ["access", "tokens"])
+
+
+def names_variable(value: str) -> bool:
+    """Whether a text is nothing but `${NAME}`, after the name of a scheme at most."""
+    return _VARIABLE_ALONE.fullmatch(value.strip()) is not None
+
+
+def written_secret(options: Mapping[str, Any], path: str = "") -> str | None:
+    """Where a secret is written down in options, as a path into them; None where every one is named as `${NAME}`."""
+    for name, value in options.items():
+        where = f"{path}.{name}" if path else str(name)
+        for entry in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(entry, Mapping):
+                if inner := written_secret(entry, where):
+                    return inner
+            elif isinstance(entry, str) and entry and is_secret_name(str(name)) and not names_variable(entry):
+                return where
+    return None
+
+
+def key_in(name: str) -> str:
+    """The value of a variable without the blanks and line breaks around it; empty where it is not set."""
+    value = os.environ.get(name, "").strip()
+    if reason := _unusable(name, value):
+        raise Unavailable(reason)
+    return value
+
+
+def missing_key(name: str) -> str | None:
+    """Why a variable holds no key, in words; None where it does. Never quotes its value."""
+    value = os.environ.get(name, "").strip()
+    return _unusable(name, value) if value else f"{name} is not set"
+
+
+def filled(value: Any) -> Any:
+    """The value with `${NAME}` filled in at any depth; the scrubber knows what was filled in from then on."""
+    if isinstance(value, str):
+        return VARIABLE.sub(_value_of, value)
+    if isinstance(value, Mapping):
+        return {key: filled(entry) for key, entry in value.items()}
+    return [filled(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def variables_in(value: Any) -> list[str]:
+    """The names of all variables in a value, at any depth."""
+    if isinstance(value, str):
+        return VARIABLE.findall(value)
+    entries = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return [name for entry in entries for name in variables_in(entry)]
+
+
+def missing_variables(value: Any) -> str | None:
+    """The first variable in a value that holds nothing usable, in words."""
+    return next((reason for name in variables_in(value) if (reason := missing_key(name))), None)
+
+
+def _value_of(named: re.Match[str]) -> str:
+    if not (value := key_in(named[1])):
+        raise Unavailable(f"{named[1]} is not set")
+    remember(value)
+    return value
+
+
+def _unusable(name: str, value: str) -> str | None:
+    """A client would refuse such a header and quote it whole in its error."""
+    control = [character for character in value if unicodedata.category(character) == "Cc"]
+    if not control:
+        return None
+    what = "a line break" if set(control) & {"\r", "\n"} else "a control character"
+    return f"{name} holds {what}: no key has one"

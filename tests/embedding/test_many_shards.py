@@ -107,3 +107,20 @@ def test_a_copy_that_grew_is_another_file(tmp_path: Path) -> None:
         assert reader.get([f"t{n}" for n in range(number + 1)])[0][:, 0].tolist() == list(range(number + 1))
         assert reader.damaged == 0
     writer.close()
+
+
+def test_who_needs_only_what_is_new_begins_where_another_has_read_to(tmp_path: Path) -> None:
+    writer = _many(tmp_path, 5)
+    driver = VectorCache(tmp_path).space(IDENTITY)
+    writer.put(["grows"], np.ones((1, 3), dtype=np.float32), tokens=1)
+    driver.refresh()
+    worker = Space(driver.folder, IDENTITY, known=driver.known())
+    assert len(worker) == 0
+    writer.put(["later"], np.full((1, 3), 7, dtype=np.float32), tokens=2)  # into a shard that is known in part
+    writer.end_shard()
+    writer.put(["elsewhere"], np.full((1, 3), 8, dtype=np.float32), tokens=1)
+    worker.refresh()
+    assert len(worker) == 2
+    vectors, tokens = worker.get(["later", "elsewhere"])
+    assert (vectors[:, 0].tolist(), tokens) == ([7, 8], 3)
+    assert worker.damaged == 0

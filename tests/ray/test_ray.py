@@ -341,7 +341,7 @@ def _kill_when(wire: WireServer, requests: int, name: str) -> threading.Thread:
     return thread
 
 
-def test_a_hosted_worker_that_is_killed_has_one_batch_paid_twice_and_charged(tmp_path: Path, wire: WireServer) -> None:
+def test_a_hosted_worker_that_is_killed_has_at_most_one_batch_paid_twice(tmp_path: Path, wire: WireServer) -> None:
     lineup = write_lineup(tmp_path, hosted(wire), documents=300)
     here = run(lineup, Settings(cache=tmp_path / "here"))
     wire.requests.clear()

@@ -72,7 +72,7 @@ def embedded(workers: int, provider: str, corpus: list[str], folder: Path) -> Si
     adapter = contender.create(folder)
     space = VectorCache(folder).space({**adapter.identity(Role.DOCUMENT), **(adapter.code() or {})})
     limits = LimitsActor(None)
-    job = WorkerJob(contender, folder, space.folder, "", space.identity, RetryPolicy(), limits.name, False)
+    job = WorkerJob(contender, folder, space.folder, space.known(), space.identity, RetryPolicy(), limits.name, False)
     start = time.perf_counter()
     pool = EmbedPool(job, workers, 0)
     pool.ready([WARM_TEXT])
@@ -81,7 +81,7 @@ def embedded(workers: int, provider: str, corpus: list[str], folder: Path) -> Si
     done = list(pool.embed(corpus_batches(corpus, adapter.card, 0, BLOCK)))
     end = time.perf_counter()
     cpu = [after - earlier for after, earlier in zip(_cpu(processes), before, strict=True)]
-    assert sum(one.texts for one in done) == len(corpus)
+    assert sum(one.texts for _, one in done) == len(corpus)
     assert len(cpu) == workers
     pool.close()
     limits.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bakeoff.lineup.entries import EngineEntry
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.running.engines import engine_entry, shared_cache
+from bakeoff.running.engines import engine_entry, with_shared_cache
 from bakeoff.running.engines.ray import RayEngine
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
@@ -32,7 +32,7 @@ def main(path: Path, address: str) -> None:
     entry = engine_entry(lineup.engine, "ray", address)
     there = run(lineup, Settings(cache=path.parent / "there", engine=entry))
     assert_same(here, there)
-    folder = shared_cache(entry, path.parent / "there")
+    folder = with_shared_cache(Settings(cache=path.parent / "there"), entry).cache
     assert folder
     assert all_vectors(path.parent / "here") == all_vectors(folder)
     writers = {file.stem.partition("-")[0] for file in folder.glob("*/*.manifest")}

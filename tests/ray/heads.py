@@ -84,6 +84,34 @@ def head(
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def two_nodes() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process with a cluster of two nodes below it, and the address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.ray.two_nodes"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment(**_HEAD),
+    )
+    assert process.stdin
+    assert process.stdout
+    children: list[psutil.Process] = []
+    try:
+        address = process.stdout.readline().strip()
+        assert address
+        children = psutil.Process(process.pid).children(recursive=True)
+        yield process, address
+    finally:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        process.wait(60)
+        _, left = psutil.wait_procs(children, timeout=10)
+        for child in left:
+            child.kill()
+
+
 def listeners(process: psutil.Process) -> list[tuple[str, str]]:
     """Every address that this process and those below it listen on."""
     listening = []

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tests.ray.corpora import hosted, write_lineup
-from tests.ray.heads import LOOPBACK, Head, environment, head, listeners, python_without
+from tests.ray.heads import LOOPBACK, Head, environment, head, listeners, python_without, two_nodes
 from tests.wire import WireServer
 
 pytestmark = pytest.mark.ray
@@ -85,11 +85,12 @@ def test_sixteen_workers_ask_a_hosted_provider_no_more_than_one_process_does(
 
 
 WHICH_GPU = """
-import hashlib, os, pathlib
+import hashlib, os, pathlib, time
 
 def embed(texts):
     with (pathlib.Path(__file__).parent / "gpus.txt").open("a") as file:
         file.write(os.environ.get("CUDA_VISIBLE_DEVICES", "none") + "\\n")
+    time.sleep(0.1)  # the first worker that is there must not be done before the second has started
     return [[b - 127.5 for b in hashlib.sha256(text.encode()).digest()] for text in texts]
 """
 
@@ -109,9 +110,11 @@ def test_workers_get_the_gpus_that_are_asked_for(cluster: Head, tmp_path: Path, 
 
 
 HASHES = """
-import hashlib
+import hashlib, os, pathlib
 
 def embed(texts):
+    with (pathlib.Path(__file__).parent / "asking.txt").open("a") as file:
+        file.write(f"{os.getpid()}\\n")
     return [[b - 127.5 for b in hashlib.sha256(text.encode()).digest()] for text in texts]
 """
 
@@ -140,10 +143,11 @@ def test_nodes_that_share_no_disk_share_shards_by_a_url(cluster: Head, tmp_path:
     write_lineup(tmp_path, f'{contender}[engine]\nworkers = 2\nshards = "s3://bucket/run"\n')
     with head(changes={**bucket, "BAKEOFF_HOME": str(tmp_path / "elsewhere")}) as far:
         done = _child("tests.ray.both", "lineup.toml", far.address, folder=tmp_path, **bucket)
-        assert done.stdout.startswith("same bits, written by 2 other"), done.stderr
+        assert done.stdout.startswith("same bits, written by 0 other"), done.stderr  # workers handed them back
+        assert len(_asking(tmp_path)) >= 2  # the run here, and workers there
         here, there = ({f.name for f in (tmp_path / n).glob("shards/*/*/*.f32")} for n in ("home", "elsewhere"))
-        assert len(there) >= 17  # 330 texts in batches of 20
-        assert there <= here  # this machine fetched what that one wrote
+        assert len(there) == 1  # 17 batches are one shard
+        assert there <= here  # that machine fetched it to search and to index
     dry = ("run", "lineup.toml", "--engine", "ray", "--dry-run")
     again = _child("bakeoff", *dry, folder=tmp_path, BAKEOFF_HOME=str(tmp_path / "third"), **bucket)
     assert " 342 " in again.stdout, again.stdout + again.stderr
@@ -151,6 +155,32 @@ def test_nodes_that_share_no_disk_share_shards_by_a_url(cluster: Head, tmp_path:
     write_lineup(tmp_path, f'{contender}[engine]\nworkers = 2\nshards = "s3://bucket/other"\n')
     said = _refused(tmp_path, cluster.address, **bucket)
     assert "s3://bucket/other: Ray's node 127.0.0.1 does not see this folder (" in said
+
+
+SLOW = HASHES.replace("def embed(texts):\n", "def embed(texts):\n    import time\n    time.sleep(0.15)\n")
+
+
+def test_two_nodes_share_the_work_and_a_worker_has_its_gpus_on_one(tmp_path: Path, wire: WireServer) -> None:
+    (tmp_path / "mine.py").write_text(SLOW)
+    contender = '[[contender]]\nprovider = "file:mine.py:embed"\nstore = "faiss"\n'
+    contender += 'options = { batch_items = 5, revision = "1" }\n'
+    with two_nodes() as (process, address):
+        write_lineup(tmp_path, hosted(wire) + "[engine]\ngpus_per_worker = 2\n")
+        said = _refused(tmp_path, address)
+        assert "some workers with 2 GPUs each are asked for, but the cluster has 2 processors and 2 GPUs, " in said
+        assert "at most 1 on one node" in said
+        assert wire.embeddings() == []
+        listening = listeners(psutil.Process(process.pid))
+        assert [name for name, _ in listening].count("raylet") >= 2
+        assert [pair for pair in listening if not pair[1].startswith(LOOPBACK)] == []
+        write_lineup(tmp_path, f"{contender}[engine]\nworkers = 2\n")
+        done = _child("tests.ray.both", "lineup.toml", address, folder=tmp_path)
+    assert done.stdout.startswith("same bits, written by 2 other"), done.stderr  # a worker on each node
+
+
+def _asking(folder: Path) -> set[str]:
+    file = folder / "asking.txt"
+    return set(file.read_text().split()) if file.exists() else set()
 
 
 def test_a_node_without_a_library_or_with_another_bakeoff_is_named_before_anything_is_asked(

@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +18,11 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from bakeoff.core.progress import Advance
+from bakeoff.embedding.budget import Budget
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.lineup.entries import EngineEntry
+from bakeoff.running import embeddings
 from bakeoff.running.engines import ray_cluster
 from bakeoff.running.engines.ray import ActorShard, RayEngine
 from bakeoff.running.runner import run
@@ -87,6 +92,30 @@ def test_shards_rankings_and_scores_are_those_of_a_local_run(tmp_path: Path) -> 
     assert (embedding.usage[Role.DOCUMENT].requests, embedding.usage[Role.DOCUMENT].cached) == (0, 330)
 
 
+def test_the_bar_of_vectors_counts_what_is_there_and_ends_with_the_last_text(tmp_path: Path) -> None:
+    contender = '[[contender]]\nprovider = "fake"\nstore = "faiss"\n'
+    run(write_lineup(tmp_path, contender, documents=200), Settings(cache=tmp_path / "there"))
+    shown: dict[str, list[int]] = {}
+
+    @contextlib.contextmanager
+    def bars(label: str, total: int) -> Iterator[Advance]:
+        shown[label] = [total, 0]
+        yield lambda count: shown[label].__setitem__(1, shown[label][1] + count)
+
+    lineup = write_lineup(tmp_path, contender, documents=330)
+    assert run(lineup, Settings(cache=tmp_path / "there", engine=RAY, progress=bars)).not_run == []
+    (embedded,) = (bar for label, bar in shown.items() if "document vectors on Ray" in label)
+    assert embedded == [330, 330]
+    assert shown["scoring on Ray: queries"] == [12, 12]
+
+
+def test_a_folder_of_vectors_that_a_node_does_not_see_is_named(tmp_path: Path) -> None:
+    (tmp_path / "00001-of-00001" / "space").mkdir(parents=True)
+    (tmp_path / "00001-of-00001" / "space" / "complete.json").symlink_to(tmp_path / "nowhere")  # listed, and not there
+    with pytest.raises(InputError, match=r"00001-of-00001: Ray's node 127.0.0.1 does not see this folder"):
+        ray_cluster.check_nodes({}, None, [tmp_path / "00001-of-00001"])
+
+
 def test_a_folder_for_shards_is_given_by_its_url(tmp_path: Path) -> None:
     lineup = write_lineup(tmp_path, '[[contender]]\nprovider = "fake"\nstore = "faiss"\n', documents=60)
     here = run(lineup, Settings(cache=tmp_path / "here"))
@@ -138,6 +167,62 @@ def test_a_worker_that_is_killed_costs_at_most_one_batch(tmp_path: Path, caplog:
     assert all_vectors(tmp_path / "here") == all_vectors(tmp_path / "there")
 
 
+POISON = """
+import hashlib, os, signal
+from pathlib import Path
+
+def embed(texts):
+    if any(text.startswith("poison") for text in texts):
+        with (Path(__file__).parent / "deaths.txt").open("a") as file:
+            file.write("x")
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return [[b - 127.5 for b in hashlib.sha256(text.encode()).digest()] for text in texts]
+"""
+
+
+def test_a_batch_that_kills_every_worker_costs_its_row_and_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(POISON)
+    lineup = write_lineup(
+        tmp_path,
+        '[[contender]]\nprovider = "file:mine.py:embed"\nstore = "faiss"\n'
+        'options = { batch_items = 5, revision = "1" }\n[[contender]]\nprovider = "fake"\nstore = "faiss"\n',
+        documents=100,
+    )
+    corpus = tmp_path / "task" / "corpus.jsonl"
+    lines = corpus.read_text().splitlines()
+    lines[52] = json.dumps({"_id": "d52", "text": "poison for a tokenizer"})
+    corpus.write_text("\n".join(lines))
+    there = run(lineup, Settings(cache=tmp_path / "there", engine=RAY))
+    assert [row.contender.label for row in there.ran] == ["fake+faiss"]
+    (lost,) = there.not_run
+    assert "3 workers ended while they had the same batch of 5 texts, of which the first is '" in lost.reason
+    assert (tmp_path / "deaths.txt").read_text() == "xxx"
+    kept = [vectors for vectors in all_vectors(tmp_path / "there").values() if len(vectors) < 100]
+    assert max(map(len, kept)) >= 45  # what was embedded before is not lost
+
+
+UNLOADABLE = """
+import os
+import ray
+
+class Model:
+    def __init__(self):
+        if ray.get_runtime_context().get_actor_id():
+            os._exit(3)
+
+    def embed(self, texts):
+        return [[1.0, 2.0]] * len(texts)
+"""
+
+
+def test_workers_that_end_before_they_have_a_model_end_the_row(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(UNLOADABLE)
+    contender = '[[contender]]\nprovider = "file:mine.py:Model"\nstore = "faiss"\noptions = { revision = "1" }\n'
+    lineup = write_lineup(tmp_path, contender, documents=60)
+    (lost,) = run(lineup, Settings(cache=tmp_path / "there", engine=RAY)).not_run
+    assert "workers ended while they had the same batch" in lost.reason or "no worker could start" in lost.reason
+
+
 LOADED = """
 import hashlib, os, time
 from pathlib import Path
@@ -148,7 +233,7 @@ class Model:
             file.write(f"{os.getpid()}\\n")
 
     def embed(self, texts):
-        time.sleep(0.05)
+        time.sleep(0.5)  # the first worker that is there must not be done before the second has started
         return [[b - 127.5 for b in hashlib.sha256(text.encode()).digest()] for text in texts]
 """
 
@@ -236,6 +321,65 @@ def test_hosted_providers_share_one_budget(tmp_path: Path, wire: WireServer) -> 
     assert "stopped before" in lost.reason
     texts = sum(len(request.texts) for request in wire.embeddings())
     assert 0 < texts < 200  # about half of 300, whatever the number of workers
+
+
+def _kill_when(wire: WireServer, requests: int, name: str) -> threading.Thread:
+    """Kills one process of this name as soon as the server was asked so often."""
+
+    def kill() -> None:
+        limit = time.monotonic() + 120
+        while len(wire.embeddings()) < requests and time.monotonic() < limit:
+            time.sleep(0.01)
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if name in process.name():
+                    process.kill()
+                    return
+
+    thread = threading.Thread(target=kill, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_hosted_worker_that_is_killed_has_at_most_one_batch_paid_twice(tmp_path: Path, wire: WireServer) -> None:
+    lineup = write_lineup(tmp_path, hosted(wire), documents=300)
+    here = run(lineup, Settings(cache=tmp_path / "here"))
+    wire.requests.clear()
+    wire.seconds_each = 0.3  # the server has the request and charges for it; nobody is there for the answer
+    killer = _kill_when(wire, 9, "EmbedWorker")
+    said: list[str] = []
+    there = run(lineup, Settings(cache=tmp_path / "there", engine=RAY, max_cost=1.0, notice=said.append))
+    killer.join()
+    assert any("a worker was killed and started again" in text for text in said)
+    assert here.scores == there.scores
+    asked = Counter(text for request in wire.embeddings() for text in request.texts)
+    assert len(asked) == 312
+    assert sum(asked.values()) - len(asked) in (0, 10)  # a batch of ten, if the kill came before it was on disk
+    assert all_vectors(tmp_path / "here") == all_vectors(tmp_path / "there")
+
+
+def test_limits_that_are_gone_stop_the_row_and_charge_all_that_was_given_out(tmp_path: Path, wire: WireServer) -> None:
+    lineup = write_lineup(tmp_path, hosted(wire) + '[[contender]]\nprovider = "fake"\nstore = "faiss"\n', documents=300)
+    wire.seconds_each = 0.3
+    budgets: list[Budget] = []
+
+    def noted(limit: float) -> Budget:
+        budgets.append(Budget(limit))
+        return budgets[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embeddings, "Budget", noted)
+        killer = _kill_when(wire, 6, "Limits")
+        there = run(lineup, Settings(cache=tmp_path / "there", engine=RAY, max_cost=1.0))
+        killer.join()
+    (lost,) = there.not_run
+    assert "the process that keeps the budget and the rate limit has ended" in lost.reason
+    assert [row.contender.label for row in there.ran] == ["fake+faiss"]
+    paid = [request for request in wire.embeddings() if len(request.texts) > 1]
+    tokens = sum(max(1.0, len(text) / 4) for request in paid for text in request.texts)
+    price = lineup.contenders[0].create(tmp_path).card.price
+    assert price
+    assert budgets[0].spent >= tokens * price.usd_per_million_tokens / 1e6  # never less than what was asked for
 
 
 def test_what_can_not_work_is_said_before_anything_is_asked(

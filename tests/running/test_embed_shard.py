@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from bakeoff.cli import app
+from bakeoff.commands.shared_options import shard_folders
 from bakeoff.core.remote import SharedFolder
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.corpus_size import corpus_sizes
@@ -185,6 +187,53 @@ def test_a_folder_that_is_a_url_is_copied_here_and_back(tmp_path: Path, monkeypa
     assert SharedFolder(f"file://{tmp_path}/with%20space").fetch() == tmp_path / "with space"
     with pytest.raises(InputError, match="nothing://x: can't be opened"):
         SharedFolder("nothing://x")
+
+
+def test_what_was_removed_at_a_url_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+    lineup, address = _lineup(tmp_path, LOCAL), "memory://bucket/again"
+    shared = SharedFolder(address)
+    for of in (3, 2):
+        if of == 2:
+            assert len(shard_folders(address)) == 3
+            shared._system.rm("/bucket/again", recursive=True)
+        for number in range(1, of + 1):
+            folder = shared.path / ShardNumber(number, of).folder
+            embed_shard(lineup, ShardNumber(number, of), Settings(cache=folder))
+            shared.send(folder)
+    assert [folder.name for folder in shard_folders(address)] == ["00001-of-00002", "00002-of-00002"]
+    for path in shared._system.find("/bucket/again/00002-of-00002"):
+        if path.endswith("complete.json"):
+            shared._system.rm_file(path)
+    with pytest.raises(InputError, match=r"memory://bucket/again: shard 2/2 is not complete"):
+        shard_folders(address)
+
+
+def test_files_come_once_and_only_those_that_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "one"))
+    shared = SharedFolder("memory://bucket/few")
+    for name in ("a/1.f32", "a/2.f32", "b/3.f32"):
+        file = shared.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"rows")
+    shared.send(shared.path)
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "two"))
+    other = SharedFolder("memory://bucket/few")
+    fetched: list[str] = []
+    get = other._system.get_file
+
+    def noted(there: str, here: str) -> None:
+        fetched.append(there)
+        get(there, here)
+
+    monkeypatch.setattr(other._system, "get_file", noted)
+    with ThreadPoolExecutor(4) as pool:  # as many tasks of a node at once
+        for _ in range(4):
+            pool.submit(other.fetch_files, ["a/2.f32"])
+    assert [name.rpartition("/few/")[2] for name in fetched] == ["a/2.f32"]
+    assert (other.path / "a" / "2.f32").read_bytes() == b"rows"
+    other.fetch("b")
+    assert sorted(file.name for file in other.path.glob("*/*")) == ["2.f32", "3.f32"]
 
 
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

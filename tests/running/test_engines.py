@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from bakeoff.lineup.entries import EngineEntry
-from bakeoff.running.engines import engine_entry, shared_cache
+from bakeoff.running.engines import engine_entry, with_shared_cache
+from bakeoff.running.settings import Settings
 from bakeoff_providers.errors import InputError
 
 
@@ -32,7 +33,7 @@ def test_what_an_engine_does_not_have_is_refused(
 
 
 def test_vectors_are_where_all_nodes_see_them(tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    assert shared_cache(EngineEntry(), cache) == cache
-    assert shared_cache(EngineEntry(shards=str(tmp_path / "nfs")), cache) == tmp_path / "nfs"
-    assert shared_cache(EngineEntry(shards=f"file://{tmp_path}/a%20b"), None) == tmp_path / "a b"
+    plain = Settings(cache=tmp_path / "cache")
+    assert with_shared_cache(plain, EngineEntry()) == plain
+    assert with_shared_cache(plain, EngineEntry(shards=str(tmp_path / "nfs"))).cache == tmp_path / "nfs"
+    assert with_shared_cache(Settings(), EngineEntry(shards=f"file://{tmp_path}/a%20b")).cache == tmp_path / "a b"

@@ -8,10 +8,14 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from bakeoff.core.progress import Advance, showing
+from bakeoff.embedding import vector_rows
+from bakeoff.embedding.key_index import Places
 from bakeoff.search import brute_force
 from bakeoff.storelab.vector_sample import synthetic
+from bakeoff_providers.base import Vectors
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 
 @given(
@@ -92,13 +96,17 @@ def test_recall_is_never_less_than_by_id(returned: list[tuple[float, bool]], las
 
 
 def test_the_nearest_of_parts_are_the_nearest_of_all() -> None:
-    parts = [
+    first, second = [
         (np.array([[0, 2], [1, 0]]), np.array([[9.0, 5.0], [7.0, 3.0]], dtype=np.float32)),
         (np.array([[5, 4], [4, 5]]), np.array([[9.0, 7.0], [8.0, 1.0]], dtype=np.float32)),
     ]
-    rows, scores = brute_force.merged(parts, 3)
-    assert rows.tolist() == [[0, 5, 4], [4, 1, 0]]  # of equal ones the earlier row
-    assert scores.tolist() == [[9, 9, 7], [8, 7, 3]]
+    for parts in ([first, second], [second, first]):
+        best = brute_force.Merging(3)
+        for part in parts:
+            best.add(*part)
+        assert best.found
+        assert best.found[0].tolist() == [[0, 5, 4], [4, 1, 0]]  # of equal ones the earlier row
+        assert best.found[1].tolist() == [[9, 9, 7], [8, 7, 3]]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +133,7 @@ def test_a_part_of_the_rows_is_searched_under_their_own_numbers() -> None:
 
 def test_progress_ends_where_the_searched_rows_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three queries, two at a time, over the rows 1 to 4 of 5: twice three rows."""
-    monkeypatch.setattr(brute_force, "QUERIES", 2)
+    monkeypatch.setattr(brute_force, "TOGETHER", 2)
     done = list[int]()
 
     @contextmanager
@@ -136,3 +144,35 @@ def test_progress_ends_where_the_searched_rows_end(monkeypatch: pytest.MonkeyPat
     with showing(shown):
         brute_force.nearest_within(np.ones((3, 2), dtype=np.float32), np.ones((5, 2), dtype=np.float32), 2, [1, 2, 4])
     assert sum(done) == 6
+
+
+def test_documents_are_read_once_whatever_the_number_of_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(brute_force, "QUERIES", 2)
+    monkeypatch.setattr(brute_force, "BLOCK", 4)
+    monkeypatch.setattr(brute_force, "FIRST", 3)
+    monkeypatch.setattr(vector_rows, "KEPT_BYTES", 0)
+    rng = np.random.default_rng(0)
+    vectors, queries = (rng.standard_normal((n, 3)).astype(np.float32) for n in (12, 7))
+    read = list[list[int]]()
+
+    class Noted:
+        def take(self, places: Places) -> Vectors:
+            read.append(places.tolist())
+            return np.asarray(vectors[places])
+
+    rows, _ = brute_force.nearest(queries, vector_rows.VectorRows(Noted(), np.arange(12), (), 3), 2)
+    assert read == [[0, 1, 2], [3, 4, 5, 6], [7, 8, 9, 10], [11]]
+    assert rows.tolist() == np.argsort(-(queries @ vectors.T), axis=1)[:, :2].tolist()
+
+
+@pytest.mark.parametrize("queries", [1, 3, 1025])
+def test_bits_do_not_depend_on_the_number_of_threads(queries: int) -> None:
+    """At the real size of a block, also with a query that is alone in its group; Ray's tasks have one thread."""
+    rng = np.random.default_rng(0)
+    documents, asked = (rng.standard_normal((n, 384)).astype(np.float32) for n in (brute_force.BLOCK + 1024, queries))
+    found = set()
+    for threads in (1, 3, 7):
+        with threadpool_limits(threads):
+            rows, scores = brute_force.nearest(asked, documents, 1000)
+        found.add((rows.tobytes(), scores.tobytes()))
+    assert len(found) == 1

@@ -252,7 +252,10 @@ def shard_folders(vectors: str | None) -> tuple[Path, ...]:
     from bakeoff.core.remote import SharedFolder
     from bakeoff.running.shard_folders import complete_folders
 
-    return complete_folders(SharedFolder(vectors).fetch()) if vectors else ()
+    if not vectors:
+        return ()
+    shared = SharedFolder(vectors)
+    return complete_folders(shared.path, shared.fetch_listed(), shared.address if shared.remote else "")
 
 
 def say(text: str, *, err: bool = False) -> None:

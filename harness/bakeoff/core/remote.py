@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import secrets
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -16,6 +17,7 @@ from bakeoff_providers.registry import missing_modules
 from bakeoff_providers.weights import home
 
 MODULES, EXTRA = ("fsspec",), "remote"
+AT_ONCE = 8  # files on their way at the same time
 _LAST = (".manifest", ".json")  # what makes other files count is sent after them
 
 
@@ -36,15 +38,51 @@ class SharedFolder:
 
     def fetch(self, below: str = "") -> Path:
         """The folder here, with everything that the remote one holds below this name."""
-        if self.remote:
-            root = "/".join(filter(None, (self._root, below)))
-            with _named(self.address):
-                for name, length in sorted(self._sizes(root).items(), key=lambda item: item[0].endswith(_LAST)):
-                    here = self.path / below / name[len(root) :].lstrip("/")
-                    if not here.is_file() or here.stat().st_size != length:
-                        with replacing(here) as part:  # another process may fetch it, too
-                            self._system.get_file(name, str(part))
+        self.fetch_listed(below)
         return self.path / below
+
+    def fetch_listed(self, below: str = "") -> frozenset[str] | None:
+        """Fetches what is below this name, and says which files that are; None where they are on this machine.
+
+        The copy may hold more: what was removed there, and what was not sent yet.
+        """
+        if not self.remote:
+            return None
+        root = "/".join(filter(None, (self._root, below)))
+        with _named(self.address), self._alone():
+            sizes = {name[len(root) :].lstrip("/"): length for name, length in self._sizes(root).items()}
+            lacking = [name for name, length in sizes.items() if _length(self.path / below / name) != length]
+            self._get([f"{below}/{name}" if below else name for name in lacking])
+        return frozenset(sizes)
+
+    def fetch_files(self, names: Iterable[str]) -> None:
+        """Fetches those of these files that the copy lacks; of several processes here one does, the others wait."""
+        wanted = [name for name in names if not (self.path / name).is_file()] if self.remote else []
+        if wanted:
+            with _named(self.address), self._alone():
+                self._get([name for name in wanted if not (self.path / name).is_file()])
+
+    def _get(self, names: list[str]) -> None:
+        """Several at a time; what makes other files count comes after them."""
+
+        def get(name: str) -> None:
+            with replacing(self.path / name) as part:  # whoever reads it meanwhile has a whole one
+                self._system.get_file(f"{self._root}/{name}", str(part))
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for last in (False, True):
+                list(pool.map(get, [name for name in names if name.endswith(_LAST) == last]))
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While it lasts, no other process of this machine fetches into this copy."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / ".fetching.lock").open("w") as file:
+            with contextlib.suppress(ImportError, OSError):  # without locks a file may be fetched twice
+                import fcntl
+
+                fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def send(self, folder: Path) -> None:
         """Copies what is new or longer below a folder of the copy here; what makes other files count goes last."""
@@ -91,6 +129,12 @@ class SharedFolder:
         self._system.invalidate_cache()
         files = self._system.find(root, detail=True) if self._system.exists(root) else {}
         return {str(name): int(about["size"]) for name, about in files.items()}
+
+
+def _length(file: Path) -> int | None:
+    with contextlib.suppress(OSError):
+        return file.stat().st_size
+    return None
 
 
 def _opened(address: str) -> tuple[Any, str]:

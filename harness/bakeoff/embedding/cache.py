@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,13 +38,20 @@ class Freed:
 class VectorCache:
     """All spaces under one folder."""
 
-    def __init__(self, folder: Path, complete: Sequence[Path] = ()) -> None:
-        """`complete` are caches that are only read, besides the one that is written to."""
-        self.folder, self.complete = folder, complete
+    def __init__(
+        self, folder: Path, complete: Sequence[Path] = (), fetch: Callable[[str], object] | None = None
+    ) -> None:
+        """`complete` are caches that are only read, besides the one that is written to.
+
+        Where the folder is a copy of another, `fetch` brings the space of a name up to date.
+        """
+        self.folder, self.complete, self.fetch = folder, complete, fetch
 
     def space(self, identity: Identity) -> Space:
         """The space of this identity, made if it is new."""
         name = space_name(identity)
+        if self.fetch is not None:
+            self.fetch(name)
         return Space(self.folder / name, identity, [folder / name for folder in self.complete])
 
     def spaces(self) -> Iterator[SpaceInfo]:

@@ -145,6 +145,12 @@ class Embedder:
             self._ask_batches(missing, role, space, advance)
         self.usage[role].count([self._noted(texts, space.find(keys), asked, role, space)])
 
+    def embed_unkept(self, texts: list[str], role: Role) -> EmbeddingBatch:
+        """One batch for somebody else, who keeps what came."""
+        answer, attempted = self._call(texts, role)
+        self._account(answer, texts, role, attempted)
+        return answer
+
     def embed_timed(self, text: str, role: Role) -> tuple[Vectors, int | None]:
         """One text by itself and the time of its call in this run; no time when an earlier run asked for it.
 

@@ -12,6 +12,8 @@ import mmap
 import os
 import secrets
 import struct
+import threading
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +35,7 @@ _HEAD = struct.Struct("<4sIQ")  # magic, length of the description, its checksum
 _RECORD = struct.Struct("<4sIQQQ")  # magic, rows, first row, checksum of the rows, checksum of the keys and tokens
 _CHECK = struct.Struct("<Q")  # checksum of the record's own head
 _MAPPED_AT_ONCE = 1 << 26  # bytes that are mapped to be checked
+_OPEN_AT_ONCE = 16  # shards whose files are open for reading: a space of thousands needs no more descriptors
 
 Tokens = npt.NDArray[np.float32]
 
@@ -94,7 +97,7 @@ class ShardWriter:
         self._manifest_end += len(data)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Shard:
     """A shard as its readers see it: what its manifest has named so far, and its rows."""
 
@@ -103,7 +106,7 @@ class Shard:
     damaged: int = 0
     _read_to: int = 0
     _length: int = 0
-    _handle: int | None = None
+    _handle: _Handle | None = None
     _mapped: npt.NDArray[np.float32] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -115,8 +118,27 @@ class Shard:
         """Whether the manifest ends within a record, cut off by a kill or just being written, or has a damaged head."""
         return self._read_to < self._length
 
+    def mark(self) -> tuple[Description | None, int]:
+        """What its head says, and how far it was read."""
+        return self.description, self._read_to
+
+    def grown(self) -> bool:
+        """Whether the manifest has another length than when it was read last.
+
+        It is opened for that: a network file system may answer for a path with what it knew a minute ago.
+        """
+        try:
+            handle = os.open(f"{self.stem}{MANIFEST}", os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        except FileNotFoundError:  # pruned by somebody else
+            return False
+        try:
+            return os.fstat(handle).st_size != self._length
+        finally:
+            os.close(handle)
+
     def new_batches(self, *, trusted: bool = False) -> Iterator[Batch]:
         """The sound records since the last call. `trusted` are rows that this process has written itself."""
+        self.close()  # a copy that has grown is another file
         try:
             with self.stem.with_name(self.stem.name + MANIFEST).open("rb") as file:
                 file.seek(self._read_to)
@@ -129,7 +151,8 @@ class Shard:
             at = self._read_head(data)
             if self.description is None:
                 return
-        window = _Window(None if trusted else self._rows_file())
+        rows_file = None if trusted else self._rows_file()  # stays open until all was checked
+        window = _Window(None if rows_file is None else rows_file.number)
         while at + _RECORD.size + _CHECK.size <= len(data):
             head = data[at : at + _RECORD.size]
             magic, rows, start, of_rows, of_body = _RECORD.unpack(head)
@@ -157,19 +180,22 @@ class Shard:
 
     def read(self, start: int, out: Vectors) -> None:
         """Copies consecutive rows into place."""
-        view, offset = out.data.cast("B"), start * self.dimensions * 4
+        view, offset, file = out.data.cast("B"), start * self.dimensions * 4, self._file()
         while len(view):
-            done = os.preadv(self._file(), [view], offset)
+            done = os.preadv(file.number, [view], offset)
             if not done:
                 raise OSError(f"{self.stem.name}{ROWS} ends before row {start + len(out)}")
             view, offset = view[done:], offset + done
 
     def rows(self, numbers: npt.NDArray[np.int64]) -> Vectors:
         """Rows picked one by one, through the map."""
-        if self._mapped is None or len(self._mapped) <= int(numbers.max()):
+        mapped = self._mapped
+        if mapped is None or len(mapped) <= int(numbers.max()):
             flat = np.memmap(self.stem.with_name(self.stem.name + ROWS), dtype="<f4", mode="r")
-            self._mapped = flat[: len(flat) // self.dimensions * self.dimensions].reshape(-1, self.dimensions)
-        return np.asarray(self._mapped[numbers])
+            mapped = flat[: len(flat) // self.dimensions * self.dimensions].reshape(-1, self.dimensions)
+            self._mapped = mapped
+        _keep_open(self)
+        return np.asarray(mapped[numbers])
 
     @property
     def dimensions(self) -> int:
@@ -178,19 +204,17 @@ class Shard:
         return self.description.dimensions
 
     def close(self) -> None:
-        """Lets the file go."""
-        self._mapped = None
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+        """Lets the files go; whoever is reading them has them until he is done."""
+        self._mapped = self._handle = None
 
-    def _file(self) -> int:
-        if self._handle is None:
-            name = self.stem.with_name(self.stem.name + ROWS)
-            self._handle = os.open(name, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        return self._handle
+    def _file(self) -> _Handle:
+        handle = self._handle
+        if handle is None:
+            handle = self._handle = _Handle(self.stem.with_name(self.stem.name + ROWS))
+        _keep_open(self)
+        return handle
 
-    def _rows_file(self) -> int | None:
+    def _rows_file(self) -> _Handle | None:
         with contextlib.suppress(OSError):
             return self._file()
         return None
@@ -210,6 +234,34 @@ class Shard:
         """Whether the rows are what was written."""
         part = window.bytes(start * self.dimensions * 4, (start + rows) * self.dimensions * 4)
         return part is not None and checksum(part) == expected
+
+
+class _Handle:
+    """A file open for reading, closed when nobody has it any more."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, path: Path) -> None:
+        self.number = -1
+        self.number = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+
+    def __del__(self) -> None:
+        if self.number >= 0:
+            os.close(self.number)
+
+
+_open: dict[int, weakref.ref[Shard]] = {}  # the one that was read last comes last
+_open_lock = threading.Lock()
+
+
+def _keep_open(shard: Shard) -> None:
+    """Notes that this shard is being read; the one that was not read for longest lets its files go."""
+    with _open_lock:
+        _open.pop(id(shard), None)
+        _open[id(shard)] = weakref.ref(shard)
+        oldest = _open.pop(next(iter(_open)))() if len(_open) > _OPEN_AT_ONCE else None
+    if oldest is not None:
+        oldest.close()
 
 
 class _Window:

@@ -7,10 +7,12 @@ again, and what it is asking for right now is known by its claims.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,31 +31,48 @@ _RECORD = 1024  # vectors in a record that rewriting makes
 _UNKNOWN_DIMENSIONS = 4096  # what is reckoned with where nobody has said
 
 
+Known = Mapping[str, tuple[Description | None, int]]  # of a shard by name: what it holds, and how far it was read
+
+
 class Space:
     """Read when opened; what is put is there at once, and on disk when `put` returns."""
 
-    def __init__(self, folder: Path, identity: Identity, complete: Sequence[Path] = (), *, shared: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        identity: Identity,
+        complete: Sequence[Path] = (),
+        *,
+        shared: bool = True,
+        known: Known = MappingProxyType({}),
+    ) -> None:
         """`complete` are further folders of this space that nobody writes to any more: they are only read.
 
-        Who has the folder for himself, because he rewrites it, does not share it.
+        Who has the folder for himself, because he rewrites it, does not share it. What is `known` is not looked at.
         """
         self.folder, self.identity = folder, dict(identity)
-        known = identity.get("dimensions")
-        self.dimensions: int | None = known if isinstance(known, int) and not isinstance(known, bool) else None
+        fixed = identity.get("dimensions")
+        self.dimensions: int | None = fixed if isinstance(fixed, int) and not isinstance(fixed, bool) else None
         self.claims = Claims(folder / "asking.lock")
         self._in_use = InUse(folder / IN_USE) if shared else None
         self._index = KeyIndex()
         self._shards: list[Shard] = []
+        self._known: set[str] = set()  # the paths of their manifests
         self._tokens: list[Tokens] = []
         self._writer: ShardWriter | None = None
         self._own: int | None = None  # the number of the shard that is being written here
         self._written: set[int] = set()  # and of all that were
+        self._ended: set[int] = set()  # those of folders that nobody writes to, once they are read
         self._foreign = 0  # batches of another dimension
         self._room_for = 0  # vectors that there was room for
         self._hold()
+        for name, (description, read_to) in known.items():
+            self._add_shard(Shard(folder / name, description, 0, read_to, read_to))
         for other in complete:
             self._find_shards(other)
+        complete_ones = range(len(known), len(self._shards))
         self.refresh()
+        self._ended.update(complete_ones)
 
     @property
     def damaged(self) -> int:
@@ -84,6 +103,11 @@ class Space:
         """The vectors at these places, as they came from the provider."""
         return self.rows().take(places)
 
+    def known(self) -> Known:
+        """How far the shards of this folder were read: another process that needs only what is new begins there."""
+        others = [shard for number, shard in enumerate(self._shards) if number not in self._written]
+        return {shard.stem.name: shard.mark() for shard in others if shard.stem.parent == self.folder}
+
     def rows(self) -> ShardRows:
         """What is here now, to be read only; it can be sent to another process that sees the same files."""
         return ShardRows(self._shards, self.dimensions or 0)
@@ -96,8 +120,10 @@ class Space:
         """What was paid for each of these."""
         numbers, rows = places >> ROW_BITS, places & ((1 << ROW_BITS) - 1)
         tokens = np.empty(len(places), dtype="<f4")
-        for shard in np.unique(numbers):
-            tokens[numbers == shard] = self._tokens[shard][rows[numbers == shard]]
+        order = np.argsort(numbers, kind="stable")
+        for group in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
+            if len(group):
+                tokens[group] = self._tokens[int(numbers[group[0]])][rows[group]]
         return tokens
 
     def put(self, texts: Sequence[str], vectors: Vectors, tokens: int | None, keys: Keys | None = None) -> None:
@@ -132,7 +158,7 @@ class Space:
         fresh = [
             (number, list(shard.new_batches()))
             for number, shard in enumerate(self._shards)
-            if number not in self._written
+            if number not in self._written and number not in self._ended and shard.grown()
         ]
         if self.dimensions is None:
             rows: Counter[int] = Counter()
@@ -208,12 +234,13 @@ class Space:
             self._in_use.hold()
 
     def _find_shards(self, folder: Path) -> None:
-        known = {shard.stem for shard in self._shards}
-        for stem in sorted(path.with_suffix("") for path in folder.glob(f"*{MANIFEST}")):
-            if stem not in known:
-                self._add_shard(Shard(stem))
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            new = [entry.path for entry in entries if entry.name.endswith(MANIFEST) and entry.path not in self._known]
+            for path in sorted(new):
+                self._add_shard(Shard(Path(path.removesuffix(MANIFEST))))
 
     def _add_shard(self, shard: Shard) -> None:
+        self._known.add(f"{shard.stem}{MANIFEST}")
         self._shards.append(shard)
         self._tokens.append(np.empty(0, dtype=np.float32))
 

@@ -104,7 +104,7 @@ class Embeddings:
         settings = self.settings
         if provider.by_id or not (settings.cache or settings.vectors):
             return None
-        return VectorCache(settings.cache or self._temporary / "queries", settings.vectors)
+        return VectorCache(settings.cache or self._temporary / "queries", settings.vectors, settings.fetch)
 
     @cached_property
     def _temporary(self) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
-from bakeoff.running.engines import shared_cache
+from bakeoff.running.engines import with_shared_cache
 from bakeoff.running.failures import reason_of
 from bakeoff.running.pace import TextSample, seconds_per_text
 from bakeoff.running.preparers.reranked import reranker_of
@@ -75,7 +75,7 @@ def plan_sentences(plans: Sequence[Plan], lineup: Lineup) -> list[str]:
 
 def _plans(lineup: Lineup, settings: Settings) -> list[Plan]:
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
-    settings = replace(settings, cache=shared_cache(settings.engine or lineup.engine, settings.cache))
+    settings = with_shared_cache(settings, settings.engine or lineup.engine)
     embeddings = Embeddings(task_of(kind, lineup, settings), 1, settings, lineup.folder)
     rows: dict[tuple[str, ...], list[Contender]] = {}
     for contender in (*kind.models, *lineup.contenders):

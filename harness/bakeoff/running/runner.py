@@ -23,7 +23,7 @@ from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.additions import Additions
 from bakeoff.running.embeddings import Embeddings
-from bakeoff.running.engines import engine_of, shared_cache
+from bakeoff.running.engines import engine_of, with_shared_cache
 from bakeoff.running.environment import this_machine
 from bakeoff.running.failures import attempt
 from bakeoff.running.gains import with_gains
@@ -88,8 +88,9 @@ class Outcome:
 def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
     """Runs a line-up. A contender that can't run keeps its row and its reason; a bad task raises at once."""
     settings = settings or Settings()
-    cache = shared_cache(settings.engine or lineup.engine, settings.cache)
-    settings = replace(settings, cache=cache and cache.resolve())  # processes elsewhere have another working folder
+    settings = with_shared_cache(settings, settings.engine or lineup.engine)
+    cache = settings.cache and settings.cache.resolve()  # processes elsewhere have another working folder
+    settings = replace(settings, cache=cache)
     if settings.tune_weights:
         check_tunable(lineup)
     with showing(settings.progress):
@@ -113,7 +114,7 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         preparation = stack.enter_context(_closing(Preparation(lineup.contenders, embeddings, folder), embeddings))
         check_models(kind.models, embeddings)
         preparation.leave_out(check(lineup.contenders, embeddings))
-        engine.start([*kind.models, *lineup.contenders], settings.cache)
+        engine.start([*kind.models, *lineup.contenders], settings.cache, settings.vectors)
         task = kind.judged(task, embeddings)
         if settings.graded:
             check_graded(task)

@@ -17,6 +17,7 @@ class Settings:
     """What the person at the terminal decides for one command: all of its runs share the one budget."""
 
     cache: Path | None = None
+    fetch: Callable[[str], object] | None = None  # where the cache is a copy: brings a space up to date, by its name
     offline: bool = False
     max_cost: float | None = None
     policy: RetryPolicy = field(default_factory=RetryPolicy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,26 +62,34 @@ class ShardNumber:
         return count * (self.number - 1) // self.of, count * self.number // self.of
 
 
-def complete_folders(folder: Path) -> tuple[Path, ...]:
-    """The folders of all shards, in their order; one that is missing is named with the command that makes it."""
+def complete_folders(folder: Path, listed: Collection[str] | None = None, named: str = "") -> tuple[Path, ...]:
+    """The folders of all shards, in their order; one that is missing is named with the command that makes it.
+
+    Of a copy, only the files that are `listed` count: it may hold what was removed at the address it is `named` by.
+    """
+    address = named or folder
     if not folder.is_dir():
-        raise InputError("is not a folder", file=folder, remedy="make shards first: bakeoff embed --shard 1/8 --out …")
+        raise InputError("is not a folder", file=address, remedy="make shards first: bakeoff embed --shard 1/8 --out …")
+    if listed is None:
+        there_now = [*folder.glob("*-of-*"), *folder.glob(f"*-of-*/*/{COMPLETE}")]
+        listed = [path.relative_to(folder).as_posix() for path in there_now]
     there: dict[int, dict[int, Path]] = {}
-    for path in sorted(folder.iterdir()):
-        if name := _NAME.fullmatch(path.name):
-            there.setdefault(int(name[2]), {})[int(name[1])] = path
+    for part in sorted({file.partition("/")[0] for file in listed}):
+        if name := _NAME.fullmatch(part):
+            there.setdefault(int(name[2]), {})[int(name[1])] = folder / part
     if not there:
-        raise InputError("holds no shards", file=folder, remedy="make them first: bakeoff embed --shard 1/8 --out …")
+        raise InputError("holds no shards", file=address, remedy="make them first: bakeoff embed --shard 1/8 --out …")
     if len(there) > 1:
         counts = " and of ".join(map(str, sorted(there)))
-        raise InputError(f"holds shards of {counts}", file=folder, remedy="keep one of these sets")
+        raise InputError(f"holds shards of {counts}", file=address, remedy="keep one of these sets")
     ((of, paths),) = there.items()
-    missing = [n for n in range(1, of + 1) if n not in paths or not next(paths[n].glob(f"*/{COMPLETE}"), None)]
+    complete = {file.partition("/")[0] for file in listed if file.endswith(f"/{COMPLETE}")}
+    missing = [n for n in range(1, of + 1) if n not in paths or paths[n].name not in complete]
     if missing:
         raise InputError(
             f"{_shards(missing, of)} not complete",
-            file=folder,
-            remedy=f"bakeoff embed LINEUP --shard {missing[0]}/{of} --out {folder}",
+            file=address,
+            remedy=f"bakeoff embed LINEUP --shard {missing[0]}/{of} --out {address}",
         )
     return tuple(paths[number] for number in range(1, of + 1))
 

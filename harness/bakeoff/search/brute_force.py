@@ -6,9 +6,11 @@ so far. What is kept beside the vectors is one block of scores and the few candi
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from bakeoff_providers.base import Vectors
@@ -21,6 +23,7 @@ from bakeoff.search.hits import SIMILARITY_DIGITS
 FIRST = 1024  # documents that set the first threshold
 BLOCK = 4096  # documents in one product
 QUERIES = 1024  # queries in one product: with the above, 16 MB of scores
+TOGETHER = 64 * QUERIES  # queries for which each block of documents is read once
 TOLERANCE = 10.0**-SIMILARITY_DIGITS
 
 Rows = NDArray[np.int64]
@@ -47,37 +50,64 @@ def nearest_within(
     rows, scores = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k), dtype=np.float32)
     if not k:
         return rows, scores
-    parts = [slice(start, start + QUERIES) for start in range(0, len(queries), QUERIES)]
+    parts = [slice(start, start + TOGETHER) for start in range(0, len(queries), TOGETHER)]
     with steps("exact search: documents", len(parts) * (bounds[-1] - bounds[0])) as advance:
         for part in parts:
-            rows[part], scores[part] = _nearest(np.ascontiguousarray(queries[part]), vectors, k, bounds, advance)
+            rows[part], scores[part] = _nearest(queries[part], vectors, k, bounds, advance)
     return rows, scores
 
 
-def merged(parts: Sequence[tuple[Rows, Similarities]], k: int) -> tuple[Rows, Similarities]:
-    """The nearest of all from the nearest of each part, the parts in the order of their rows."""
-    rows, scores = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores, order, axis=1)
+class Merging:
+    """The nearest of all from the nearest of each part, in whatever order parts come."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+        self.found: tuple[Rows, Similarities] | None = None
+
+    def add(self, rows: Rows, scores: Similarities) -> None:
+        """A part's; of equal scores the earlier row comes first."""
+        if self.found is not None:
+            rows = np.concatenate([self.found[0], rows], axis=1)
+            scores = np.concatenate([self.found[1], scores], axis=1)
+        order = np.lexsort((rows, -scores), axis=1)[:, : self.k]
+        self.found = np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores, order, axis=1)
 
 
 def _nearest(
     queries: Vectors, vectors: Vectors | VectorRows, k: int, bounds: Sequence[int], advance: Advance
 ) -> tuple[Rows, Similarities]:
-    best = _Best(queries @ vectors[bounds[0] : bounds[1]].T, k, bounds[0])
-    advance(bounds[1] - bounds[0])
-    scores = np.empty((len(queries), BLOCK), dtype=np.float32)
-    beats = np.empty((len(queries), BLOCK), dtype=bool)
-    for start, end in pairwise(bounds[1:]):
+    """Each block of documents is read once, whatever the number of queries."""
+    groups = [np.ascontiguousarray(queries[start : start + QUERIES]) for start in range(0, len(queries), QUERIES)]
+    room = min(QUERIES, len(queries)) * BLOCK
+    scores, beats = np.empty(room, dtype=np.float32), np.empty(room, dtype=bool)
+    best: list[_Best] = []
+    for start, end in pairwise(bounds):
         block = vectors[start:end]
-        if len(block) < BLOCK:
-            shape = (len(queries), len(block))
-            scores, beats = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=bool)
-        np.matmul(queries, block.T, out=scores)
-        np.greater(scores, best.threshold, out=beats)
-        best.offer(np.flatnonzero(beats), scores, start)
+        for number, group in enumerate(groups):
+            if start == bounds[0]:
+                best.append(_Best(_products(group, block), k, start))
+                continue
+            shape = len(group), len(block)
+            products, better = (room[: shape[0] * shape[1]].reshape(shape) for room in (scores, beats))
+            _products(group, block, products)
+            np.greater(products, best[number].threshold, out=better)
+            best[number].offer(np.flatnonzero(better), products, start)
         advance(end - start)
-    return best.sorted()
+    found, similarities = (np.concatenate(arrays) for arrays in zip(*(one.sorted() for one in best), strict=True))
+    return found, similarities
+
+
+def _products(queries: Vectors, block: Vectors, out: Similarities | None = None) -> Similarities:
+    """Every query with every document. The product of one query alone is cut by BLAS's threads: it gets one."""
+    with _blas().limit(limits=1) if len(queries) == 1 else contextlib.nullcontext():
+        return np.matmul(queries, block.T, out=out)
+
+
+@functools.cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
 
 
 class _Best:

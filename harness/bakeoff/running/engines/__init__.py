@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,6 +11,7 @@ from bakeoff_providers.registry import Registry, missing_modules
 
 from bakeoff.core.remote import SharedFolder
 from bakeoff.lineup.entries import EngineEntry
+from bakeoff.running.settings import Settings
 
 if TYPE_CHECKING:
     from bakeoff.running.engines.base import Engine
@@ -35,9 +36,12 @@ def engine_entry(entry: EngineEntry, name: str | None, address: str | None) -> E
     return changed
 
 
-def shared_cache(entry: EngineEntry, cache: Path | None) -> Path | None:
-    """Where vectors are kept here: in the cache, or in the copy of a folder that all nodes see."""
-    return SharedFolder(entry.shards).fetch() if entry.shards else cache
+def with_shared_cache(settings: Settings, entry: EngineEntry) -> Settings:
+    """Vectors are kept in the cache, or in the copy of a folder that all nodes see; of that, what is asked for."""
+    if not entry.shards:
+        return settings
+    shared = SharedFolder(entry.shards)
+    return replace(settings, cache=shared.path, fetch=shared.fetch if shared.remote else None)
 
 
 def engine_of(entry: EngineEntry) -> Engine:

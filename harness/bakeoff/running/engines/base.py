@@ -48,8 +48,13 @@ class Engine(ABC):
     def __init__(self, entry: EngineEntry) -> None:
         self.entry = entry
 
-    def start(self, contenders: Sequence[Contender], shared: Path | None) -> None:  # noqa: B027 - most need nothing
-        """Called before anything is paid for: raises where this line-up can't be run. `shared` is the cache."""
+    def start(  # noqa: B027 - most need nothing
+        self, contenders: Sequence[Contender], shared: Path | None, vectors: Sequence[Path] = ()
+    ) -> None:
+        """Called before anything is paid for: raises where this line-up can't be run.
+
+        `shared` is the cache, `vectors` are the folders of `--vectors`.
+        """
 
     @abstractmethod
     def embed(self, job: CorpusJob) -> VectorRows:

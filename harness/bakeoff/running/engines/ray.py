@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,15 @@ from typing import Any
 import numpy as np
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Fitted, Role, Vectors
-from bakeoff_providers.errors import EmbeddingFailed, InputError
+from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
 
+from bakeoff.core.progress import steps
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder
 from bakeoff.core.task import Judgments
-from bakeoff.embedding.batches import WORKERS, corpus_batches
+from bakeoff.embedding.batches import WORKERS, corpus_batches, estimated_tokens, price_of
 from bakeoff.embedding.budget import BudgetReached
+from bakeoff.embedding.key_index import Keys, Places
 from bakeoff.embedding.shard_rows import ShardRows
 from bakeoff.embedding.space import Space
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
@@ -29,8 +32,8 @@ from bakeoff.lineup.entries import EngineEntry
 from bakeoff.lineup.sources import missing_of
 from bakeoff.running.engines.base import CorpusJob
 from bakeoff.running.engines.local import Local
-from bakeoff.running.engines.ray_cluster import check_nodes, connect
-from bakeoff.running.engines.ray_pool import EmbedPool, LimitsActor
+from bakeoff.running.engines.ray_cluster import check_nodes, check_room, connect
+from bakeoff.running.engines.ray_pool import EmbedPool, Keeper, LimitsActor, as_they_end, reason_of
 from bakeoff.running.engines.ray_workers import (
     Done,
     IndexHolder,
@@ -43,7 +46,9 @@ from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.faiss_shards import FaissShards, Fields, IndexShard, Waiting
 
 BLOCKS = 16  # blocks of exact search in one task
+GROUPS = 4  # groups of queries in one task of exact search
 QUERIES = 4096  # queries in one task of scoring
+RESTARTS = 3  # of an index: one that ends whenever it is asked must not be built for ever
 
 log = logging.getLogger(__name__)
 
@@ -64,25 +69,12 @@ class RayEngine(Local):
         self._shared = SharedFolder(entry.shards) if entry.shards else None
         self._url = entry.shards if self._shared and self._shared.remote else ""
 
-    def start(self, contenders: Sequence[Contender], shared: Path | None) -> None:
+    def start(self, contenders: Sequence[Contender], shared: Path | None, vectors: Sequence[Path] = ()) -> None:
         """Reaches the cluster and looks at every node; nothing is paid for before that."""
-        import ray
-
         self._end = connect(self.entry.address, self.entry.workers)
-        check_nodes(_needs(contenders), self._shared or (SharedFolder(str(shared)) if shared else None))
-        there, gpus = ray.cluster_resources(), self.entry.gpus_per_worker
-        room = int(there.get("CPU", 0))
-        if gpus:
-            room = min(room, int(there.get("GPU", 0) / gpus))
-        self.workers = self.entry.workers or room
-        if self.workers > room or not room:
-            has = f"{there.get('CPU', 0):g} processors" + (f" and {there.get('GPU', 0):g} GPUs" if gpus else "")
-            each = f" with {gpus:g} GPUs each" if gpus else ""
-            raise InputError(
-                f"{self.workers or 'some'} workers{each} are asked for, but the cluster has {has}",
-                place="engine workers" + (", gpus_per_worker" if gpus else ""),
-                remedy="ask for fewer, or leave workers out" if room else "ask for fewer GPUs, or for none",
-            )
+        seen = () if self._url else vectors  # with a URL, what is in other folders is searched here
+        check_nodes(_needs(contenders), self._shared or (SharedFolder(str(shared)) if shared else None), seen)
+        self.workers = check_room(self.entry.workers, self.entry.gpus_per_worker)
 
     def embed(self, job: CorpusJob) -> VectorRows:
         """Workers fill the cache; then the vectors are looked up as ever."""
@@ -94,7 +86,8 @@ class RayEngine(Local):
         rows = super().embed(job)
         if space is not None and self._shares(space.folder):
             assert self._shared is not None
-            self._shared.send_files(space.end_shard())  # what was embedded here
+            space.end_shard()
+            self._shared.send(space.folder)  # what was made here, and what an earlier run was killed before it sent
         return rows
 
     def _shares(self, folder: Path) -> bool:
@@ -108,55 +101,89 @@ class RayEngine(Local):
         return rows if all(self._shares(shard.stem) for shard in rows.space.shards) else None
 
     def _fill(self, job: CorpusJob, space: Space) -> None:
-        embedder = job.embedder
-        batches = corpus_batches(job.texts, embedder.provider.card, embedder.at_once, BLOCK, space.find)
+        embedder, card, budget = job.embedder, job.embedder.provider.card, job.embedder.budget
+        cached = 0
+
+        def find(keys: Keys) -> Places:
+            nonlocal cached
+            places = space.find(keys)
+            cached += int(np.count_nonzero(places >= 0))
+            return places
+
+        batches = corpus_batches(job.texts, card, embedder.at_once, BLOCK, find)
         first = next(batches, None)
         if first is None:
             return
         space.check_writable(len(job.texts) - len(space))
-        budget = embedder.budget
+        estimates: list[float] = []  # dollars, of each batch that was given out
+
+        def asked(texts: list[str]) -> None:
+            embedder.note_asked(texts)
+            estimates.append(price_of(estimated_tokens(texts, card.prompt(Role.DOCUMENT)), card))
+
+        def charge() -> None:
+            if budget is not None:  # where nobody knows, all that was given out may have been paid
+                spent = limits.spent()
+                budget.settle(0.0, sum(estimates) if spent is None else spent)
+
         limits = LimitsActor(None if budget is None else budget.limit - budget.spent)
-        task = WorkerJob(
+        with contextlib.ExitStack() as stack:
+            stack.callback(limits.close)
+            stack.callback(charge)
+            keeper = Keeper(space, self._shared) if self._shared and self._shares(space.folder) else None
+            count = self.workers if embedder.provider.local else min(self.workers, WORKERS)
+            workers = EmbedPool(self._worker_job(job, space, limits.name), count, self.entry.gpus_per_worker)
+            stack.callback(workers.close)
+            total, shown, asked_for = len(job.texts), 0, 0
+            advance = stack.enter_context(embedder.progress(f"{card.name}: document vectors on Ray", total))
+            for texts, done in workers.embed(chain([first], batches), asked, partial(_say_replaced, job)):
+                asked_for += _accounted(job, done)
+                advance(asked_for + cached - shown)
+                shown = asked_for + cached
+                if keeper is not None and done.vectors is not None:
+                    keeper.keep(texts, done.vectors, done.tokens)
+            advance(total - shown)  # texts that occur several times
+        space.refresh()
+
+    def _worker_job(self, job: CorpusJob, space: Space, limits: str) -> WorkerJob:
+        """Workers that see the space's folder write there; with a URL they hand their vectors back."""
+        handed_back = self._shares(space.folder)
+        return WorkerJob(
             job.contender,
             job.folder.resolve(),
-            space.folder.resolve(),
-            self._url,
+            None if handed_back else space.folder.resolve(),
+            {} if handed_back else space.known(),
             space.identity,
-            embedder.policy,
-            limits.name,
-            budget is not None,
+            job.embedder.policy,
+            limits,
+            job.embedder.budget is not None,
         )
-        count = self.workers if embedder.provider.local else min(self.workers, WORKERS)
-        restarted: set[str] = set()
-        label = f"{embedder.provider.card.name}: document vectors on Ray"
-        workers = EmbedPool(task, count, self.entry.gpus_per_worker)
-        try:
-            with embedder.progress(label, len(job.texts)) as advance:
-                for done in workers.embed(chain([first], batches), embedder.note_asked):
-                    advance(_accounted(job, done, restarted))
-        finally:
-            if budget is not None:
-                budget.settle(0.0, limits.spent())
-            workers.close()
-            limits.close()
-        if self._shared:
-            self._shared.fetch(space.folder.name)
-        space.refresh()
 
     def nearest(
         self, queries: Vectors, vectors: Vectors | VectorRows, k: int
     ) -> tuple[brute_force.Rows, brute_force.Similarities]:
-        """Consecutive blocks to each task, the very blocks of a search in one process."""
+        """Consecutive blocks to each task, the very blocks of a search in one process; merged as they come."""
         import ray
 
         rows = self._portable(vectors) if isinstance(vectors, VectorRows) else None
-        bounds = brute_force.block_bounds(len(vectors), k)
+        bounds, k = brute_force.block_bounds(len(vectors), k), min(k, len(vectors))
         if rows is None or len(bounds) - 1 <= self.blocks or not len(queries):
             return super().nearest(queries, vectors, k)
-        task, asked, sent = ray.remote(num_cpus=1)(search_part), ray.put(queries), ray.put(rows)
-        starts = range(0, len(bounds) - 1, self.blocks)
-        parts = [task.remote(asked, sent, k, bounds[start : start + self.blocks + 1], self._url) for start in starts]
-        return brute_force.merged(ray.get(parts), min(k, len(vectors)))
+        task, sent = ray.remote(num_cpus=1)(search_part), ray.put(rows)
+        parts = [bounds[start : start + self.blocks + 1] for start in range(0, len(bounds) - 1, self.blocks)]
+        asked = range(0, len(queries), GROUPS * brute_force.QUERIES)  # whole groups: the products of a search here
+        answers = []
+        with steps("exact search on Ray: documents", len(asked) * len(vectors)) as advance:
+            for start in asked:
+                group = ray.put(queries[start : start + asked.step])
+                best = brute_force.Merging(k)
+                calls = (partial(task.remote, group, sent, k, part, self._url) for part in parts)
+                for number, answer in as_they_end(calls):
+                    best.add(*answer)
+                    advance(parts[number][-1] - parts[number][0])
+                answers.append(best.found)
+        rows_found, scores = (np.concatenate(arrays) for arrays in zip(*answers, strict=True))
+        return rows_found, scores
 
     def place(self, store: Store) -> None:
         """Each index of a store of several becomes an actor."""
@@ -177,13 +204,19 @@ class RayEngine(Local):
         if len(queries) <= self.queries:
             return super().score(rankings, judgments, queries, measures, rel)
         task, names = ray.remote(num_cpus=1)(score_block), [str(measure) for measure in measures]
-        parts = []
-        for start in range(0, len(queries), self.queries):
-            block = queries[start : start + self.queries]
+        blocks = [queries[start : start + self.queries] for start in range(0, len(queries), self.queries)]
+
+        def call(block: Sequence[str]) -> Any:
             mine = {query: rankings[query] for query in block if query in rankings}
-            parts.append(task.remote(mine, {query: judgments.get(query, {}) for query in block}, block, names, rel))
-        values = zip(*ray.get(parts), strict=True)
-        return {measure: np.concatenate(arrays) for measure, arrays in zip(measures, values, strict=True)}
+            return task.remote(mine, {query: judgments.get(query, {}) for query in block}, block, names, rel)
+
+        parts: dict[int, list[np.ndarray]] = {}
+        with steps("scoring on Ray: queries", len(queries)) as advance:
+            for number, values in as_they_end(partial(call, block) for block in blocks):
+                parts[number] = values
+                advance(len(blocks[number]))
+        in_order = zip(*(parts[number] for number in range(len(blocks))), strict=True)
+        return {measure: np.concatenate(arrays) for measure, arrays in zip(measures, in_order, strict=True)}
 
     def close(self) -> None:
         """Ends the cluster where it was started here, or leaves it."""
@@ -203,20 +236,20 @@ class ActorShard(IndexShard):
 
         if (rows := self._portable(vectors)) is None:
             raise InputError("vectors that are in no shard can't be indexed by Ray", remedy='store = "faiss"')
-        holder = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD")(IndexHolder)
+        holder = ray.remote(num_cpus=0, max_restarts=RESTARTS, max_task_retries=RESTARTS, scheduling_strategy="SPREAD")(
+            IndexHolder
+        )
         options = self._store.build_options()
         self._actor = holder.remote(self._store.dimensions, options, list(ids), rows, fields, self._shards)
         built = self._actor.ready.remote()
-        return lambda: ray.get(built)
+        return lambda: _answer(built)
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> Waiting:
         """The answer is waited for when it is needed."""
-        import ray
-
         if self._actor is None:
             return lambda: _EMPTY[method]
         answer = self._actor.call.remote(method, *arguments, **options)
-        return lambda: ray.get(answer)
+        return lambda: _answer(answer)
 
     def close(self) -> None:
         """Ends the process."""
@@ -227,6 +260,19 @@ class ActorShard(IndexShard):
                 ray.get(self._actor.close.remote(), timeout=_CLOSING)
             ray.kill(self._actor)
             self._actor = None
+
+
+def _answer(asked: Any) -> Any:
+    """What an index answered; one that ended too often costs its row."""
+    import ray
+    from ray.exceptions import RayError, RayTaskError
+
+    try:
+        return ray.get(asked)
+    except RayTaskError:
+        raise
+    except RayError as error:
+        raise Unavailable(f"the process of an index ended more than {RESTARTS} times: {reason_of(error)}") from error
 
 
 _CLOSING = 2.0  # seconds that an index has to remove its folder
@@ -244,14 +290,17 @@ def _needs(contenders: Sequence[Contender]) -> dict[str, tuple[tuple[str, ...], 
     return needs
 
 
-def _accounted(job: CorpusJob, done: Done, restarted: set[str]) -> int:
-    """A worker's use of the provider is the contender's, and so is its failure; a kill is said once for a worker."""
-    if done.restarted and done.worker not in restarted:
-        restarted.add(done.worker)
-        model = job.embedder.provider.card.name
-        said = f"{model}: a worker was killed and started again; at most one batch was asked for twice"
-        log.warning(said)
-        job.notice(said)
+def _say_replaced(job: CorpusJob) -> None:
+    said = (
+        f"{job.embedder.provider.card.name}: a worker was killed and started again; "
+        "at most one batch was asked for twice"
+    )
+    log.warning(said)
+    job.notice(said)
+
+
+def _accounted(job: CorpusJob, done: Done) -> int:
+    """A worker's use of the provider is the contender's, and so is its failure."""
     if done.failed:
         raise BudgetReached(done.failed) if done.over_budget else EmbeddingFailed(done.failed)
     job.embedder.usage[Role.DOCUMENT].add(done.usage)

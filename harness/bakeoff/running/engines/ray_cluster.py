@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import platform
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from bakeoff_providers.errors import InputError, Unavailable
@@ -96,25 +99,55 @@ def _unreachable(address: str, error: Exception) -> str:
     )
 
 
-def check_nodes(needs: Mapping[str, tuple[tuple[str, ...], str]], shared: SharedFolder | None) -> None:
-    """Asks every node for its versions, the libraries of these contenders, and whether it sees the shared folder."""
+def check_room(workers: int, gpus: float) -> int:
+    """How many workers there will be (0: as many as fit); a worker needs all of its GPUs on one node."""
+    import ray
+
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    rooms = [int(min(node.get("CPU", 0), node.get("GPU", 0) / gpus if gpus else math.inf)) for node in nodes]
+    count = workers or sum(rooms)
+    if count > sum(rooms) or not count:
+        has = f"{sum(node.get('CPU', 0) for node in nodes):g} processors"
+        has += f" and {sum(node.get('GPU', 0) for node in nodes):g} GPUs" if gpus else ""
+        most = max((node.get("GPU", 0) for node in nodes), default=0)
+        has += f", at most {most:g} on one node" if gpus and len(nodes) > 1 else ""
+        each = f" with {gpus:g} GPUs each" if gpus else ""
+        raise InputError(
+            f"{count or 'some'} workers{each} are asked for, but the cluster has {has}",
+            place="engine workers" + (", gpus_per_worker" if gpus else ""),
+            remedy="ask for fewer, or leave workers out" if sum(rooms) else "ask for fewer GPUs, or for none",
+        )
+    return count
+
+
+def check_nodes(
+    needs: Mapping[str, tuple[tuple[str, ...], str]], shared: SharedFolder | None, vectors: Sequence[Path] = ()
+) -> None:
+    """Asks every node for its versions, the libraries of these contenders, and whether it sees these folders."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    expected = versions()
     with contextlib.nullcontext("") if shared is None else shared.marked() as mark:
-        asked = {}
+        folders: dict[str, tuple[str | Path, str]] = {}
+        if shared is not None:
+            here = "set BAKEOFF_HOME to a folder that all nodes see"
+            there = "install what fsspec needs for it there, with the settings that it has here"
+            folders[mark] = shared.address, there if shared.remote else here
+        for folder in vectors:  # they are only read: what is in them shows that they are the same
+            for file in islice(folder.resolve().glob("*/*.json"), 1):
+                folders[str(file)] = folder, "give --vectors a folder that all nodes see under this path"
+        asked = []
         for node in ray.nodes():
             if node["Alive"]:
                 where = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
-                task = ray.remote(num_cpus=0, max_retries=0)(_examiner(needs, mark))
-                asked[node["NodeManagerAddress"]] = task.options(scheduling_strategy=where).remote()
-        for address, answer in asked.items():
+                task = ray.remote(num_cpus=0, max_retries=0)(_examiner(needs, list(folders)))
+                asked.append((node["NodeManagerAddress"], task.options(scheduling_strategy=where).remote()))
+        for address, answer in asked:
             try:
                 has, lacking, unseen = ray.get(answer, timeout=_SECONDS)
             except Exception as error:
                 raise Unavailable(f"Ray's node {address} can't do the work: {_first_line(error)}") from error
-            for what, wanted in expected.items():
+            for what, wanted in versions().items():
                 if has[what] != wanted:
                     raise Unavailable(
                         f"Ray's node {address} has {what} {has[what]}, this machine {wanted}: "
@@ -123,19 +156,17 @@ def check_nodes(needs: Mapping[str, tuple[tuple[str, ...], str]], shared: Shared
             if lacking:
                 label, remedy = next(iter(lacking.items()))
                 raise Unavailable(f"Ray's node {address} can't run {label}: {remedy} there")
-            if unseen and shared is not None:
-                remedy = "install what fsspec needs for it there, with the settings that it has here"
-                raise InputError(
-                    f"Ray's node {address} does not see this folder ({unseen})",
-                    file=shared.address,
-                    remedy=remedy if shared.remote else "set BAKEOFF_HOME to a folder that all nodes see",
-                )
+            for marked, reason in unseen.items():
+                named, remedy = folders[marked]
+                raise InputError(f"Ray's node {address} does not see this folder ({reason})", file=named, remedy=remedy)
 
 
-def _examiner(needs: Mapping[str, tuple[tuple[str, ...], str]], mark: str) -> Callable[[], tuple[Any, Any, str]]:
-    """What a node is asked: its versions, the contenders that it lacks a library for, and why it can't see the mark."""
+def _examiner(
+    needs: Mapping[str, tuple[tuple[str, ...], str]], marks: Sequence[str]
+) -> Callable[[], tuple[dict[str, str], dict[str, str], dict[str, str]]]:
+    """What a node is asked: its versions, the contenders that it lacks a library for, and which marks it can't see."""
 
-    def examine() -> tuple[dict[str, str], dict[str, str], str]:
+    def examine() -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
         """Sent by value: a node without bakeoff can run it, too."""
         import importlib.metadata
         import importlib.util
@@ -150,17 +181,22 @@ def _examiner(needs: Mapping[str, tuple[tuple[str, ...], str]], mark: str) -> Ca
             for label, (modules, remedy) in needs.items()
             if not all(importlib.util.find_spec(module) for module in modules)
         }
-        try:
-            if "://" in mark:
-                import fsspec
+        unseen = {}
+        for mark in marks:
+            try:
+                if "://" in mark:
+                    import fsspec
 
-                system, path = fsspec.core.url_to_fs(mark)
-                seen = system.exists(path)
+                    system, path = fsspec.core.url_to_fs(mark)
+                    seen = system.exists(path)
+                else:
+                    seen = pathlib.Path(mark).exists()
+            except Exception as error:
+                unseen[mark] = f"{type(error).__name__}: {error}"
             else:
-                seen = not mark or pathlib.Path(mark).exists()
-        except Exception as error:
-            return has, lacking, f"{type(error).__name__}: {error}"
-        return has, lacking, "" if seen else "it is another one there"
+                if not seen:
+                    unseen[mark] = "it is another one there"
+        return has, lacking, unseen
 
     return examine
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import os
@@ -15,18 +16,18 @@ from typing import Any
 import numpy as np
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role, Vectors
-from bakeoff_providers.errors import BakeoffError
+from bakeoff_providers.errors import BakeoffError, Unavailable
 
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder
 from bakeoff.core.task import Judgments
 from bakeoff.embedding.budget import Budget, BudgetReached
-from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.key_index import Places
 from bakeoff.embedding.retry import RateLimit, RetryPolicy
-from bakeoff.embedding.shard_rows import ShardRows
+from bakeoff.embedding.shard_rows import ROW_BITS, ShardRows
 from bakeoff.embedding.shards import ROWS, Shard
-from bakeoff.embedding.space import Space
+from bakeoff.embedding.space import Known, Space
 from bakeoff.embedding.usage import Usage
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
@@ -83,17 +84,14 @@ class SharedBudget(Budget):
         self._limits = limits
 
     def reserve(self, dollars: float) -> None:
-        """Asks the actor."""
-        import ray
-
-        if problem := ray.get(self._limits.reserve.remote(dollars)):
+        """Asks the actor; where it is gone, nobody knows what is left."""
+        if problem := _asked(self._limits.reserve, dollars):
             raise BudgetReached(problem)
 
     def settle(self, reserved: float, actual: float) -> None:
-        """Tells the actor."""
-        import ray
-
-        ray.get(self._limits.settle.remote(reserved, actual))
+        """Tells the actor. Where it is gone, what was paid for is kept all the same, and the next call is refused."""
+        with contextlib.suppress(Unavailable):
+            _asked(self._limits.settle, reserved, actual)
 
 
 class SharedRateLimit(RateLimit):
@@ -107,16 +105,24 @@ class SharedRateLimit(RateLimit):
 
     def pause(self, seconds: float) -> None:
         """For everyone."""
-        import ray
-
-        ray.get(self._limits.pause.remote(seconds))
+        _asked(self._limits.pause, seconds)
 
     def wait(self) -> None:
         """As long as anyone was asked to."""
-        import ray
-
-        while seconds := ray.get(self._limits.waiting.remote()):
+        while seconds := _asked(self._limits.waiting):
             self.sleep(seconds)
+
+
+def _asked(method: Any, *arguments: Any) -> Any:
+    """What the actor answers; without its limits nothing is asked of a provider."""
+    import ray
+    from ray.exceptions import RayError
+
+    try:
+        return ray.get(method.remote(*arguments))
+    except RayError as error:
+        said = "the process that keeps the budget and the rate limit has ended: nothing more is asked for"
+        raise Unavailable(said) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +131,8 @@ class WorkerJob:
 
     contender: Contender
     folder: Path  # where files that the line-up names are looked for
-    vectors: Path  # the space's folder, which all workers see
-    shards: str  # or the URL of the folder that it is a copy of
+    vectors: Path | None  # the space's folder, which all workers see; None: vectors are handed back
+    known: Known  # what the driver has read of it: a worker looks only at what is new
     identity: Mapping[str, Any]
     policy: RetryPolicy
     limits: str  # the name of the actor that has them
@@ -135,24 +141,22 @@ class WorkerJob:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of a batch. `restarted` where the worker's process had ended and was started again."""
+    """What came of a batch; the vectors where the worker could not keep them itself."""
 
-    worker: str
-    restarted: bool
     texts: int
     usage: Usage
     failed: str = ""
     over_budget: bool = False
+    vectors: Vectors | None = None
+    tokens: int | None = None
 
 
 class EmbedWorker:
-    """One model load, then batches; each is on disk before the next is asked for."""
+    """One model load, then batches; each is on disk, here or where it is handed to, before the next is asked for."""
 
     def __init__(self, job: WorkerJob) -> None:
         import ray
 
-        context = ray.get_runtime_context()
-        self._id, self._restarted = context.get_actor_id() or "", context.was_current_actor_reconstructed
         contender = job.contender
         if "threads" in inspect.signature(PROVIDERS.get(contender.provider)).parameters:
             contender = dataclasses.replace(contender, options={"threads": 1, **contender.options})
@@ -160,27 +164,32 @@ class EmbedWorker:
         limits = ray.get_actor(job.limits)
         self._embedder = Embedder(
             contender.create(job.folder),
-            VectorCache(job.vectors.parent),
+            None,
             job.policy,
             SharedBudget(limits) if job.budgeted else None,
             workers=1,
             rate_limit=SharedRateLimit(limits),
         )
-        self._shared = SharedFolder(job.shards) if job.shards else None
-        folder = self._shared.fetch(job.vectors.name) if self._shared else job.vectors
-        self._space = Space(folder, job.identity)
+        self._made_sure = False
+        self._space = None if job.vectors is None else Space(job.vectors, job.identity, known=job.known)
+
+    def ready(self) -> None:
+        """Returns when the process has its place and has started."""
 
     def embed(self, texts: list[str]) -> Done:
         """A batch as the driver cut it; what a worker has written before it was killed is not asked for again."""
         usage = self._embedder.usage[Role.DOCUMENT] = Usage()
-        failed, over_budget = "", False
         try:
+            if self._space is None:
+                if not self._made_sure:
+                    self._embedder.provider.ready()
+                    self._made_sure = True
+                answer = self._embedder.embed_unkept(texts, Role.DOCUMENT)
+                return Done(len(texts), usage, vectors=answer.vectors, tokens=answer.tokens)
             self._embedder.embed_batches([texts], Role.DOCUMENT, self._space, lambda _count: None)
-            if self._shared:
-                self._shared.send_files(self._space.end_shard())
         except BakeoffError as error:
-            failed, over_budget = str(error), isinstance(error, BudgetReached)
-        return Done(self._id, self._restarted, len(texts), usage, failed, over_budget)
+            return Done(len(texts), usage, str(error), isinstance(error, BudgetReached))
+        return Done(len(texts), usage)
 
 
 class IndexHolder:
@@ -198,7 +207,7 @@ class IndexHolder:
         self._resources = ExitStack()  # of a process that is killed: the next run collects its folder
         folder = self._resources.enter_context(scratch("index"))
         self._store = Faiss(dimensions=dimensions, folder=folder, **options)
-        self._store.fill(ids, rows_on_this_machine(vectors, shards), fields)
+        self._store.fill(ids, rows_on_this_machine(vectors, shards, vectors.places), fields)
 
     def ready(self) -> None:
         """Returns when the index is built."""
@@ -216,18 +225,18 @@ def search_part(
     queries: Vectors, vectors: VectorRows, k: int, bounds: Sequence[int], shards: str
 ) -> tuple[Rows, Similarities]:
     """Exact search over some blocks of the corpus."""
-    return nearest_within(queries, rows_on_this_machine(vectors, shards), k, bounds)
+    rows = rows_on_this_machine(vectors, shards, vectors.places[bounds[0] : bounds[-1]])
+    return nearest_within(queries, rows, k, bounds)
 
 
-def rows_on_this_machine(vectors: VectorRows, shards: str) -> VectorRows:
-    """The same rows in this machine's copy of the shards, fetched where it lacks some; as they are without a URL."""
+def rows_on_this_machine(vectors: VectorRows, shards: str, places: Places) -> VectorRows:
+    """The same rows in this machine's copy of the shards; those shards are fetched that these places are in."""
     if not shards or not isinstance(vectors.space, ShardRows):
         return vectors
     shared, rows = SharedFolder(shards), vectors.space
-    stems = [shared.path / shard.stem.parent.name / shard.stem.name for shard in rows.shards]
-    for name in {stem.parent.name for stem in stems if not stem.with_name(stem.name + ROWS).exists()}:
-        shared.fetch(name)
-    here = [Shard(stem, shard.description) for stem, shard in zip(stems, rows.shards, strict=True)]
+    names = [f"{shard.stem.parent.name}/{shard.stem.name}" for shard in rows.shards]
+    shared.fetch_files(names[number] + ROWS for number in np.unique(places >> ROW_BITS))
+    here = [Shard(shared.path / name, shard.description) for name, shard in zip(names, rows.shards, strict=True)]
     return dataclasses.replace(vectors, space=ShardRows(here, rows.dimensions))
 
 

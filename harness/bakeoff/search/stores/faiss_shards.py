@@ -14,6 +14,7 @@ from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.filters import Condition, Metadata
+from bakeoff.core.progress import steps
 from bakeoff.core.ranking import ordered
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.search.hits import Hits
@@ -131,8 +132,13 @@ class FaissShards(Store):
         for shard, first, last in zip(self.shards, bounds, bounds[1:], strict=False):
             if last > first:
                 rows = vectors.part(first, last)
-                waiting.append(shard.fill(ids[first:last], rows, None if fields is None else fields[first:last]))
-        spent = [wait() for wait in waiting]
+                wait = shard.fill(ids[first:last], rows, None if fields is None else fields[first:last])
+                waiting.append((wait, last - first))
+        spent = []
+        with steps(f"{self.name}: indexed", len(ids)) as advance:
+            for wait, documents in waiting:
+                spent.append(wait())
+                advance(documents)
         return time.perf_counter_ns() - start if None in spent else sum(spent)
 
     def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:

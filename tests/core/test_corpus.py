@@ -108,7 +108,7 @@ def test_a_format_reads_more_documents_than_memory_holds(tmp_path: Path, monkeyp
 
 def test_metadata_of_stored_documents_is_there_for_those_that_have_some(stored: StoredDocuments) -> None:
     task = Task(name="t", documents=stored, queries=[Query(id="q", text="q")], judgments={})
-    assert task.metadata == {document.id: document.metadata for document in DOCUMENTS}
+    assert task.metadata == {document.id: document.metadata for document in DOCUMENTS if document.metadata}
     assert next(stored.blocks(3, 9))[0] == DOCUMENTS[3]
 
 
@@ -127,3 +127,16 @@ def test_documents_that_stay_whole_make_the_same_pieces_without_being_cut(
     ]
     assert list(PieceTexts(pieces)) == [piece.text for piece in expected]
     assert pieces[3:7] == expected[3:7]
+
+
+def test_documents_without_metadata_are_not_read_for_it_when_they_are_cut_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(corpus, "IN_MEMORY", 100)
+    plain = collected([[Document(f"d{number}", "text") for number in range(20)]])
+
+    def refuse(document: Document) -> Document:
+        raise AssertionError(document.id)
+
+    task = Task(name="t", documents=changed(plain, refuse), queries=[Query(id="q", text="q")], judgments={})
+    assert task.metadata == {}

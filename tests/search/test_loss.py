@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import msgspec
@@ -86,6 +87,29 @@ def test_a_piece_of_a_document_counts_for_it() -> None:
     query = Query("q", "q")
     assert exact.rankings([query])["q"].ids == ("x", "y")
     assert exact.recall(query, Ranking(("y", "x"), (0.9, 0.8))) == 1
+
+
+def test_exact_search_among_pieces_holds_few_of_them_and_widens_for_those_that_need_more() -> None:
+    """20,000 short documents and one of 300 pieces, which are the nearest to one of the queries."""
+    rng = np.random.default_rng(3)
+    vectors = rng.standard_normal((20_300, 16), dtype=np.float32)
+    vectors[20_000:] = vectors[0] + 0.05 * vectors[20_000:]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    chunks = [Chunk(f"d{at}", f"d{at}", "") for at in range(20_000)]
+    chunks += [Chunk(f"long#{at}", "long", "") for at in range(300)]
+    queries = [Query(f"q{at}", "") for at in range(40)]
+    exact = ExactSearch(Index(chunks, 50), {query.id: vectors[at] for at, query in enumerate(queries)}, vectors)
+    tracemalloc.start()
+    rankings = exact.rankings(queries)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30e6  # 50 times 300 hits for each query took 79 MB
+    for at, query in enumerate(queries):
+        similar = vectors @ vectors[at]
+        by_document = {f"d{row}": round(float(similar[row]), 6) for row in range(20_000)}
+        by_document["long"] = round(float(similar[20_000:].max()), 6)
+        best = sorted(by_document, key=lambda name: (-by_document[name], name))[:50]
+        assert rankings[query.id].ids == tuple(best)
 
 
 @given(dimensions=st.sampled_from([96, 384, 768]), lost=st.integers(0, 5), seed=st.integers(0, 20))

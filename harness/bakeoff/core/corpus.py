@@ -54,10 +54,10 @@ class StoredDocuments(Sequence[Document]):
         return self._between(0, len(self))
 
     def changed(self, change: Change) -> StoredDocuments:
-        """The same documents, each put through one more step when it is read; ids must stay."""
+        """The same documents, each put through one more step when it is read; ids and metadata must stay."""
         earlier = self._change
         both = change if earlier is None else lambda document: change(earlier(document))
-        return StoredDocuments(self._file, self.ids, self._ends, both)
+        return StoredDocuments(self._file, self.ids, self._ends, both, plain=self.plain)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[list[Document]]:
         """In parts of about a megabyte, by place in the file, so that several readers do not disturb each other."""
@@ -106,5 +106,5 @@ def _stored(first: list[Document], rest: Iterable[list[Document]]) -> StoredDocu
 
 
 def changed(documents: Sequence[Document], change: Change) -> Sequence[Document]:
-    """Every document put through a step that keeps its id."""
+    """Every document put through a step that keeps its id and its metadata."""
     return documents.changed(change) if isinstance(documents, StoredDocuments) else list(map(change, documents))

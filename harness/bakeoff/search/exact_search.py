@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 from bakeoff_providers.base import Vectors
@@ -19,6 +18,7 @@ from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
 
 K = 10  # recall is over so many nearest documents
+HELD = 1 << 21  # hits that are held at a time, 12 bytes each
 
 
 @dataclass(slots=True)
@@ -72,20 +72,27 @@ class ExactSearch(Reference):
         if filters:
             kept = np.array([row for row in range(len(ids)) if passes(self.index.fields(row), filters)], dtype=np.intp)
             ids, vectors = [ids[row] for row in kept], chosen_rows(vectors, kept)
-        asked = np.stack([self.queries[query.id] for query in group])
-
-        def hits(places: exact.Rows, scores: exact.Similarities) -> Hits:
-            return Hits([ids[place] for place in places], scores.tolist())
-
-        def more(row: int, k: int) -> Hits:
-            places, scores = self.nearest(asked[row : row + 1], vectors, k)
-            return hits(places[0], scores[0])
-
-        size = max(self.index.fetch_size(excluding=query.excluded) for query in group)
-        places, scores = self.nearest(asked, vectors, size)
-        for row, query in enumerate(group):
-            first = hits(places[row], scores[row])
-            self._rankings[query.id] = self.index.ranking(first, partial(more, row), query.excluded)
+        waiting, size = list(group), max(self.index.fetch_size(excluding=query.excluded) for query in group)
+        while waiting:
+            unsettled = []
+            for part in _parts(waiting, size):
+                places, scores = self.nearest(np.stack([self.queries[query.id] for query in part]), vectors, size)
+                for row, query in enumerate(part):
+                    hits = Hits([ids[place] for place in places[row]], scores[row].tolist())
+                    ranking = self.index.settled(hits, size, query.excluded)
+                    if ranking is None:
+                        unsettled.append(query)
+                    else:
+                        self._rankings[query.id] = ranking
+            waiting, size = unsettled, min(len(self.index.ids), 2 * size)
 
     def _score(self, document: str, query: Vectors) -> float:
         return float((self.vectors[self.index.rows_of(document)] @ query).max())
+
+
+def _parts(queries: Sequence[Query], size: int) -> Iterator[Sequence[Query]]:
+    """As many queries at a time as have room for their hits; full products where there are many, as without parts."""
+    count = max(1, HELD // size)
+    count -= count % exact.QUERIES if count > exact.QUERIES else 0
+    for start in range(0, len(queries), count):
+        yield queries[start : start + count]

@@ -1,14 +1,25 @@
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from bakeoff.core import corpus
 from bakeoff.core.corpus import StoredDocuments, changed, collected
 from bakeoff.core.task import Chunking, Document, Query, Task, document_ids
 from bakeoff.embedding.chunking import chunks
-from bakeoff.embedding.pieces import AsDocumentsSay, PieceTexts, StoredPieces, in_blocks, pieces_of
+from bakeoff.embedding.pieces import (
+    AsDocumentsSay,
+    ChosenTexts,
+    PieceTexts,
+    StoredPieces,
+    TextsById,
+    WholeTexts,
+    in_blocks,
+    pieces_of,
+)
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.tasks.formats import beir
 
@@ -140,3 +151,23 @@ def test_documents_without_metadata_are_not_read_for_it_when_they_are_cut_otherw
 
     task = Task(name="t", documents=changed(plain, refuse), queries=[Query(id="q", text="q")], judgments={})
     assert task.metadata == {}
+
+
+def test_texts_of_stored_documents_are_read_when_they_are_needed(stored: StoredDocuments) -> None:
+    whole, by_id = WholeTexts(stored), TextsById(stored, "title")
+    assert list(whole) == [document.whole() for document in DOCUMENTS]
+    assert (whole[7], whole[3:9:2]) == (DOCUMENTS[7].whole(), [DOCUMENTS[at].whole() for at in (3, 5, 7)])
+    assert dict(by_id) == {document.id: document.title for document in DOCUMENTS}
+    assert by_id.get("nobody", "nothing") == "nothing"
+    chosen = ChosenTexts(whole, np.array([2, 5, 11]))
+    assert list(chosen) == [chosen[at] for at in range(3)] == chosen[:] == [DOCUMENTS[at].whole() for at in (2, 5, 11)]
+
+
+def test_the_text_of_one_of_many_documents_costs_no_list_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
+    many = collected([[Document(f"d{at}", f"{at} " * 500)] for at in range(5000)])
+    tracemalloc.start()
+    assert TextsById(many)["d4321"].startswith("4321 4321")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1e6  # the texts are 12 MB

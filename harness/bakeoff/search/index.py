@@ -17,6 +17,8 @@ from bakeoff.search.hits import SIMILARITY_DIGITS, Hits, document_scores
 
 FAR_ABOVE = 4  # times the mean: a document of so many pieces is an exception, for which a search is widened
 
+_NOTHING: Mapping[str, Any] = {}  # that every document without metadata shares
+
 
 @dataclass(slots=True)
 class Index:
@@ -93,7 +95,7 @@ class Index:
 
     def fields(self, row: int) -> Mapping[str, Any]:
         """What a filter sees of a piece: its document's metadata."""
-        return self.metadata.get(self.owners[row], {})
+        return self.metadata.get(self.owners[row], _NOTHING)
 
     def all_fields(self) -> list[Mapping[str, Any]] | None:
         """What filters see of every piece; None where no document has any metadata."""

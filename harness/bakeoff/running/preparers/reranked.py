@@ -10,6 +10,7 @@ from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.hub import is_hub_name
 
 from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.pieces import TextsById, WholeTexts
 from bakeoff.lineup.contender import Contender, Rerank
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work
@@ -33,7 +34,7 @@ class Reranked(Preparer):
         if (reason := contender.missing()) and not context.embeddings.settings.offline:
             raise Unavailable(reason)
         rerank, embeddings = _rerank(contender), context.embeddings
-        first = context.ready[rerank.of]
+        first, documents = context.ready[rerank.of], embeddings.task.documents
         if not isinstance(first, Prepared):
             raise Unavailable(f"needs {rerank.of}, which can't be asked here")
         with adapter_work():
@@ -42,12 +43,12 @@ class Reranked(Preparer):
             identity = None if reranker.local else reranker.identity()
             folder = embeddings.settings.cache
             cache = VectorCache(folder) if folder else None
-            note = reranker.prepare([document.whole(contender.field) for document in embeddings.task.documents], cache)
+            note = reranker.prepare(WholeTexts(documents, contender.field), cache)
         searcher = RerankedSearcher(
             first.searcher,
             reranker,
             rerank.depth,
-            {document.id: document.whole(contender.field) for document in embeddings.task.documents},
+            TextsById(documents, contender.field),
             embeddings.settings.policy,
             cache.space(identity) if cache and identity is not None else None,
             embeddings.budget,

@@ -10,6 +10,7 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 
 from bakeoff.core.filters import conditions, passes
+from bakeoff.core.packed_rankings import PackedRankings
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.vector_rows import VectorRows, chosen_rows
@@ -27,7 +28,7 @@ class Reference(ABC):
 
     index: Index
     queries: Mapping[str, Vectors]
-    _rankings: dict[str, Ranking] = field(default_factory=dict, init=False)
+    _rankings: PackedRankings = field(default_factory=PackedRankings, init=False)
 
     def rankings(self, queries: Sequence[Query]) -> Mapping[str, Ranking]:
         """The exact ranking of every query; those with the same filter in one go, and each only once."""
@@ -83,7 +84,7 @@ class ExactSearch(Reference):
                     if ranking is None:
                         unsettled.append(query)
                     else:
-                        self._rankings[query.id] = ranking
+                        self._rankings.add(query.id, ranking)
             waiting, size = unsettled, min(len(self.index.ids), 2 * size)
 
     def _score(self, document: str, query: Vectors) -> float:

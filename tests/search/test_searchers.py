@@ -6,6 +6,7 @@ import tracemalloc
 from collections.abc import Sequence
 
 import pytest
+from bakeoff.core.filters import conditions, passes
 from bakeoff.core.ranking import ordered
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.search.hits import Hits
@@ -180,3 +181,33 @@ def test_an_index_holds_no_object_for_each_document() -> None:
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert held < 35 * 50_000  # a list of ids and 12 bytes; a dict of owners took 100 more
+
+
+FIELD_VALUES = st.one_of(st.sampled_from(["1", "x"]), st.integers(0, 2), st.booleans(), st.just(1.0), st.just([1]))
+FIELDS = st.dictionaries(st.sampled_from("ab"), FIELD_VALUES)
+
+
+@given(
+    st.lists(st.tuples(FIELDS, st.integers(1, 3)), min_size=1, max_size=8),
+    st.dictionaries(st.sampled_from("ab"), st.lists(st.integers(0, 2), min_size=1) | st.booleans() | st.just("1")),
+)
+def test_pieces_that_pass_are_those_that_the_definition_says(
+    documents: list[tuple[dict[str, object], int]], where: dict[str, object]
+) -> None:
+    chunks = [Chunk(f"d{at}#{n}", f"d{at}", "") for at, (_, pieces) in enumerate(documents) for n in range(pieces)]
+    metadata = {f"d{at}": fields for at, (fields, _) in enumerate(documents) if fields}
+    filters = conditions(where)  # type: ignore[arg-type]
+    expected = [row for row, chunk in enumerate(chunks) if passes(metadata.get(chunk.document, {}), filters)]
+    assert Index(chunks, 5, metadata=metadata).passing(filters).tolist() == expected
+
+
+def test_a_filter_looks_at_each_document_once_for_all_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    fields = Index.fields
+    monkeypatch.setattr(Index, "fields", lambda self, row: looked.append(row) or fields(self, row))  # type: ignore[func-returns-value]
+    index = Index(
+        [Chunk(f"d{at}", f"d{at}", "") for at in range(50)], 5, metadata={f"d{at}": {"t": at % 7} for at in range(50)}
+    )
+    for tenant in range(7):
+        assert index.passing(conditions({"t": tenant})).tolist() == list(range(tenant, 50, 7))
+    assert len(looked) == 50

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from bakeoff_providers.base import Vectors
 
-from bakeoff.core.filters import conditions, passes
+from bakeoff.core.filters import conditions
 from bakeoff.core.packed_rankings import PackedRankings
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
@@ -71,7 +71,7 @@ class ExactSearch(Reference):
         filters = conditions(group[0].where)
         ids, vectors = self.index.ids, self.vectors
         if filters:
-            kept = np.array([row for row in range(len(ids)) if passes(self.index.fields(row), filters)], dtype=np.intp)
+            kept = self.index.passing(filters).astype(np.intp)
             ids, vectors = [ids[row] for row in kept], chosen_rows(vectors, kept)
         waiting, size = list(group), max(self.index.fetch_size(excluding=query.excluded) for query in group)
         while waiting:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from bakeoff.core.filters import Condition, filterable, tokens
 from bakeoff.core.id_rows import IdRows
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.embedding.chunking import Chunk
@@ -36,6 +41,7 @@ class Index:
     _pieces: IdRows = field(init=False)  # where each piece is
     _owned: IdRows = field(init=False)  # and those of each document
     _documents: list[str] | None = field(init=False, default=None)
+    _postings: dict[str, array[int]] | None = field(init=False, default=None)  # rows by field and value
 
     def __post_init__(self) -> None:
         if isinstance(self.chunks, StoredPieces):
@@ -100,6 +106,20 @@ class Index:
     def all_fields(self) -> list[Mapping[str, Any]] | None:
         """What filters see of every piece; None where no document has any metadata."""
         return [self.fields(row) for row in range(len(self.ids))] if self.metadata else None
+
+    def passing(self, filters: Sequence[Condition]) -> NDArray[np.int32]:
+        """The numbers of the pieces that pass, in their order. The rows of each field's values are listed once."""
+        if self._postings is None:
+            self._postings = {}
+            for row in range(len(self.ids) if self.metadata else 0):
+                for token in tokens(filterable(self.fields(row))):
+                    self._postings.setdefault(token, array("i")).append(row)
+        kept = np.arange(0 if filters else len(self.ids), dtype=np.int32)
+        for number, condition in enumerate(filters):
+            listed = [np.array(self._postings.get(token, ()), dtype=np.int32) for token in condition.tokens()]
+            rows = np.unique(np.concatenate(listed))
+            kept = np.intersect1d(kept, rows, assume_unique=True) if number else rows
+        return kept
 
     def ranking(self, hits: Hits, more: Callable[[int], Hits], excluding: str = "") -> Ranking:
         """Documents by their pieces. Asks for more while documents that tie with the last, or pieces, may be missing.

@@ -171,3 +171,22 @@ def test_the_text_of_one_of_many_documents_costs_no_list_of_all(monkeypatch: pyt
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1e6  # the texts are 12 MB
+
+
+def test_fields_and_metadata_count_as_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "IN_MEMORY", 10_000)
+    for more in ({"fields": {"plot": "x" * 5000}}, {"metadata": {"plot": "x" * 5000}}):
+        assert isinstance(collected([[Document(f"d{at}", "t", **more)] for at in range(4)]), StoredDocuments)  # type: ignore[arg-type]
+    assert isinstance(collected([[Document(f"d{at}", "t")] for at in range(4)]), list)
+
+
+def test_a_fingerprint_keeps_no_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
+    monkeypatch.setattr(corpus, "_READ", 10_000)
+    many = collected([[Document(f"d{at}", "t", fields={"plot": f"{at} " * 1000})] for at in range(1000)])
+    task = Task(name="t", documents=many, queries=[Query(id="q", text="q")], judgments={})
+    tracemalloc.start()
+    task.fingerprint()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1e6  # the fields are 4 MB

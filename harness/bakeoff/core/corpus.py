@@ -81,10 +81,20 @@ def collected(blocks: Iterable[list[Document]]) -> Sequence[Document]:
     rest = iter(blocks)
     for block in rest:
         kept += block
-        size += sum(len(document.text) + len(document.title) + 200 for document in block)
+        size += sum(map(_about, block))
         if size > IN_MEMORY:
             return _stored(kept, rest)
     return kept
+
+
+def _about(document: Document) -> int:
+    """Bytes that a document takes, roughly: its texts, and an object for each field."""
+    size = len(document.text) + len(document.title) + 200
+    if document.fields:
+        size += sum(len(text) + 100 for text in document.fields.values())
+    if document.metadata:
+        size += sum(100 + (len(value) if isinstance(value, str) else 0) for value in document.metadata.values())
+    return size
 
 
 def _stored(first: list[Document], rest: Iterable[list[Document]]) -> StoredDocuments:

@@ -203,12 +203,17 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             self.rel,
         )
         digest, encode = hashlib.sha256(), msgspec.json.Encoder().encode
-        fields = []
+        has_fields = False
         for number, block in enumerate(document_blocks(self.documents)):  # they may be too many for memory
             digest.update(b"," if number else b"[[")
             digest.update(encode([(d.id, d.title, d.text, d.chunking) for d in block])[1:-1])
-            fields += [(d.id, sorted(d.fields.items())) for d in block if d.fields]
-        digest.update(b"]" + b"".join(b"," + encode(part) for part in (*content, *fields)) + b"]")
+            has_fields = has_fields or any(d.fields for d in block)
+        digest.update(b"]" + b"".join(b"," + encode(part) for part in content))
+        for block in document_blocks(self.documents) if has_fields else ():
+            for document in block:
+                if document.fields:
+                    digest.update(b"," + encode((document.id, sorted(document.fields.items()))))
+        digest.update(b"]")
         return digest.hexdigest()[:16]
 
 

@@ -100,6 +100,7 @@ def _import(url: str) -> None:
 
 
 def _search(url: str) -> None:
+    from bakeoff.core.id_rows import IdRows
     from bakeoff.core.task import Query
     from bakeoff.embedding.retry import RetryPolicy
     from bakeoff.search.retrievers.base import RetrieverSearcher
@@ -109,7 +110,7 @@ def _search(url: str) -> None:
         url=url, ids="hits.hits.*._id", scores="hits.hits.*._score", timeout=TIMEOUT, policy=RetryPolicy(attempts=1)
     )
     try:
-        RetrieverSearcher(retriever, {}, {"1": {}, "2": {}}, depth=5).ask(Query("q1", "copper"))
+        RetrieverSearcher(retriever, {}, IdRows(["1", "2"]), {}, depth=5).ask(Query("q1", "copper"))
     finally:
         retriever.close()
 

@@ -1,14 +1,25 @@
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from bakeoff.core import corpus
 from bakeoff.core.corpus import StoredDocuments, changed, collected
 from bakeoff.core.task import Document, DocumentChunking, Query, Task, document_ids
 from bakeoff.embedding.chunking import document_chunks
-from bakeoff.embedding.corpus_chunks import ChunkAsDocumentSays, ChunkTexts, StoredChunks, chunks_of_corpus, in_blocks
+from bakeoff.embedding.corpus_chunks import (
+    ChosenTexts,
+    ChunkAsDocumentSays,
+    ChunkTexts,
+    StoredChunks,
+    TextsById,
+    WholeTexts,
+    chunks_of_corpus,
+    in_blocks,
+)
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.tasks.formats import beir
 
@@ -108,7 +119,7 @@ def test_a_format_reads_more_documents_than_memory_holds(tmp_path: Path, monkeyp
 
 def test_metadata_of_stored_documents_is_there_for_those_that_have_some(stored: StoredDocuments) -> None:
     task = Task(name="t", documents=stored, queries=[Query(id="q", text="q")], judgments={})
-    assert task.metadata == {document.id: document.metadata for document in DOCUMENTS}
+    assert task.metadata == {document.id: document.metadata for document in DOCUMENTS if document.metadata}
     assert next(stored.blocks(3, 9))[0] == DOCUMENTS[3]
 
 
@@ -129,3 +140,55 @@ def test_documents_that_stay_whole_make_the_same_chunks_without_being_cut(
     ]
     assert list(ChunkTexts(chunks)) == [chunk.text for chunk in expected]
     assert chunks[3:7] == expected[3:7]
+
+
+def test_documents_without_metadata_are_not_read_for_it_when_they_are_cut_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(corpus, "IN_MEMORY", 100)
+    plain = collected([[Document(f"d{number}", "text") for number in range(20)]])
+
+    def refuse(document: Document) -> Document:
+        raise AssertionError(document.id)
+
+    task = Task(name="t", documents=changed(plain, refuse), queries=[Query(id="q", text="q")], judgments={})
+    assert task.metadata == {}
+
+
+def test_texts_of_stored_documents_are_read_when_they_are_needed(stored: StoredDocuments) -> None:
+    whole, by_id = WholeTexts(stored), TextsById(stored, "title")
+    assert list(whole) == [document.whole() for document in DOCUMENTS]
+    assert (whole[7], whole[3:9:2]) == (DOCUMENTS[7].whole(), [DOCUMENTS[at].whole() for at in (3, 5, 7)])
+    assert dict(by_id) == {document.id: document.title for document in DOCUMENTS}
+    assert by_id.get("nobody", "nothing") == "nothing"
+    chosen = ChosenTexts(whole, np.array([2, 5, 11]))
+    assert list(chosen) == [chosen[at] for at in range(3)] == chosen[:] == [DOCUMENTS[at].whole() for at in (2, 5, 11)]
+
+
+def test_the_text_of_one_of_many_documents_costs_no_list_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
+    many = collected([[Document(f"d{at}", f"{at} " * 500)] for at in range(5000)])
+    tracemalloc.start()
+    assert TextsById(many)["d4321"].startswith("4321 4321")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1e6  # the texts are 12 MB
+
+
+def test_fields_and_metadata_count_as_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "IN_MEMORY", 10_000)
+    for more in ({"fields": {"plot": "x" * 5000}}, {"metadata": {"plot": "x" * 5000}}):
+        assert isinstance(collected([[Document(f"d{at}", "t", **more)] for at in range(4)]), StoredDocuments)  # type: ignore[arg-type]
+    assert isinstance(collected([[Document(f"d{at}", "t")] for at in range(4)]), list)
+
+
+def test_a_fingerprint_keeps_no_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
+    monkeypatch.setattr(corpus, "_READ", 10_000)
+    many = collected([[Document(f"d{at}", "t", fields={"plot": f"{at} " * 1000})] for at in range(1000)])
+    task = Task(name="t", documents=many, queries=[Query(id="q", text="q")], judgments={})
+    tracemalloc.start()
+    task.fingerprint()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1e6  # the fields are 4 MB

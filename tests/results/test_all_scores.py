@@ -50,6 +50,14 @@ def test_comparisons_are_over_every_query(tmp_path: Path, outcome: Outcome) -> N
     assert any("all_scores/" in warning for warning in result.summary.warnings)
 
 
+def test_titles_are_of_the_queries_that_are_shown(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = [query.id for query in outcome.task.queries[:2]]
+    found = {document for row in outcome.ran for query in shown for document in row.rankings[query].ids}
+    assert set(summary.detail(outcome).titles) == found.union(*(outcome.task.judgments[query] for query in shown))
+    monkeypatch.setattr(summary, "DETAILED_QUERIES", 0)
+    assert summary.detail(outcome).titles == {}
+
+
 def test_a_measure_that_was_not_stored_is_refused(tmp_path: Path, outcome: Outcome) -> None:
     result = load(save(outcome, tmp_path / "results"))
     with pytest.raises(InputError, match=r"rbp@7 was not stored, and rankings are kept of the first 2 of 6 queries"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 
 import pytest
+from bakeoff.core.filters import conditions, passes
 from bakeoff.core.ranking import ordered
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.search.hits import Hits
@@ -111,3 +113,101 @@ def test_a_mean_asks_for_few_of_many_chunks() -> None:
 
     assert index.ranking(counted(index.fetch_size()), counted).ids == tuple(f"d{at:04d}" for at in range(10))
     assert max(asked) <= 200
+
+
+def _one_long_document() -> tuple[dict[str, str], dict[str, float]]:
+    """2,000 documents of one piece, and one of 500 that are all nearer than any other."""
+    pieces = {f"d{at:04d}": f"d{at:04d}" for at in range(2000)} | {f"long#{at}": "long" for at in range(500)}
+    return pieces, {
+        piece: (0.9 if owner == "long" else 0.5) - at / 1e5 for at, (piece, owner) in enumerate(pieces.items())
+    }
+
+
+def test_one_long_document_does_not_make_every_search_large() -> None:
+    """Short ones are found with few hits; where the long one is in the way, the search is widened."""
+    pieces, scores = _one_long_document()
+    index = _index(pieces, depth=20)
+    assert index.fetch_size() <= 200  # not 20 times 500
+    search = _exact(scores, list(pieces))
+    assert callable(search)
+    ranking = index.ranking(search(index.fetch_size()), search)
+    assert ranking.ids == ("long", *(f"d{at:04d}" for at in range(19)))
+
+
+def test_a_document_that_asks_and_is_long_leaves_a_full_ranking() -> None:
+    pieces, scores = _one_long_document()
+    index = _index(pieces, depth=20)
+    search = _exact(scores, list(pieces))
+    assert callable(search)
+    ranking = index.ranking(search(index.fetch_size("long")), search, "long")
+    assert ranking.ids == tuple(f"d{at:04d}" for at in range(20))
+
+
+def test_documents_of_about_the_same_length_are_asked_for_as_before() -> None:
+    index = _index({f"d{at}#{n}": f"d{at}" for at in range(50) for n in range(1 + at % 3)}, depth=10)
+    assert index.fetch_size() == 31
+    assert index.fetch_size("d1") == 34
+
+
+@given(
+    st.lists(st.lists(st.integers(-5, 9), min_size=1, max_size=30), min_size=1, max_size=12),
+    st.integers(1, 6),
+    st.sampled_from(["best", "mean", "sum"]),
+    st.booleans(),
+)
+def test_widening_ends_at_the_ranking_over_every_piece(
+    documents: list[list[int]], depth: int, parents: str, excluding: bool
+) -> None:
+    scores = {f"d{at}#{n}": score / 10 for at, pieces in enumerate(documents) for n, score in enumerate(pieces)}
+    chunks = [Chunk(piece, piece.partition("#")[0], "") for piece in scores]
+    index = Index(chunks, depth, parents=parents, top=2)
+    search = _exact(scores, sorted(scores, reverse=True))
+    assert callable(search)
+    asks = "d0" if excluding else ""
+    whole = {"best": 1, "mean": 2, "sum": 30}[parents]
+    by_hand = {}
+    for at, pieces in enumerate(documents):
+        best = sorted(pieces, reverse=True)[:whole]
+        by_hand[f"d{at}"] = round(sum(best) / 10 / (len(best) if parents == "mean" else 1), 6)
+    by_hand.pop(asks, None)
+    assert index.ranking(search(index.fetch_size(asks)), search, asks) == ordered(by_hand.items(), depth)
+
+
+def test_an_index_holds_no_object_for_each_document() -> None:
+    chunks = [Chunk(f"d{number}", f"d{number}", "") for number in range(50_000)]
+    tracemalloc.start()
+    index = Index(chunks, 10)
+    assert index.ranking(Hits(["d7", "d5"], [0.5, 0.9]), lambda _k: Hits([], [])).ids == ("d5", "d7")
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < 35 * 50_000  # a list of ids and 12 bytes; a dict of owners took 100 more
+
+
+FIELD_VALUES = st.one_of(st.sampled_from(["1", "x"]), st.integers(0, 2), st.booleans(), st.just(1.0), st.just([1]))
+FIELDS = st.dictionaries(st.sampled_from("ab"), FIELD_VALUES)
+
+
+@given(
+    st.lists(st.tuples(FIELDS, st.integers(1, 3)), min_size=1, max_size=8),
+    st.dictionaries(st.sampled_from("ab"), st.lists(st.integers(0, 2), min_size=1) | st.booleans() | st.just("1")),
+)
+def test_pieces_that_pass_are_those_that_the_definition_says(
+    documents: list[tuple[dict[str, object], int]], where: dict[str, object]
+) -> None:
+    chunks = [Chunk(f"d{at}#{n}", f"d{at}", "") for at, (_, pieces) in enumerate(documents) for n in range(pieces)]
+    metadata = {f"d{at}": fields for at, (fields, _) in enumerate(documents) if fields}
+    filters = conditions(where)  # type: ignore[arg-type]
+    expected = [row for row, chunk in enumerate(chunks) if passes(metadata.get(chunk.document, {}), filters)]
+    assert Index(chunks, 5, metadata=metadata).passing(filters).tolist() == expected
+
+
+def test_a_filter_looks_at_each_document_once_for_all_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    fields = Index.fields
+    monkeypatch.setattr(Index, "fields", lambda self, row: looked.append(row) or fields(self, row))  # type: ignore[func-returns-value]
+    index = Index(
+        [Chunk(f"d{at}", f"d{at}", "") for at in range(50)], 5, metadata={f"d{at}": {"t": at % 7} for at in range(50)}
+    )
+    for tenant in range(7):
+        assert index.passing(conditions({"t": tenant})).tolist() == list(range(tenant, 50, 7))
+    assert len(looked) == 50

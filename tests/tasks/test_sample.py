@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import bakeoff
 import numpy as np
@@ -10,6 +12,7 @@ import scipy.stats
 from bakeoff.core.arrays import Values
 from bakeoff.core.task import Document, Drawn, Query, Task, document_ids
 from bakeoff.evaluation.measures import Measure
+from bakeoff.running import corpus_size
 from bakeoff.running.corpus_size import corpus_sizes, order_changes, usual_sizes
 from bakeoff.running.settings import Settings
 from bakeoff.statistics.averaging import PerQuery, averaging_of
@@ -69,6 +72,21 @@ def test_sizes_are_nested_runs_and_their_scores_those_of_a_run(tmp_path: Path) -
     assert found.weighting == ""
     with pytest.raises(InputError, match="sizes must be from 10"):
         corpus_sizes(lineup, Settings(), (5,))
+
+
+def test_only_the_corpus_of_one_size_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lineup = _lineup(tmp_path, "id,text\n" + "".join(f"{q.id},{q.text}\n" for q in TASK.queries))
+    there: list[int] = []
+
+    def counted(*args: Any) -> Any:
+        gc.collect()
+        there.append(sum(isinstance(one, Task) for one in gc.get_objects()))
+        return bakeoff.run(*args)
+
+    monkeypatch.setattr(corpus_size, "run", counted)
+    corpus_sizes(lineup, Settings(), (20, 60))
+    assert len(set(there)) == 1  # as many before the last size as before the first
+    assert len(there) == 3
 
 
 def test_queries_that_stand_for_traffic_count_by_it_at_every_size(tmp_path: Path) -> None:

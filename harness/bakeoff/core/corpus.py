@@ -54,10 +54,10 @@ class StoredDocuments(Sequence[Document]):
         return self._between(0, len(self))
 
     def changed(self, change: Change) -> StoredDocuments:
-        """The same documents, each put through one more step when it is read; ids must stay."""
+        """The same documents, each put through one more step when it is read; ids and metadata must stay."""
         earlier = self._change
         both = change if earlier is None else lambda document: change(earlier(document))
-        return StoredDocuments(self._file, self.ids, self._ends, both)
+        return StoredDocuments(self._file, self.ids, self._ends, both, plain=self.plain)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[list[Document]]:
         """In parts of about a megabyte, by place in the file, so that several readers do not disturb each other."""
@@ -81,10 +81,20 @@ def collected(blocks: Iterable[list[Document]]) -> Sequence[Document]:
     rest = iter(blocks)
     for block in rest:
         kept += block
-        size += sum(len(document.text) + len(document.title) + 200 for document in block)
+        size += sum(map(_about, block))
         if size > IN_MEMORY:
             return _stored(kept, rest)
     return kept
+
+
+def _about(document: Document) -> int:
+    """Bytes that a document takes, roughly: its texts, and an object for each field."""
+    size = len(document.text) + len(document.title) + 200
+    if document.fields:
+        size += sum(len(text) + 100 for text in document.fields.values())
+    if document.metadata:
+        size += sum(100 + (len(value) if isinstance(value, str) else 0) for value in document.metadata.values())
+    return size
 
 
 def _stored(first: list[Document], rest: Iterable[list[Document]]) -> StoredDocuments:
@@ -106,5 +116,5 @@ def _stored(first: list[Document], rest: Iterable[list[Document]]) -> StoredDocu
 
 
 def changed(documents: Sequence[Document], change: Change) -> Sequence[Document]:
-    """Every document put through a step that keeps its id."""
+    """Every document put through a step that keeps its id and its metadata."""
     return documents.changed(change) if isinstance(documents, StoredDocuments) else list(map(change, documents))

@@ -42,6 +42,9 @@ class PackedRankings(Mapping[str, Ranking]):
         matched = self._matched[row]
         return Ranking(ids, tuple(self._scores[part]), None if matched < 0 else matched)
 
+    def __contains__(self, query: object) -> bool:
+        return query in self._rows
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
 

@@ -110,7 +110,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             raise InputError(
                 f"task {self.name!r}: rel = {self.rel} would count grade 0 as relevant", remedy="use 1 or more"
             )
-        documents = _unique(document_ids(self.documents), "document", self.name)
+        documents = _named(self.documents, self.queries, self.judgments, self.name)
         queries = _unique([query.id for query in self.queries], "query", self.name)
         for asked in self.queries:
             if asked.item and asked.item not in documents:
@@ -183,12 +183,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def metadata(self) -> dict[str, Mapping[str, Any]]:
-        """Every document's fields, by its id; those without any share one empty mapping."""
-        nothing: Mapping[str, Any] = {}
-        fields: dict[str, Mapping[str, Any]] = dict.fromkeys(document_ids(self.documents), nothing)
-        for block in () if getattr(self.documents, "plain", False) else document_blocks(self.documents):
-            fields.update({document.id: document.metadata for document in block if document.metadata})
-        return fields
+        """The fields of the documents that have any, by their ids."""
+        blocks = () if getattr(self.documents, "plain", False) else document_blocks(self.documents)
+        return {document.id: document.metadata for block in blocks for document in block if document.metadata}
 
     def without_relevant(self) -> list[str]:
         """Queries that no document answers: every contender scores 0 on them, and the user must know."""
@@ -206,12 +203,17 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             self.rel,
         )
         digest, encode = hashlib.sha256(), msgspec.json.Encoder().encode
-        fields = []
+        has_fields = False
         for number, block in enumerate(document_blocks(self.documents)):  # they may be too many for memory
             digest.update(b"," if number else b"[[")
             digest.update(encode([(d.id, d.title, d.text, d.chunking) for d in block])[1:-1])
-            fields += [(d.id, sorted(d.fields.items())) for d in block if d.fields]
-        digest.update(b"]" + b"".join(b"," + encode(part) for part in (*content, *fields)) + b"]")
+            has_fields = has_fields or any(d.fields for d in block)
+        digest.update(b"]" + b"".join(b"," + encode(part) for part in content))
+        for block in document_blocks(self.documents) if has_fields else ():
+            for document in block:
+                if document.fields:
+                    digest.update(b"," + encode((document.id, sorted(document.fields.items()))))
+        digest.update(b"]")
         return digest.hexdigest()[:16]
 
 
@@ -238,6 +240,18 @@ def _query(item: str, content: str | Mapping[str, Any]) -> Query:
     if isinstance(content, str):
         return Query(id=item, text=content)
     return Query(id=item, text=str(content["text"]), category=str(content.get("category") or ""))
+
+
+def _named(documents: Sequence[Document], queries: Sequence[Query], judgments: Judgments, task: str) -> set[str]:
+    """The documents that queries and grades name and that there are; no object for each of all documents."""
+    from bakeoff.core.id_rows import IdRows  # not above: who reads a result needs no numpy
+
+    ids = document_ids(documents)
+    rows = IdRows(ids)
+    if "" in rows or rows.repeated():
+        _unique(ids, "document", task)
+    named = {query.item for query in queries if query.item}
+    return rows.among(list(named.union(*judgments.values())))
 
 
 def _unique(ids: list[str], what: str, task: str) -> set[str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import compress, islice
 from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bakeoff.core.corpus import StoredDocuments
-from bakeoff.core.task import Document
+from bakeoff.core.id_rows import IdRows
+from bakeoff.core.task import Document, document_ids
 from bakeoff.embedding.chunking import Chunk, document_chunks
 
 Chunker = Callable[[Document], Sequence[Chunk]]  # a document in chunks
@@ -131,6 +133,76 @@ class ChunkTexts(Sequence[str]):
         if isinstance(self._chunks, StoredChunks):
             return self._chunks.texts()
         return (chunk.text for chunk in self._chunks)
+
+
+class WholeTexts(Sequence[str]):
+    """All that is embedded of each document, or of one of its fields, read when it is asked for."""
+
+    def __init__(self, documents: Sequence[Document], field: str = "") -> None:
+        self._documents, self._field = documents, field
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [document.whole(self._field) for document in self._documents[place]]
+        return self._documents[place].whole(self._field)
+
+    def __iter__(self) -> Iterator[str]:
+        return (document.whole(self._field) for document in self._documents)
+
+
+class ChosenTexts(Sequence[str]):
+    """Some of very many texts, by their places, which ascend."""
+
+    def __init__(self, texts: Sequence[str], places: NDArray[np.int64]) -> None:
+        self._texts, self._places = texts, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self._texts[number] for number in self._places[place].tolist()]
+        return self._texts[int(self._places[place])]
+
+    def __iter__(self) -> Iterator[str]:
+        chosen = np.zeros(len(self._texts), dtype=bool)
+        chosen[self._places] = True
+        return compress(self._texts, chosen)
+
+
+class TextsById(Mapping[str, str]):
+    """The same by the documents' ids, for who needs a few of very many."""
+
+    def __init__(self, documents: Sequence[Document], field: str = "") -> None:
+        self._ids, self._texts = document_ids(documents), WholeTexts(documents, field)
+        self._rows = IdRows(self._ids)
+
+    def __getitem__(self, document: str) -> str:
+        rows = self._rows.of(document)
+        if not rows:
+            raise KeyError(document)
+        return self._texts[rows[0]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
 
 
 def in_blocks(texts: Iterable[str], size: int) -> Iterator[list[str]]:

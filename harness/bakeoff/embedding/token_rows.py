@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import cast
 
@@ -17,7 +18,8 @@ from bakeoff_providers.errors import EmbeddingFailed, InputError
 
 from bakeoff.core.progress import Progress, silent
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.key_index import Keys, Places, keys_of
+from bakeoff.embedding.corpus_chunks import in_blocks
+from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.embedding.space import Space
 from bakeoff.embedding.usage import Usage
 
@@ -92,13 +94,17 @@ def embed_tokens(
     kept = cache if cache is not None and code is not None else VectorCache(scratch)
     space = kept.space({**identity, **(code or {}), "vectors": "tokens"})
     tokens = check_tokens(provider)
-    missing = [text for text in dict.fromkeys(texts) if text not in space]
-    truncated = 0
-    with progress(f"{provider.card.name}: token vectors", len(missing)) as advance:
-        if missing:
-            space.check_writable(len(missing) * (provider.card.context or 512))
-        for start in range(0, len(missing), BATCH):
-            batch = missing[start : start + BATCH]
+    first = keys_of(texts)
+    once = KeyIndex()
+    once.add(first, np.arange(len(first)))
+    distinct, at = once.all()
+    lacking = np.zeros(len(first), dtype=bool)
+    lacking[at[space.find(distinct) < 0]] = True
+    asked, truncated = int(np.count_nonzero(lacking)), 0
+    with progress(f"{provider.card.name}: token vectors", asked) as advance:
+        if asked:
+            space.check_writable(asked * (provider.card.context or 512))
+        for batch in in_blocks(compress(texts, lacking) if asked else (), BATCH):
             answer = tokens.embed_tokens(batch, Role.DOCUMENT)
             if len(answer.vectors) != len(batch) or not all(len(rows) for rows in answer.vectors):
                 raise EmbeddingFailed(f"{provider.card.name} answered no token vectors for some texts")
@@ -108,14 +114,13 @@ def embed_tokens(
             space.append(_keys(keys_of(batch), counts), paid, np.concatenate(list(answer.vectors)))
             truncated += answer.truncated
             advance(len(batch))
-    first = keys_of(texts)
     counts = [round(float(count)) for count in space.tokens_of(space.find(first))]
     places = space.find(_keys(first, counts))
     if (places < 0).any():
         raise EmbeddingFailed("the cache lacks some token vectors: bakeoff cache prune, then run again")
     starts = np.cumsum([0, *counts], dtype=np.int64)
     rows = TokenRows(space, places, starts, cast("int", space.dimensions))
-    return EmbeddedTokens(rows, len(set(texts)), len(missing), truncated)
+    return EmbeddedTokens(rows, len(distinct), asked, truncated)
 
 
 def storage_bill(rows: TokenRows) -> str:

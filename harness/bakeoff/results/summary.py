@@ -173,12 +173,14 @@ def all_scores(outcome: Outcome) -> AllScores | None:
 
 
 def _titles(outcome: Outcome) -> dict[str, str]:
-    """Of the documents that occur in a ranking or a judgment; the others are read by nobody, and may be millions."""
+    """Of the documents in a ranking or a judgment of the queries that are shown; the others may be millions."""
     task = outcome.task
     shown: set[str] = set()
-    for row in outcome.ran:
-        shown.update(*(ranking.ids for ranking in row.rankings.values()))
-    shown.update(document for grades in task.judgments.values() for document in grades)
+    for query in task.queries[:DETAILED_QUERIES]:
+        shown.update(task.judgments.get(query.id, {}))
+        for row in outcome.ran:
+            if query.id in row.rankings:
+                shown.update(row.rankings[query.id].ids)
     places = [place for place, name in enumerate(document_ids(task.documents)) if name in shown]
     return {document.id: _title(document) for document in (task.documents[place] for place in places)}
 

@@ -76,21 +76,23 @@ def corpus_sizes(
         )
     chosen = sorted(set(chosen))
     lost = {row.contender.label: row.reason for row in whole.not_run}
-    scores = {total: _scores(whole)}
+    scores, ran = {total: _scores(whole)}, [row.contender.label for row in whole.ran]
+    name, drawn = whole.task.name, [query.drawn for query in whole.task.queries]
+    del whole  # its corpus and rankings would stay beside those of each sample
     for size in chosen[:-1]:
         sample = run(once, replace(settings, sample_documents=size))
         scores[size] = _scores(sample)
         for row in sample.not_run:
             lost.setdefault(row.contender.label, f"with {size:,} documents: {row.reason}")
-    ran = [row.contender.label for row in whole.ran]
+        del sample
     labels = [label for label in ran if all(label in by_label for by_label in scores.values())]
     tables = {label: np.stack([scores[size][label] for size in chosen]) for label in labels}
-    averaging = averaging_of([query.drawn for query in whole.task.queries], lineup.seed)
+    averaging = averaging_of(drawn, lineup.seed)
     return CorpusSizes(
         name=lineup.name,
-        task=whole.task.name,
+        task=name,
         measure=str(lineup.primary),
-        queries=len(whole.task.queries),
+        queries=len(drawn),
         seed=lineup.seed,
         sizes=chosen,
         rows=[_growth(label, table, chosen, documents, averaging, lineup.primary) for label, table in tables.items()],

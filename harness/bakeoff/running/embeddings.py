@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,13 @@ class Embeddings:
             texts = {document.id: document.whole(name) for document in documents if document.id in items}
             chunks = chunks_of_corpus(self.task.documents, self._chunker(name, contender))
             how = chunking or ContenderChunking()
-            self._indexes[key] = Index(chunks, self.depth, texts, self.task.metadata, how.parents, how.top)
+            self._indexes[key] = Index(chunks, self.depth, texts, self.metadata, how.parents, how.top)
         return self._indexes[key]
+
+    @cached_property
+    def metadata(self) -> dict[str, Mapping[str, Any]]:
+        """The documents' fields, read once for all indexes."""
+        return self.task.metadata
 
     def _chunker(self, name: str, contender: Contender) -> Chunker:
         """As the contender cuts, or else as the document says; tokens are those of the contender's model."""

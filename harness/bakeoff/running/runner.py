@@ -118,7 +118,7 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         task = kind.judged(task, embeddings)
         if settings.graded:
             check_graded(task)
-        scorer = Scorer(task, kind, measures, depth, engine)
+        scorer = Scorer(task, kind, measures, depth, engine, lineup.contenders)
         contenders = _all_scored(preparation, scorer, lineup.rounds, settings)
         afterwards = after_work(before)
         ran = [row for row in contenders if isinstance(row, Scored)]

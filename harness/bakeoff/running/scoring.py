@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, oracle, random_expectation, score_queries
+from bakeoff.lineup.contender import Contender
 from bakeoff.running.engines.base import Engine
 from bakeoff.running.stages import Answered, Embedding, Given, Scored, Search, SecondStage
 from bakeoff.search.loss import Losses
@@ -46,10 +48,12 @@ class Scorer:
     measures: Sequence[Measure]
     depth: int
     engine: Engine
+    contenders: Sequence[Contender] = ()  # that will be scored: the last row of a search lets it go
     _losses: Losses = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_losses", Losses(self.task))
+        rows = Counter[Hashable](map(_vectors, self.contenders))
+        object.__setattr__(self, "_losses", Losses(self.task, rows))
 
     def read(self, given: Given) -> Scored:
         """Answers from files have no rounds: the mean is over the seeds."""
@@ -70,12 +74,11 @@ class Scorer:
         contender = prepared.contender
         distinct = answered.rounds if stable is False else answered.rounds[:1]
         scores = [self._scored(Answers(contender, rankings, answered.retrieved)) for rankings in distinct]
-        vectors = contender.embedding(), str(contender.variant)
         search = Search(
             prepared.build,
             answered.timing,
             None if prepared.embedder is None else Embedding.of(prepared.embedder),
-            self._losses.of(vectors, prepared.searcher, answered.retrieved),
+            self._losses.of(_vectors(contender), prepared.searcher, answered.retrieved),
             SecondStage.of(prepared.searcher) if isinstance(prepared.searcher, RerankedSearcher) else None,
         )
         return Scored(contender, self._mean(scores), answered.rounds[0], answered.retrieved, stable, search)
@@ -103,3 +106,8 @@ class Scorer:
 
     def _mean(self, scores: Sequence[Scores]) -> Scores:
         return {measure: np.mean([values[measure] for values in scores], axis=0) for measure in self.measures}
+
+
+def _vectors(contender: Contender) -> Hashable:
+    """What rows that search the same vectors share."""
+    return contender.embedding(), str(contender.variant)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 from bakeoff_providers.base import Vectors
 
-from bakeoff.core.filters import conditions, passes
+from bakeoff.core.filters import conditions
+from bakeoff.core.packed_rankings import PackedRankings
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.vector_rows import VectorRows, chosen_rows
@@ -19,6 +19,7 @@ from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
 
 K = 10  # recall is over so many nearest documents
+HELD = 1 << 21  # hits that are held at a time, 12 bytes each
 
 
 @dataclass(slots=True)
@@ -27,7 +28,7 @@ class ExactRankings(ABC):
 
     index: Index
     queries: Mapping[str, Vectors]
-    _rankings: dict[str, Ranking] = field(default_factory=dict, init=False)
+    _rankings: PackedRankings = field(default_factory=PackedRankings, init=False)
 
     def rankings(self, queries: Sequence[Query]) -> Mapping[str, Ranking]:
         """The exact ranking of every query; those with the same filter in one go, and each only once."""
@@ -70,22 +71,29 @@ class ExactSearch(ExactRankings):
         filters = conditions(group[0].where)
         ids, vectors = self.index.ids, self.vectors
         if filters:
-            kept = np.array([row for row in range(len(ids)) if passes(self.index.fields(row), filters)], dtype=np.intp)
+            kept = self.index.passing(filters).astype(np.intp)
             ids, vectors = [ids[row] for row in kept], chosen_rows(vectors, kept)
-        asked = np.stack([self.queries[query.id] for query in group])
-
-        def hits(places: brute_force.Rows, scores: brute_force.Similarities) -> Hits:
-            return Hits([ids[place] for place in places], scores.tolist())
-
-        def more(row: int, k: int) -> Hits:
-            places, scores = self.nearest(asked[row : row + 1], vectors, k)
-            return hits(places[0], scores[0])
-
-        size = max(self.index.fetch_size(excluding=query.excluded) for query in group)
-        places, scores = self.nearest(asked, vectors, size)
-        for row, query in enumerate(group):
-            first = hits(places[row], scores[row])
-            self._rankings[query.id] = self.index.ranking(first, partial(more, row), query.excluded)
+        waiting, size = list(group), max(self.index.fetch_size(excluding=query.excluded) for query in group)
+        while waiting:
+            unsettled = []
+            for part in _parts(waiting, size):
+                places, scores = self.nearest(np.stack([self.queries[query.id] for query in part]), vectors, size)
+                for row, query in enumerate(part):
+                    hits = Hits([ids[place] for place in places[row]], scores[row].tolist())
+                    ranking = self.index.settled(hits, size, query.excluded)
+                    if ranking is None:
+                        unsettled.append(query)
+                    else:
+                        self._rankings.add(query.id, ranking)
+            waiting, size = unsettled, min(len(self.index.ids), 2 * size)
 
     def _score(self, document: str, query: Vectors) -> float:
         return float((self.vectors[self.index.rows_of(document)] @ query).max())
+
+
+def _parts(queries: Sequence[Query], size: int) -> Iterator[Sequence[Query]]:
+    """As many queries at a time as have room for their hits; full products where there are many, as without parts."""
+    count = max(1, HELD // size)
+    count -= count % brute_force.QUERIES if count > brute_force.QUERIES else 0
+    for start in range(0, len(queries), count):
+        yield queries[start : start + count]

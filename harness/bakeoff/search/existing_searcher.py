@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from bakeoff_providers.base import Vectors
@@ -24,7 +22,6 @@ class ExistingSearcher(EmbeddingSearcher):
     """Documents by their best entry; those that the task lacks have no place in the ranking."""
 
     existing: ExistingIndex
-    metadata: Mapping[str, Mapping[str, Any]]
     depth: int
 
     def ask(self, query: Query) -> Answer:
@@ -53,11 +50,12 @@ class ExistingSearcher(EmbeddingSearcher):
     def _ranking(self, hits: Hits, query: Query) -> Ranking:
         filters = conditions(query.where) if query.where else ()
         best: dict[str, float] = {}
+        known = self.index.known(hits.ids)
         for document, score in zip(hits.ids, hits.scores, strict=True):
             if np.isnan(score):
                 raise StoreError(f"the index answered NaN as the score of {document!r}")
-            if document not in self.metadata or document == query.excluded:
+            if document not in known or document == query.excluded:
                 continue
-            if not filters or passes(self.metadata[document], filters):
+            if not filters or passes(self.index.metadata.get(document, {}), filters):
                 best[document] = max(score, best.get(document, score))
         return ordered(best.items(), self.depth)

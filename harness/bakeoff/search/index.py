@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bakeoff.core.filters import Condition, filterable, tokens
+from bakeoff.core.id_rows import IdRows
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.embedding.corpus_chunks import StoredChunks
 from bakeoff.search.hits import SIMILARITY_DIGITS, Hits, document_scores
+
+FAR_ABOVE = 4  # times the mean: a document of so many chunks is an exception, for which a search is widened
+
+_NOTHING: Mapping[str, Any] = {}  # that every document without metadata shares
 
 
 @dataclass(slots=True)
@@ -28,86 +37,124 @@ class Index:
     top: int = 3
     ids: list[str] = field(init=False)
     owners: list[str] = field(init=False)  # whose each chunk is
-    owner: dict[str, str] = field(init=False)
-    most_chunks: int = field(init=False)
-    _sizes: Counter[str] | None = field(init=False, default=None)  # how many chunks each document has
+    usual_chunks: int = field(init=False)  # of a document: the most that one has, unless few have nearly as many
+    _chunks: IdRows = field(init=False)  # where each chunk is
+    _owned: IdRows = field(init=False)  # and those of each document
     _documents: list[str] | None = field(init=False, default=None)
-    _starts: tuple[NDArray[np.int64], NDArray[np.intp]] | None = field(init=False, default=None)
+    _postings: dict[str, array[int]] | None = field(init=False, default=None)  # rows by field and value
 
     def __post_init__(self) -> None:
         if isinstance(self.chunks, StoredChunks):
             self.ids, self.owners = self.chunks.ids, self.chunks.documents
         else:
             self.ids, self.owners = [chunk.id for chunk in self.chunks], [chunk.document for chunk in self.chunks]
-        self.owner = dict(zip(self.ids, self.owners, strict=True))
-        self.most_chunks = 1 if self.ids is self.owners else max(Counter(self.owners).values())
+            if self.ids == self.owners:
+                self.owners = self.ids
+        uncut = self.ids is self.owners
+        self._chunks = IdRows(self.ids)
+        self._owned = self._chunks if uncut else IdRows(self.owners)
+        self.usual_chunks = 1 if uncut else _usual([sum(1 for _ in chunks) for _, chunks in groupby(self.owners)])
 
     def rows_of(self, document: str) -> list[int]:
-        """The numbers of a document's chunks, which follow one another. Found by hash: no object per document."""
-        if self._starts is None:
-            hashes = np.fromiter(map(hash, self.owners), dtype=np.int64, count=len(self.owners))
-            order = np.argsort(hashes, kind="stable")
-            self._starts = hashes[order], order
-        hashes, order = self._starts
-        low, high = (int(np.searchsorted(hashes, hash(document), side=side)) for side in ("left", "right"))
-        return [int(row) for row in order[low:high] if self.owners[row] == document]
+        """The numbers of a document's chunks, which follow one another."""
+        return self._owned.of(document)
+
+    def known(self, documents: Sequence[str]) -> set[str]:
+        """Those of these documents that the corpus has."""
+        return self._owned.among(documents)
+
+    def row_of(self, chunk: str) -> int | None:
+        """The number of a chunk; None where there is none of this id."""
+        return next(iter(self._chunks.of(chunk)), None)
+
+    def owners_of(self, chunks: Sequence[str]) -> dict[str, str]:
+        """Whose these chunks are; those that are unknown have no owner."""
+        places, rows = self._chunks.matches(chunks)
+        return {chunks[place]: self.owners[row] for place, row in zip(places.tolist(), rows.tolist(), strict=True)}
 
     def fetch_size(self, excluding: str = "") -> int:
-        """How many chunks to ask for: enough for `depth` documents however they are cut, and one to see a tie by.
+        """How many chunks to ask for first: enough for `depth` documents as most are cut, and one to see a tie by.
 
         A query that is an item itself is excluded from its ranking, so its own chunks come on top. A sum needs every
         chunk: the worst of a document's chunks count as much as its best, and may be anywhere.
         """
-        if self.parents == "sum" and self.most_chunks > 1:
-            return len(self.owner)
-        wanted = self.depth * self.most_chunks + 1 + (self.most_chunks if excluding else 0)
-        return min(len(self.owner), wanted)
+        if self.parents == "sum" and self.usual_chunks > 1:
+            return len(self.ids)
+        wanted = self.depth * self.usual_chunks + 1 + (self.usual_chunks if excluding else 0)
+        return min(len(self.ids), wanted)
 
     def _at_most(self, means: Mapping[str, float], ids: Sequence[str], lowest: float) -> dict[str, float]:
         """The highest mean that documents can have whose best chunks are not all found: none is above `lowest`."""
-        if self._sizes is None:
-            self._sizes = Counter(self.owners)
         highest = {}
-        for document, retrieved in Counter(self.owner[chunk] for chunk in ids).items():
-            wanted = min(self.top, self._sizes[document])
-            if retrieved < wanted and document in means:
-                highest[document] = (means[document] * retrieved + lowest * (wanted - retrieved)) / wanted
+        for document, found in Counter(self.owners_of(ids).values()).items():
+            wanted = min(self.top, len(self.rows_of(document)))
+            if found < wanted and document in means:
+                highest[document] = (means[document] * found + lowest * (wanted - found)) / wanted
         return highest
 
     @property
     def documents(self) -> list[str]:
         """The documents' ids in their order; sorted once, when first asked for."""
         if self._documents is None:
-            self._documents = sorted(set(self.owner.values()))
+            self._documents = [document for document, _ in groupby(sorted(self.owners))]
         return self._documents
 
     def fields(self, row: int) -> Mapping[str, Any]:
         """What a filter sees of a chunk: its document's metadata."""
-        return self.metadata.get(self.owners[row], {})
+        return self.metadata.get(self.owners[row], _NOTHING)
 
     def all_fields(self) -> list[Mapping[str, Any]] | None:
         """What filters see of every chunk; None where no document has any metadata."""
-        return [self.fields(row) for row in range(len(self.ids))] if any(self.metadata.values()) else None
+        return [self.fields(row) for row in range(len(self.ids))] if self.metadata else None
+
+    def passing(self, filters: Sequence[Condition]) -> NDArray[np.int32]:
+        """The numbers of the chunks that pass, in their order. The rows of each field's values are listed once."""
+        if self._postings is None:
+            self._postings = {}
+            for row in range(len(self.ids) if self.metadata else 0):
+                for token in tokens(filterable(self.fields(row))):
+                    self._postings.setdefault(token, array("i")).append(row)
+        kept = np.arange(0 if filters else len(self.ids), dtype=np.int32)
+        for number, condition in enumerate(filters):
+            listed = [np.array(self._postings.get(token, ()), dtype=np.int32) for token in condition.tokens()]
+            rows = np.unique(np.concatenate(listed))
+            kept = np.intersect1d(kept, rows, assume_unique=True) if number else rows
+        return kept
 
     def ranking(self, hits: Hits, more: Callable[[int], Hits], excluding: str = "") -> Ranking:
         """Documents by their chunks. Asks for more while documents that tie with the last, or chunks, may be missing.
 
         `excluding` is the document that asks: it has no place in its own ranking.
         """
-        while True:
-            scores = [round(score, SIMILARITY_DIGITS) for score in hits.scores]
-            best = document_scores(hits.ids, scores, self.owner, self.parents, self.top)
-            best.pop(excluding, None)
-            complete = len(hits.ids) >= len(self.owner) or len(hits.ids) < self.fetch_size(excluding)
-            partial = self._at_most(best, hits.ids, min(scores)) if self.parents == "mean" and not complete else {}
-            ranking = ordered(_rounded(best | partial), self.depth)
-            settled = len(ranking) == self.depth and min(scores) < ranking.scores[-1]
-            if complete or (settled and not any(document in partial for document in ranking.ids)):
-                return ranking
-            wider = more(min(len(self.owner), 2 * len(hits.ids)))
+        asked = self.fetch_size(excluding)
+        while (ranking := self.settled(hits, asked, excluding)) is None:
+            asked = self.wider(hits)
+            wider = more(asked)
             if len(wider.ids) <= len(hits.ids):
-                return ordered(_rounded(best), self.depth)
-            hits = wider
+                asked = len(self.ids) + 1  # there is no more
+            else:
+                hits = wider
+        return ranking
+
+    def wider(self, hits: Hits) -> int:
+        """How many chunks to ask for where these were too few."""
+        return min(len(self.ids), 2 * len(hits.ids))
+
+    def settled(self, hits: Hits, asked: int, excluding: str = "") -> Ranking | None:
+        """The ranking, if no chunk beyond these can change it; fewer than were asked for are all that there are."""
+        scores = [round(score, SIMILARITY_DIGITS) for score in hits.scores]
+        best = document_scores(hits.ids, scores, self.owners_of(hits.ids), self.parents, self.top)
+        best.pop(excluding, None)
+        complete = len(hits.ids) >= len(self.ids) or len(hits.ids) < asked
+        partial = self._at_most(best, hits.ids, min(scores)) if self.parents == "mean" and not complete else {}
+        ranking = ordered(_rounded(best | partial), self.depth)
+        reached = complete or (len(ranking) == self.depth and min(scores) < ranking.scores[-1])
+        return ranking if reached and not any(document in partial for document in ranking.ids) else None
+
+
+def _usual(sizes: Sequence[int]) -> int:
+    """The most chunks of a document, unless it is far more than most have: one long document must not set the size."""
+    return min(max(sizes), FAR_ABOVE * math.ceil(sum(sizes) / len(sizes)))
 
 
 def _rounded(scores: Mapping[str, float]) -> list[tuple[str, float]]:

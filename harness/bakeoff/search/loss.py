@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
@@ -21,17 +22,27 @@ NDCG = Measure.parse("ndcg@10")
 
 @dataclass(slots=True)
 class Losses:
-    """The losses of one run; rows with the same key hold the same vectors and share one exact search."""
+    """The losses of one run; rows with the same key hold the same vectors and share one exact search.
+
+    `rows` says how many rows of each key there will be: after the last one its search is let go.
+    """
 
     task: Task
-    _searches: dict[Hashable, ExactRankings] = field(default_factory=dict)
+    rows: Counter[Hashable]
+    _searches: dict[Hashable, dict[type, ExactRankings]] = field(default_factory=dict)
 
     def of(self, key: Hashable, searcher: Searcher, retrieved: Mapping[str, Ranking]) -> Loss | None:
         """None where there is nothing to lose: an exact store, or no store at all."""
-        exact = searcher.exact_search()
-        if exact is None:
-            return None
-        return index_loss(self._searches.setdefault((key, type(exact)), exact), self.task, retrieved)
+        self.rows[key] -= 1
+        try:
+            exact = searcher.exact_search()
+            if exact is None:
+                return None
+            shared = self._searches.setdefault(key, {}).setdefault(type(exact), exact)
+            return index_loss(shared, self.task, retrieved)
+        finally:
+            if self.rows[key] <= 0:
+                self._searches.pop(key, None)
 
 
 def index_loss(exact: ExactRankings, task: Task, retrieved: Mapping[str, Ranking]) -> Loss:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from bakeoff_providers.errors import Unavailable
 
+from bakeoff.core.hashing import text_key
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.batches import estimated_tokens
@@ -45,7 +46,7 @@ class RerankedSearcher(Searcher):
     budget: Budget | None = None
     offline: bool = False
     usage: RerankUsage = field(default_factory=RerankUsage)
-    _memory: dict[tuple[str, str], float] = field(default_factory=dict)  # what a hosted model has answered in this run
+    _memory: dict[bytes, float] = field(default_factory=dict)  # what a hosted model has answered in this run
     _rate_limit: RateLimit = field(default_factory=RateLimit)
 
     def ask(self, query: Query) -> Answer:
@@ -82,7 +83,7 @@ class RerankedSearcher(Searcher):
             answered, nanoseconds = self._called(query, list(documents))
             return [answered[document] for document in documents], nanoseconds
         distinct = list(dict.fromkeys(documents))
-        known = {document: self._memory[query, document] for document in distinct if (query, document) in self._memory}
+        known = self._remembered(query, distinct)
         bought = self._kept(query, [document for document in distinct if document not in known])
         known |= bought
         nanoseconds = asked = 0
@@ -97,8 +98,13 @@ class RerankedSearcher(Searcher):
         if bought and not asked:
             self.usage.searches += 1  # as it took when they were bought
         self.usage.cached += len(distinct) - asked
-        self._memory.update({(query, document): score for document, score in known.items()})
+        self._memory.update({text_key(_key(query, document)): score for document, score in known.items()})
         return [known[document] for document in documents], nanoseconds if asked == len(distinct) else None
+
+    def _remembered(self, query: str, documents: Sequence[str]) -> dict[str, float]:
+        """What was answered in this run. Kept by hash: pairs of texts would be as large as the corpus."""
+        keys = {document: text_key(_key(query, document)) for document in documents}
+        return {document: self._memory[key] for document, key in keys.items() if key in self._memory}
 
     @contextmanager
     def _claimed(self, query: str, documents: list[str]) -> Iterator[list[str]]:

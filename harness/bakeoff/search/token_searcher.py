@@ -32,7 +32,7 @@ class ExactMaxsim(ExactRankings):
         for query in group:
             search = partial(store.search, self.queries[query.id], where=query.where)
             first = search(self.index.fetch_size(excluding=query.excluded))
-            self._rankings[query.id] = self.index.ranking(first, search, query.excluded)
+            self._rankings.add(query.id, self.index.ranking(first, search, query.excluded))
 
     def _score(self, document: str, query: Vectors) -> float:
         return float(maxsim(query, *self.rows.of(self.index.rows_of(document))).max())

@@ -84,8 +84,9 @@ class Dense(Preparer):
         except BaseException:
             searcher.close()
             raise
-        for item in index.texts.keys() & index.owner.keys():  # those that are one chunk
-            searcher.set_item_vector(item, whole[index.rows_of(item)[0]])
+        for item in index.texts:
+            if (row := index.row_of(item)) is not None:  # it is one chunk
+                searcher.set_item_vector(item, whole[row])
         build = Build(
             seconds=(added + built) / 1e9,
             index_bytes=index_bytes,
@@ -100,7 +101,7 @@ def _fill(store: Store, index: Index, vectors: VectorRows, *, texts: bool) -> in
     """Adds all chunks, a block at a time; the nanoseconds that the store took, without reading the blocks."""
     if len(vectors) > BLOCK:
         store.expect(len(vectors), lambda count: vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)])
-    nanoseconds, has_fields = 0, any(index.metadata.values())
+    nanoseconds, has_fields = 0, bool(index.metadata)
     with steps(f"{store.name}: adding", len(vectors)) as advance:
         for start, block in vectors.blocks():
             ids = index.ids[start : start + len(block)]

@@ -60,7 +60,7 @@ class Existing(Preparer):
             except BaseException:
                 existing.close()
                 raise
-        searcher = ExistingSearcher(embedder, embeddings.index(contender), existing, task.metadata, embeddings.depth)
+        searcher = ExistingSearcher(embedder, embeddings.index(contender), existing, embeddings.depth)
         build = Build(seconds=0.0, dimensions=existing.dimensions, notes=tuple(notes))
         return Prepared(contender, searcher, build, embedder)
 

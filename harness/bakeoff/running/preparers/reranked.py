@@ -10,6 +10,7 @@ from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.hub import is_hub_name
 
 from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.corpus_chunks import TextsById, WholeTexts
 from bakeoff.lineup.contender import Contender, Rerank
 from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
@@ -34,7 +35,7 @@ class RerankedRow(Preparer):
         if (reason := missing_of(contender)) and not context.embeddings.settings.offline:
             raise Unavailable(reason)
         rerank, embeddings = _rerank(contender), context.embeddings
-        first = context.ready[rerank.of]
+        first, documents = context.ready[rerank.of], embeddings.task.documents
         if not isinstance(first, Prepared):
             raise Unavailable(f"needs {rerank.of}, which can't be asked here")
         with adapter_work():
@@ -43,12 +44,12 @@ class RerankedRow(Preparer):
             identity = None if reranker.local else reranker.identity()
             folder = embeddings.settings.cache
             cache = VectorCache(folder) if folder else None
-            note = reranker.prepare([document.whole(contender.field) for document in embeddings.task.documents], cache)
+            note = reranker.prepare(WholeTexts(documents, contender.field), cache)
         searcher = RerankedSearcher(
             first.searcher,
             reranker,
             rerank.depth,
-            {document.id: document.whole(contender.field) for document in embeddings.task.documents},
+            TextsById(documents, contender.field),
             embeddings.settings.policy,
             cache.space(identity) if cache and identity is not None else None,
             embeddings.budget,

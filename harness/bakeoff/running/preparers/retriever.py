@@ -7,6 +7,8 @@ from typing import Any
 
 from bakeoff_providers.errors import InputError, Unavailable
 
+from bakeoff.core.id_rows import IdRows
+from bakeoff.core.task import document_ids
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
@@ -41,7 +43,9 @@ class RetrieverRow(Preparer):
         items = {query.item for query in task.queries if query.item}
         texts = {document.id: document.whole(contender.field) for document in task.documents if document.id in items}
         drop = contender.retriever.get("unknown") == "drop"
-        searcher = RetrieverSearcher(retriever, texts, task.metadata, embeddings.depth, drop)
+        searcher = RetrieverSearcher(
+            retriever, texts, IdRows(document_ids(task.documents)), embeddings.metadata, embeddings.depth, drop
+        )
         return Prepared(contender, searcher, Build(seconds=0.0))
 
 

@@ -34,7 +34,7 @@ class Tokens(Preparer):
             raise Unavailable(reason)
         embeddings, index = context.embeddings, context.embeddings.index(contender)
         settings, embedder = embeddings.settings, embeddings.embedder(contender)
-        texts = list(ChunkTexts(index.chunks))
+        texts = ChunkTexts(index.chunks)
         context.folder.mkdir()
         with adapter_work():
             cache = VectorCache(settings.cache) if settings.cache else None

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.bert_onnx import Precision
@@ -15,6 +16,8 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.shared_options import Model
 
 from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.corpus_chunks import ChosenTexts
+from bakeoff.embedding.key_index import KeyIndex, keys_of
 from bakeoff.embedding.token_rows import TokenRows, check_tokens, embed_tokens, storage_bill
 from bakeoff.search.maxsim import maxsim
 from bakeoff.search.rerankers.base import Reranked, Reranker
@@ -43,7 +46,8 @@ class MaxSim(Reranker):
         options = {"compute": compute} if compute != "fp32" else {}
         self._provider: Provider = PROVIDERS.create(provider, **({"model": model} if model else {}), **options)
         self._tokens = check_tokens(self._provider)
-        self._numbers: dict[str, int] = {}
+        self._texts: Sequence[str] = ()  # of all documents, read when they are needed
+        self._numbers = KeyIndex()
         self._rows: TokenRows | None = None
         self._resources = ExitStack()
 
@@ -59,18 +63,22 @@ class MaxSim(Reranker):
 
     def prepare(self, documents: Sequence[str], cache: VectorCache | None) -> str:
         """Embeds the tokens of every document; says what they take."""
-        texts = list(dict.fromkeys(documents))
-        self._rows = embed_tokens(self._provider, texts, cache, self._folder).rows
-        self._numbers = {text: number for number, text in enumerate(texts)}
+        everything, self._numbers = KeyIndex(), KeyIndex()
+        everything.add(keys_of(documents), np.arange(len(documents)))
+        keys, first = everything.all()  # each text once
+        self._numbers.add(keys, np.arange(len(keys)))
+        self._texts = ChosenTexts(documents, first)
+        self._rows = embed_tokens(self._provider, self._texts, cache, self._folder).rows
         return storage_bill(self._rows)
 
     def rank(self, query: str, documents: Sequence[str]) -> Reranked:
         """The query is embedded here, as part of the stage's time; documents that nobody announced too."""
-        if self._rows is None or any(document not in self._numbers for document in documents):
-            self.prepare([*self._numbers, *documents], None)
+        wanted = keys_of(documents)
+        if self._rows is None or (self._numbers.find(wanted) < 0).any():
+            self.prepare([*self._texts, *documents], None)
         assert self._rows is not None
         vectors = self._tokens.embed_tokens([query], Role.QUERY).vectors[0]
-        tokens, begins = self._rows.of([self._numbers[document] for document in documents])
+        tokens, begins = self._rows.of(self._numbers.find(wanted).tolist())
         return Reranked(maxsim(vectors, tokens, begins).tolist())
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from bakeoff_providers.errors import StoreError
 
 from bakeoff.core.clock import timed
 from bakeoff.core.filters import conditions, passes
+from bakeoff.core.id_rows import IdRows
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Query
 from bakeoff.search.searchers import Answer, Searcher
@@ -64,15 +65,16 @@ class RetrieverSearcher(Searcher):
 
     retriever: Retriever
     texts: Mapping[str, str]  # of the documents that queries are, by their ids
-    metadata: Mapping[str, Mapping[str, Any]]
+    documents: IdRows
+    metadata: Mapping[str, Mapping[str, Any]]  # of the documents that have any
     depth: int
     drop_unknown: bool = False
 
     def ask(self, query: Query) -> Answer:
         """A filter is applied to its answer, for which it is then asked for everything."""
-        size = min(len(self.metadata), self.depth + bool(query.excluded))
+        size = min(len(self.documents), self.depth + bool(query.excluded))
         text = self.texts.get(query.item, query.text)
-        answer, nanoseconds = self.retriever.search(text, len(self.metadata) if query.where else size)
+        answer, nanoseconds = self.retriever.search(text, len(self.documents) if query.where else size)
         ranking, checking_ns = timed(lambda: self._ranking(answer, query))
         return Answer(ranking, nanoseconds + checking_ns)
 
@@ -83,8 +85,9 @@ class RetrieverSearcher(Searcher):
     def _ranking(self, answer: Scored, query: Query) -> Ranking:
         filters = conditions(query.where) if query.where else ()
         best: dict[str, float] = {}
+        known = self.documents.among([document for document, _ in answer])
         for document, score in answer:
-            if document not in self.metadata:
+            if document not in known:
                 if self.drop_unknown:
                     continue
                 raise StoreError(
@@ -95,6 +98,6 @@ class RetrieverSearcher(Searcher):
                 raise StoreError(f"it answered the document {document!r} twice")
             if math.isnan(score):
                 raise StoreError(f"it answered NaN as the score of {document!r}")
-            if document != query.excluded and (not filters or passes(self.metadata[document], filters)):
+            if document != query.excluded and (not filters or passes(self.metadata.get(document, {}), filters)):
                 best[document] = score
         return ordered(best.items(), self.depth)

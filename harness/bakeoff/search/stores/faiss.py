@@ -194,7 +194,7 @@ class Faiss(NumberedStore):
             self._index.train(vectors)
         except RuntimeError as error:
             reason = str(error).splitlines()[0].rpartition("Error: ")[2]
-            self._ids.drop(list(self._ids.labels))
+            self._ids.clear()
             raise StoreError(
                 f"{len(vectors)} documents do not train the index {self.index!r} ({reason}): "
                 "add more at once, or take an index with fewer lists or codes"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,7 +50,19 @@ class Rows:
 def _blocks(pairs: Iterable[tuple[str, Row]]) -> Iterator[Block]:
     rest = iter(pairs)
     while part := list(islice(rest, BLOCK)):
-        yield Block([row for _, row in part], [place for place, _ in part].__getitem__)
+        yield Block([row for _, row in part], _places([place for place, _ in part]))
+
+
+def _places(places: list[str]) -> Callable[[int], str]:
+    """Where each row of a block is: of numbered ones no text is kept, as readers keep places as long as ids."""
+    name, _, first = places[0].rpartition(" ")
+    if first.isdecimal() and places == [f"{name} {number}" for number in range(int(first), int(first) + len(places))]:
+        return partial(_numbered, name, int(first))
+    return places.__getitem__
+
+
+def _numbered(name: str, first: int, number: int) -> str:
+    return f"{name} {first + number}"
 
 
 def column_of(row: Row, column: str, table: Rows, place: str) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import NoneType
 from typing import Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.id_rows import IdRows
 from bakeoff.core.task import Document
 from bakeoff.tasks.formats.cells import Block, Row, Rows, column_of, id_of, text_of
 
@@ -30,25 +30,26 @@ class DocumentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [self.text] if isinstance(self.text, str) else self.text
 
 
-@dataclass(slots=True)
 class UniqueIds:
     """The ids of a table while it is read. Places are kept by block and worked out when there is a duplicate."""
 
-    table: Rows
-    column: str
-    seen: set[str] = field(default_factory=set)
-    _order: list[str] = field(default_factory=list)
-    _starts: list[int] = field(default_factory=list)
-    _places: list[Callable[[int], str]] = field(default_factory=list)
+    def __init__(self, table: Rows, column: str) -> None:
+        self.table, self.column = table, column
+        self._order: list[str] = []
+        self._starts: list[int] = []
+        self._places: list[Callable[[int], str]] = []
+        self.rows = IdRows(self._order)
+
+    def __len__(self) -> int:
+        return len(self._order)
 
     def add(self, ids: Sequence[str], place: Callable[[int], str]) -> None:
         """Takes the ids of consecutive rows; the first that was there before is an error."""
-        before = len(self.seen)
+        repeated = len(set(ids)) < len(ids) or len(self.rows.matches(ids)[0]) > 0
         self._starts.append(len(self._order))
         self._places.append(place)
         self._order += ids
-        self.seen.update(ids)
-        if len(self.seen) < before + len(ids):
+        if repeated:
             self._name_duplicate()
 
     def _name_duplicate(self) -> None:
@@ -108,23 +109,27 @@ def _one_by_one(
     block: Block, table: Rows, columns: DocumentColumns, ids: UniqueIds, empty: set[str], *, drop_empty: bool
 ) -> Iterator[Document]:
     used = {columns.id, columns.title, *columns.texts}
-    for place, row in block.pairs():
-        key = id_of(row, columns.id, table, place)
-        ids.add([key], [place].__getitem__)
-        title = text_of(row.get(columns.title), columns.title, table, place)
-        parts = [text_of(column_of(row, text, table, place), text, table, place) for text in columns.texts]
-        text = " ".join(part for part in parts if part)
-        if not (title or text):
-            if not drop_empty:
-                raise InputError(
-                    f"document {key!r} has neither title nor text",
-                    file=table.source,
-                    place=place,
-                    remedy="fill or remove it; drop_empty = true leaves such documents and their judgments out",
-                )
-            empty.add(key)
-            continue
-        yield Document(id=key, title=title, text=text, metadata=_metadata(row, used))
+    keys: list[str] = []
+    try:
+        for place, row in block.pairs():
+            key = id_of(row, columns.id, table, place)
+            keys.append(key)
+            title = text_of(row.get(columns.title), columns.title, table, place)
+            parts = [text_of(column_of(row, text, table, place), text, table, place) for text in columns.texts]
+            text = " ".join(part for part in parts if part)
+            if not (title or text):
+                if not drop_empty:
+                    raise InputError(
+                        f"document {key!r} has neither title nor text",
+                        file=table.source,
+                        place=place,
+                        remedy="fill or remove it; drop_empty = true leaves such documents and their judgments out",
+                    )
+                empty.add(key)
+                continue
+            yield Document(id=key, title=title, text=text, metadata=_metadata(row, used))
+    finally:
+        ids.add(keys, block.place)  # also where a row is wrong: a duplicate before it is named first
 
 
 def _metadata(row: Row, used: set[str]) -> dict[str, Any]:

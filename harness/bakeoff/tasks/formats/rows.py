@@ -14,10 +14,13 @@ from bakeoff_providers.shapes import converted
 
 from bakeoff.core.corpus import collected
 from bakeoff.core.filters import parse_where
+from bakeoff.core.id_rows import IdRows
 from bakeoff.core.task import Judgments, Query, Task
-from bakeoff.tasks.formats.cells import Rows, column_of, id_of, text_of
+from bakeoff.tasks.formats.cells import BLOCK, Rows, column_of, id_of, text_of
 from bakeoff.tasks.formats.document_rows import DocumentColumns, UniqueIds, read_documents
 from bakeoff.tasks.formats.drawn import checked_draw, drawn_of
+
+Judgment = tuple[str, str, str, int]  # place, query, document and grade
 
 
 class QueryColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,35 +116,40 @@ def task_of(
     ids = UniqueIds(documents, columns.documents.id)
     read = read_documents(documents, columns.documents, ids, empty, drop_empty=lenient.drop_empty)
     kept_documents = collected(read)
-    if not ids.seen - empty:
+    if len(ids) == len(empty):
         raise InputError("has no documents", file=documents.source, remedy="one row is one document, below a head")
     asked = _queries(queries, columns.queries)
     if not asked:
         raise InputError("has no queries", file=queries.source, remedy="one row is one query, below a head")
-    known = ids.seen - empty if empty else ids.seen
-    truth = read_judgments(judgments, columns.judgments, grades, known, empty, set(asked), lenient)
+    truth = read_judgments(judgments, columns.judgments, grades, ids.rows, empty, set(asked), lenient)
     kept = [query for query in asked.values() if truth.get(query.id) or not lenient.judged_only]
     if lenient.ignore_identical_ids:
-        kept = [msgspec.structs.replace(query, identical=query.id) if query.id in known else query for query in kept]
+        same = ids.rows.among([query.id for query in kept]) - empty
+        kept = [msgspec.structs.replace(query, identical=query.id) if query.id in same else query for query in kept]
     checked_draw(kept, queries.source)
     return Task(name=name, documents=kept_documents, queries=kept, judgments=truth, rel=rel)
 
 
 def _queries(table: Rows, columns: QueryColumns) -> dict[str, Query]:
     queries: dict[str, Query] = {}
-    ids = UniqueIds(table, columns.id)
+    keys: list[str] = []
+    places: list[str] = []
     has_categories = columns.category == QueryColumns().category
-    for place, row in table.rows:
-        key = id_of(row, columns.id, table, place)
-        ids.add([key], [place].__getitem__)
-        text = text_of(column_of(row, columns.text, table, place), columns.text, table, place)
-        if not text:
-            raise InputError(f"query {key!r} has no text", file=table.source, place=place)
-        has_categories |= columns.category in row
-        category = text_of(row.get(columns.category), columns.category, table, place)
-        where = _where(row.get(columns.where), columns.where, table, place)
-        drawn = drawn_of(row, category, table, place)
-        queries[key] = Query(id=key, text=text, category=category, where=where, drawn=drawn)
+    try:
+        for place, row in table.rows:
+            key = id_of(row, columns.id, table, place)
+            keys.append(key)
+            places.append(place)
+            text = text_of(column_of(row, columns.text, table, place), columns.text, table, place)
+            if not text:
+                raise InputError(f"query {key!r} has no text", file=table.source, place=place)
+            has_categories |= columns.category in row
+            category = text_of(row.get(columns.category), columns.category, table, place)
+            where = _where(row.get(columns.where), columns.where, table, place)
+            drawn = drawn_of(row, category, table, place)
+            queries[key] = Query(id=key, text=text, category=category, where=where, drawn=drawn)
+    finally:
+        UniqueIds(table, columns.id).add(keys, places.__getitem__)  # a duplicate before a wrong row is named first
     if not has_categories:
         raise InputError(
             f"no row has a column {columns.category!r}", file=table.source, place="columns.queries.category"
@@ -161,32 +169,46 @@ def read_judgments(
     table: Rows,
     columns: JudgmentColumns,
     grades: Mapping[str, int] | None,
-    documents: set[str],
+    documents: IdRows,
     empty: set[str],
     queries: set[str],
     lenient: Leniency,
 ) -> Judgments:
-    """A table of judgments, each of a pair that there is."""
-    collector, known = JudgmentCollector(table.source, lenient.drop_negative), documents | empty
-    for place, query, document, grade in judgment_rows(table, columns, grades):
-        unknown = (
-            f"query {query!r}" if query not in queries else f"document {document!r}" if document not in known else ""
-        )
-        if unknown and not lenient.drop_unknown:
-            raise InputError(
-                f"the task has no {unknown}",
-                file=table.source,
-                place=place,
-                remedy="add it, or remove this line; drop_unknown = true leaves such judgments out",
-            )
-        if not unknown and document not in empty:
-            collector.add(place, query, document, grade)
+    """A table of judgments, each of a pair that there is. Documents are looked up for many rows at a time."""
+    collector = JudgmentCollector(table.source, lenient.drop_negative)
+    for block in _up_to_an_error(judgment_rows(table, columns, grades)):
+        known = documents.among([document for _, _, document, _ in block])
+        for place, query, document, grade in block:
+            lacking = f"document {document!r}" if document not in known else ""
+            unknown = f"query {query!r}" if query not in queries else lacking
+            if unknown and not lenient.drop_unknown:
+                raise InputError(
+                    f"the task has no {unknown}",
+                    file=table.source,
+                    place=place,
+                    remedy="add it, or remove this line; drop_unknown = true leaves such judgments out",
+                )
+            if not unknown and document not in empty:
+                collector.add(place, query, document, grade)
     return collector.grades
 
 
-def judgment_rows(
-    table: Rows, columns: JudgmentColumns, grades: Mapping[str, int] | None
-) -> Iterator[tuple[str, str, str, int]]:
+def _up_to_an_error(judgments: Iterator[Judgment]) -> Iterator[list[Judgment]]:
+    """In blocks; those before a row that can't be read come first, as one of them may be wrong, too."""
+    block: list[Judgment] = []
+    try:
+        for judgment in judgments:
+            block.append(judgment)
+            if len(block) == BLOCK:
+                yield block
+                block = []
+    except InputError:
+        yield block
+        raise
+    yield block
+
+
+def judgment_rows(table: Rows, columns: JudgmentColumns, grades: Mapping[str, int] | None) -> Iterator[Judgment]:
     """Each judgment as place, query, document and grade; whether there is such a pair is the reader's to check."""
     for place, row in table.rows:
         query = id_of(row, columns.query, table, place)

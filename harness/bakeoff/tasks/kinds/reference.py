@@ -25,8 +25,8 @@ from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
 from bakeoff.lineup.contender import Contender, resolve_paths
-from bakeoff.search.brute_force import nearest
-from bakeoff.search.hits import SIMILARITY_DIGITS, Hits
+from bakeoff.search.exact_search import ExactSearch
+from bakeoff.search.hits import SIMILARITY_DIGITS
 from bakeoff.search.index import Index
 from bakeoff.tasks.formats.items import read_documents
 from bakeoff.tasks.kinds.base import CorpusVectors, Extras, FinishedRun, ScoredContender, TaskKind
@@ -128,12 +128,15 @@ class Reference(TaskKind):
         except Unavailable as error:
             raise BakeoffError(f"the reference {self.reference.label} can't run: {error}") from None
         index = vectors.index(self.reference)
-        rows = {chunk: row for row, chunk in enumerate(index.ids)}
-        cut = [query.item for query in task.queries if query.item not in rows]
+        rows = {query.item: index.row_of(query.item) for query in task.queries}
+        cut = [item for item, row in rows.items() if row is None]
         whole = embedder.embed([index.texts[item] for item in cut], Role.DOCUMENT) if cut else ()
         others = dict(zip(cut, whole, strict=True))
-        asked = np.stack([corpus[rows[q.item]] if q.item in rows else others[q.item] for q in task.queries])
-        top = _neighbours(task.queries, asked, corpus, Index(index.chunks, self.cuts[-1]))
+        asked = [others[item] if row is None else corpus[row] for item, row in rows.items()]
+        by_item = dict(zip(rows, asked, strict=True))
+        by_query = {query.id: by_item[query.item] for query in task.queries}
+        exact = ExactSearch(Index(index.chunks, self.cuts[-1]), by_query, corpus).rankings(task.queries)
+        top = {query.id: exact[query.id].ids for query in task.queries}
         return msgspec.structs.replace(task, judgments=self.graded(top, self.cuts[-1]))
 
     def graded(self, neighbours: Mapping[str, Iterable[str]], k: int) -> dict[str, dict[str, int]]:
@@ -224,25 +227,6 @@ class Reference(TaskKind):
             rows=rows,
             notes=["Cosine of the same sampled pairs of documents under both models."],
         )
-
-
-def _neighbours(
-    queries: Sequence[Query], asked: Vectors, vectors: Vectors | VectorRows, index: Index
-) -> dict[str, tuple[str, ...]]:
-    """Ranked by the one rule, ties and chunks included; a block of queries at a time."""
-    size = index.fetch_size(excluding="any")
-    places, scores = nearest(asked, vectors, size)
-
-    def hits(row: int, k: int) -> Hits:
-        if k <= size:
-            return Hits([index.ids[place] for place in places[row]], scores[row].tolist())
-        wider, similarity = nearest(asked[row : row + 1], vectors, k)
-        return Hits([index.ids[place] for place in wider[0]], similarity[0].tolist())
-
-    return {
-        query.id: index.ranking(hits(row, size), lambda k, row=row: hits(row, k), query.item).ids  # type: ignore[misc]
-        for row, query in enumerate(queries)
-    }
 
 
 def sampled_pairs(n: int, pairs: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

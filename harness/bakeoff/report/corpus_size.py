@@ -59,7 +59,11 @@ def sentences(found: CorpusSizes) -> list[str]:
     if not found.target:
         return [*lost, *changes]
     if not any(row.estimate for row in found.rows):
-        return [*lost, *changes, "No estimate: it needs three sizes or more, and means between 0 and 1."]
+        return [
+            *lost,
+            *changes,
+            "No estimate: it needs three sizes or more, a measure from 0 to 1, and means between these.",
+        ]
     estimates = (
         "Estimates: halfway between lines in log N through the means and through their log odds; brackets span "
         "the 95% prediction intervals of both. They assume that further documents are like these."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations, count, product
 from pathlib import Path
 from string import ascii_uppercase
@@ -22,7 +23,7 @@ from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of, table_of
 from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.equivalence import relation
-from bakeoff.statistics.tests import first_equal
+from bakeoff.statistics.tests import first_equal, hypothesis_of
 
 
 class Change(NamedTuple):
@@ -88,10 +89,11 @@ class Comparison:
 
     @property
     def distinct(self) -> int:
-        """The pairs that Holm's correction counts: where all are tested, sides that score alike are one."""
+        """The pairs that Holm's correction counts: those with equal differences are one, those without any none."""
         rows = len(self.scores)
         if len(self.tested) < rows * (rows - 1) // 2:
-            return len(self.tested)
+            asked = {hypothesis_of(differences_of(self.scores[a], self.scores[b])) for a, b in self.tested}
+            return len(asked - {None})
         alike = len(set(self.first_alike.values()))
         return alike * (alike - 1) // 2
 
@@ -186,7 +188,7 @@ def compare_results(
     averaging = first.averaging()
     if alone or all_pairs:
         among = {_side(label, shown[result.name]) for result in results for label in chosen_labels}
-        pairs = averaging.pairs(scores, among=among)
+        pairs = averaging.pairs(scores, among=among, bounded=measure.bounded)
         if not pairs:
             raise InputError("there is only one contender", file=first.name, remedy="name a second result")
         tested = list(combinations(scores, 2))
@@ -197,7 +199,7 @@ def compare_results(
     if not any(label in chosen_labels for label, _ in common):
         raise InputError("the results have no contender in common", remedy="--all-pairs compares each with each")
     tested = [(_side(label, shown[result.name]), _side(label, shown[first.name])) for label, result in common]
-    compared = compare_chosen(scores, tested, averaging.pairs)
+    compared = compare_chosen(scores, tested, partial(averaging.pairs, bounded=measure.bounded))
     pairs = [pair for pair, (label, _) in zip(compared, common, strict=True) if label in chosen_labels]
     unmatched = [sentence for result in results[1:] for sentence in _unmatched(first, result, chosen_labels, shown)]
     return Comparison(measure, queries, scores, pairs, averaging, tested, equivalent_within, unmatched, letters)

@@ -173,7 +173,7 @@ def _named(contender: Contender, *, local: bool) -> Row:
 
 
 def _with_intervals(scores: Scores, averaging: Averaging) -> dict[str, Value]:
-    low, high = averaging.intervals(np.stack(list(scores.values()), axis=1))
+    low, high = averaging.intervals(np.stack(list(scores.values()), axis=1), [measure.bounded for measure in scores])
     return {
         str(measure): Value(
             measure.figure(averaging.mean(values)), figure_of(measure, low[at]), figure_of(measure, high[at])

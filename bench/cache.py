@@ -1,4 +1,4 @@
-"""Vectors to disk and back: our segments against one SQLite row a vector, in one run."""
+"""Vectors to disk and back: our shards against one SQLite row a vector, in one run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IDENTITY: dict[str, str | int | float | bool | None] = {
 }
 
 
-def segments(folder: Path, texts: list[str], vectors: Vectors) -> Vectors:
+def shards(folder: Path, texts: list[str], vectors: Vectors) -> Vectors:
     space = VectorCache(folder).space(IDENTITY)
     for start in range(0, len(texts), BATCH):
         space.put(texts[start : start + BATCH], vectors[start : start + BATCH], tokens=1)
@@ -68,10 +68,10 @@ def fastest(way: Callable[[Path, list[str], Vectors], Vectors], texts: list[str]
 def main() -> int:
     texts = [f"text number {number}" for number in range(VECTORS)]
     vectors = np.random.default_rng(0).normal(size=(VECTORS, DIMENSIONS)).astype(np.float32)
-    theirs, ours = fastest(sqlite, texts, vectors), fastest(segments, texts, vectors)
+    theirs, ours = fastest(sqlite, texts, vectors), fastest(shards, texts, vectors)
     print(f"{VECTORS:,} vectors of {DIMENSIONS}, written in batches of {BATCH} and read back, best of {REPEATS}")
     print(f"  one SQLite row a vector  {theirs:6.2f} s")
-    print(f"  segments                 {ours:6.2f} s   {theirs / ours:.1f}× (target {TARGET:g}×)")
+    print(f"  shards                   {ours:6.2f} s   {theirs / ours:.1f}× (target {TARGET:g}×)")
     return 0 if theirs / ours >= TARGET else 1
 
 

@@ -21,7 +21,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Contender, Lineup
 from bakeoff.report.console import Bars
 from bakeoff.running.runner import NotRun, Outcome, Settings, run, vectors_folder
-from bakeoff.statistics.intervals import bca_interval
+from bakeoff.statistics.small_samples import mean_intervals
 
 NDCG = Measure.parse("ndcg@10")
 
@@ -83,7 +83,7 @@ def verdict(outcome: Outcome) -> int:
             print(f"{label:<11} not run: {row.reason}")
             continue
         mean = float(row.scores[NDCG].mean())
-        low, high = bca_interval(row.scores[NDCG])
+        (low,), (high,) = mean_intervals(row.scores[NDCG][:, None])  # the interval that a result holds
         missed = abs(mean - known.ndcg) > known.within
         off |= missed
         print(

@@ -10,10 +10,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
+
+from own_process import peak_mb, printed
 
 SIZES, QUERIES, SECONDS = (75, 150, 300), 1000, 10.0
 
@@ -35,13 +36,13 @@ def measure(contenders: int, queries: int) -> dict[str, float]:
     scores = {f"contender {at}": np.ascontiguousarray(table[:, at]) for at in range(contenders)}
     ndcg = Measure.parse("ndcg@10")
     rows = [
-        Row(label=label, kind="provider", measures={str(ndcg): Value(mean=float(values.mean()), low=0.0, high=1.0)})
+        Row(label=label, row_type="dense", measures={str(ndcg): Value(mean=float(values.mean()), low=0.0, high=1.0)})
         for label, values in scores.items()
     ]
     two = dict(list(scores.items())[:2])
     with_standings(decide(two, ndcg, rows[:2], PerQuery(42)), two, None, PerQuery(42))  # imports
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak counts from here
-    before, start = _peak_mb(), time.process_time()
+    before, start = peak_mb(), time.process_time()
     verdict = with_standings(decide(scores, ndcg, rows, PerQuery(42)), scores, None, PerQuery(42))
     seconds, start = time.process_time() - start, time.process_time()
     tied_with_best(scores, 42)
@@ -49,15 +50,10 @@ def measure(contenders: int, queries: int) -> dict[str, float]:
     return {
         "seconds": seconds,
         "marks": marks,
-        "mb": _peak_mb() - before,
+        "mb": peak_mb() - before,
         "pairs": len(verdict.pairs),
         "tied": len(verdict.tie_group),
     }
-
-
-def _peak_mb() -> float:
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def main() -> int:
@@ -72,10 +68,8 @@ def main() -> int:
     print(f"{options.queries:,} queries; load {os.getloadavg()[0]:.1f}")
     figures = {}
     for size in options.contenders:
-        command = [sys.executable, __file__, "--side", str(size), "--queries", str(options.queries)]
-        done = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, check=True)
-        figures[size] = json.loads(done.stdout.splitlines()[-1])
-        took = figures[size]
+        took = printed("contenders.py", "--side", str(size), "--queries", str(options.queries), OMP_NUM_THREADS="1")
+        figures[size] = took
         print(
             f"  {size:4d} contenders, {size * (size - 1) // 2:6,d} pairs: verdict {took['seconds']:6.2f} s of CPU, "
             f"{took['mb']:6.1f} MB more; the marks of a further measure {took['marks']:5.2f} s; "

@@ -11,19 +11,18 @@ import argparse
 import gc
 import os
 import sys
-import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from turns import in_turns
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, deepest, evaluate, join_arrays, join_scores
+from bakeoff.evaluation.score import Scores, deepest, join_arrays, join_scores, score_queries
 
 CUTS = (1, 3, 5, 10, 100)
 NAMES = ("p", "recall", "f1", "ndcg", "map", "mrr")
@@ -90,21 +89,6 @@ def gap(a: Scores, b: Scores) -> float:
     return max(float(np.abs(a[measure] - b[measure]).max()) for measure in MEASURES)
 
 
-def in_turns(
-    jobs: dict[str, Callable[[], Any]], rounds: int
-) -> tuple[dict[str, float], dict[str, float], dict[str, Any]]:
-    """The least wall and CPU time of each job; turns, so that a busy spell of the machine hits all alike."""
-    wall, cpu, answers = dict.fromkeys(jobs, float("inf")), dict.fromkeys(jobs, float("inf")), {}
-    for _ in range(rounds):
-        for name, job in jobs.items():
-            gc.collect()
-            start, start_cpu = time.perf_counter(), time.process_time()
-            answers[name] = job()
-            wall[name] = min(wall[name], time.perf_counter() - start)
-            cpu[name] = min(cpu[name], time.process_time() - start_cpu)
-    return wall, cpu, answers
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--queries", type=int, default=10_000)
@@ -124,11 +108,11 @@ def main() -> int:
     ranx_names = [f"{RANX.get(measure.name, measure.name)}@{measure.k}" for measure in MEASURES]
 
     def ours(run: Dicts) -> Scores:
-        return evaluate(join_scores(run, data.judgments, data.query_ids, DEPTH, ties="trec"), MEASURES)
+        return score_queries(join_scores(run, data.judgments, data.query_ids, DEPTH, ties="trec"), MEASURES)
 
     def ours_from_arrays() -> Scores:
         judged = (data.judged_query, data.judged_document, data.judged_grade)
-        return evaluate(join_arrays(data.documents, *judged, depth=DEPTH), MEASURES)
+        return score_queries(join_arrays(data.documents, *judged, depth=DEPTH), MEASURES)
 
     def peer_pytrec(run: Dicts) -> Any:
         return pytrec_eval.RelevanceEvaluator(data.judgments, wanted).evaluate(run)

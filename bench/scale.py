@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import scale_sides
-from scale_sides import DEPTH, DIMENSIONS, child, peak_mb
+from own_process import peak_mb
+from scale_sides import DEPTH, DIMENSIONS, child
 
 KILLED_AT, MANY_QUERIES, FEW_DOCUMENTS = 200_000, 50_000, 10_000
 WORDS = 100  # of a document, where its texts are what takes memory

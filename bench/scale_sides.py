@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -11,6 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from own_process import peak_mb, printed
 
 DIMENSIONS, DEPTH, BATCH, ASKED, READINGS = 384, 100, 1024, 1_000, 4
 LINEUP = """name = "scale"
@@ -139,7 +140,7 @@ def by_exact(folder: Path) -> dict[str, float]:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.running.embeddings import Embeddings
     from bakeoff.running.settings import Settings
-    from bakeoff.search.exact import nearest
+    from bakeoff.search.brute_force import nearest
     from bakeoff.search.exact_search import ExactSearch
     from bakeoff.search.loss import index_loss
     from bakeoff.tasks.kinds import load_kind
@@ -257,17 +258,9 @@ def _cached(folder: Path) -> Any:
     return VectorRows(space, space.places(), (), DIMENSIONS)
 
 
-def peak_mb() -> float:
-    """The most memory that this process has had."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
-
-
 def child(side: str, folder: Path, *more: str) -> dict[str, float]:
     """One side in a process of its own: CPU seconds, peak memory, and what it found out itself."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "BAKEOFF_HOME": str(folder / "home")}
-    script = str(Path(__file__).with_name("scale.py"))
-    command = [sys.executable, script, "--side", side, *more, "--folder", str(folder)]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, text=True)
-    measured: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return measured
+    place, home = folder.resolve(), str(folder.resolve() / "home")
+    command = ["scale.py", "--side", side, *more, "--folder", str(place)]
+    figures: dict[str, float] = printed(*command, OMP_NUM_THREADS="1", BAKEOFF_HOME=home)
+    return figures

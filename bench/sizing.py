@@ -69,7 +69,7 @@ def measured() -> Rates:
     """Every rate, one after the other, on one thread each."""
     import faiss
     from bakeoff.embedding.cache import VectorCache
-    from bakeoff.search.exact import nearest
+    from bakeoff.search.brute_force import nearest
 
     faiss.omp_set_num_threads(1)
     embedded: dict[str, float] = {}

@@ -18,19 +18,19 @@ import importlib.util
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
+from turns import in_turns
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bakeoff.core.clock import now
 from bakeoff.embedding.chunking import Chunk
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.search.index import Index
 from bakeoff.search.stores.faiss import Faiss
 from bakeoff.storelab.vector_sample import VectorSample, synthetic
@@ -96,14 +96,14 @@ def exact_search(sample: VectorSample, rounds: int) -> bool:
     print(f"\n2. Exact search, {len(sample.queries)} queries × {sample.name}, top {TOP}, the fastest of {rounds} turns")
     jobs: dict[str, Callable[[], Any]] = {
         "bare product": lambda: product(sample),
-        "bakeoff": lambda: exact.nearest(sample.queries, sample.documents, TOP),
+        "bakeoff": lambda: brute_force.nearest(sample.queries, sample.documents, TOP),
         "faiss flat": faiss_flat(sample),
     }
     if importlib.util.find_spec("sentence_transformers"):
         jobs["sentence-transformers"] = semantic_search(sample)
     else:
         print("   sentence-transformers is not installed: left out")
-    times, answers = in_turns(jobs, rounds)
+    times, _, answers = in_turns(jobs, rounds)
     for name, seconds in times.items():
         print(f"   {name:<22}{seconds:>8.2f} s")
     rows, scores = answers["bakeoff"]
@@ -122,10 +122,10 @@ def exact_search(sample: VectorSample, rounds: int) -> bool:
 
 def product(sample: VectorSample) -> None:
     """The multiplications alone, in blocks of the same size, into one buffer."""
-    out = np.empty((len(sample.queries), exact.BLOCK), dtype=np.float32)
-    for start in range(0, len(sample.documents), exact.BLOCK):
-        block = sample.documents[start : start + exact.BLOCK]
-        np.matmul(sample.queries, block.T, out=out[:, : len(block)] if len(block) < exact.BLOCK else out)
+    out = np.empty((len(sample.queries), brute_force.BLOCK), dtype=np.float32)
+    for start in range(0, len(sample.documents), brute_force.BLOCK):
+        block = sample.documents[start : start + brute_force.BLOCK]
+        np.matmul(sample.queries, block.T, out=out[:, : len(block)] if len(block) < brute_force.BLOCK else out)
 
 
 def faiss_flat(sample: VectorSample) -> Callable[[], Any]:
@@ -165,17 +165,6 @@ def agreement(rows: Any, scores: Any, other_rows: Any, other_scores: Any) -> flo
     return float(np.mean(shared))
 
 
-def in_turns(jobs: dict[str, Callable[[], Any]], rounds: int) -> tuple[dict[str, float], dict[str, Any]]:
-    best, answers = dict.fromkeys(jobs, float("inf")), {}
-    for turn in range(rounds):
-        for name in list(jobs) if turn % 2 == 0 else list(jobs)[::-1]:
-            gc.collect()
-            start = time.perf_counter()
-            answers[name] = jobs[name]()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best, answers
-
-
 def memory(sample: VectorSample, before: int) -> bool:
     """The peak while exact search runs, over what the process had before there were vectors."""
     process = psutil.Process()
@@ -188,7 +177,7 @@ def memory(sample: VectorSample, before: int) -> bool:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    exact.nearest(sample.queries, sample.documents, TOP)
+    brute_force.nearest(sample.queries, sample.documents, TOP)
     done.set()
     watcher.join()
     ratio = (peak - before) / sample.documents.nbytes

@@ -19,7 +19,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.statistics.nested import nested_difference
 from bakeoff.tasks.load import load_task
 from bakeoff_providers import PROVIDERS
@@ -56,7 +56,7 @@ def scores(task: Task, provider: Provider, maps: dict[str, Values | None]) -> di
         rankings = {
             q.id: Ranking(tuple(ids[row]), (0.0,) * len(row)) for q, row in zip(task.queries, order, strict=True)
         }
-        by_row[label] = evaluate(join(rankings, task.judgments, list(rankings)), [NDCG], task.rel)[NDCG]
+        by_row[label] = score_queries(join(rankings, task.judgments, list(rankings)), [NDCG], task.rel)[NDCG]
     return by_row
 
 

@@ -15,6 +15,7 @@ import pytest
 from bakeoff import load, save
 from bakeoff.core.paths import lineup_file
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.lineup.sources import row_type_of
 from bakeoff.running.runner import run
 from bakeoff.tasks.load import load_task
 from bakeoff.testsets.annotate import Server
@@ -88,7 +89,7 @@ def _run_on_an_existing_index(text: str, folder: Path) -> None:
     head = (folder / "own.toml").read_text(encoding="utf-8").partition("[[contender]]")[0]
     (folder / "existing.toml").write_text(head + ours, encoding="utf-8")
     outcome = run(Lineup.read(folder / "existing.toml"))
-    assert [row.contender.kind for row in outcome.ran] == ["existing"]
+    assert [row_type_of(row.contender) for row in outcome.ran] == ["existing"]
     assert {len(ranking) for ranking in outcome.ran[0].rankings.values()} == {len(documents)}
 
 

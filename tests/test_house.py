@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from bakeoff_providers.registry import Registry
 
-ROOT = Path(__file__).parent.parent
+from tests.registries import MODULES, REGISTRIES
+
 ROOMS = (
     "core", "evaluation", "statistics", "embedding", "search", "lineup", "tasks", "running", "results", "report",
     "storelab", "chat", "testsets", "production", "commands", "cli", "__main__",
@@ -29,15 +27,6 @@ class Edge(NamedTuple):
     source: str
     line: int
     target: str
-
-
-def _modules(root: Path) -> dict[str, Path]:
-    """Every module below a source root, by its dotted name."""
-    paths = sorted(root.rglob("*.py"))
-    return {".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
-
-
-MODULES = _modules(ROOT / "harness") | _modules(ROOT / "providers")
 
 
 def _named(node: ast.AST, module: str) -> list[str]:
@@ -65,20 +54,13 @@ def edges(module: str, source: str) -> Iterator[Edge]:
                 yield Edge(module, getattr(node, "lineno", 0), target)
 
 
-def registered(module: str) -> Iterator[Edge]:
-    """What the registries of a module name, however their strings are put together."""
-    for registry in vars(importlib.import_module(module)).values():
-        if isinstance(registry, Registry):
+def _all_edges() -> Iterator[Edge]:
+    """With what registries name, however their strings are put together."""
+    for module, path in MODULES.items():
+        yield from edges(module, path.read_text(encoding="utf-8"))
+        for registry in REGISTRIES.get(module, ()):
             for target in registry.builtin.values():
                 yield Edge(module, 0, target.partition(":")[0])
-
-
-def _all_edges() -> Iterator[Edge]:
-    for module, path in MODULES.items():
-        source = path.read_text(encoding="utf-8")
-        yield from edges(module, source)
-        if re.search(r"^[A-Z]+.* = Registry\(", source, flags=re.MULTILINE):
-            yield from registered(module)
 
 
 EDGES = list(_all_edges())

@@ -9,33 +9,43 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bakeoff.chat import CHATS
-from bakeoff.evaluation.measures import MEASURES, families
-from bakeoff.search.rankers import RANKERS
 from bakeoff.search.stores import STORES
-from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.kinds import TASK_KINDS
-from bakeoff.testsets.generate import MAKERS
-from bakeoff_providers import PROVIDERS
+from bakeoff.tasks.kinds.base import TaskKind
 from bakeoff_providers.registry import Registry
 
+from tests.registries import REGISTRIES
 from tests.search.store_setups import ELSEWHERE, SETUPS
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTED = {
-    "bakeoff.providers": "docs/providers.md",
-    "bakeoff.stores": "docs/stores.md",
-    "bakeoff.rankers": "README.md",
+DOCUMENTED = {  # by the group of entry points; types of rows have none
+    "": "docs/python.md",
+    "bakeoff.chats": "docs/test-sets.md",
+    "bakeoff.engines": "docs/scale.md",
+    "bakeoff.existing": "docs/rows.md",
     "bakeoff.formats": "docs/tasks.md",
     "bakeoff.kinds": "README.md",
+    "bakeoff.makers": "docs/test-sets.md",
     "bakeoff.measures": "docs/scoring.md",
+    "bakeoff.providers": "docs/providers.md",
+    "bakeoff.rankers": "README.md",
+    "bakeoff.rerankers": "docs/rows.md",
+    "bakeoff.retrievers": "docs/rows.md",
+    "bakeoff.stores": "docs/stores.md",
+    "bakeoff.token_stores": "docs/rows.md",
+    "bakeoff.vector_files": "docs/scale.md",
 }
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-PLUGINS: list[tuple[Registry[Any], str]] = [
-    (registry, name)
-    for registry in (PROVIDERS, STORES, RANKERS, FORMATS, TASK_KINDS, CHATS, MAKERS)
-    for name in registry.names()
-] + [(MEASURES, name) for name in families()]  # without the second spellings
+EVERY = {registry.group: registry for made in REGISTRIES.values() for registry in made}
+
+
+def _first_names(registry: Registry[Any]) -> list[str]:
+    """Without second spellings, which come after the first one of the same plug-in."""
+    targets = list(registry.builtin.values())
+    return [name for at, name in enumerate(registry.builtin) if targets.index(targets[at]) == at]
+
+
+PLUGINS = [(registry, name) for registry in EVERY.values() for name in _first_names(registry)]
 
 
 @pytest.mark.parametrize(("registry", "name"), PLUGINS, ids=lambda value: getattr(value, "group", value))
@@ -53,8 +63,25 @@ def test_a_plugin_is_whole_and_says_what_it_needs(registry: Registry[Any], name:
 
 @pytest.mark.parametrize(("group", "name"), [(registry.group, name) for registry, name in PLUGINS])
 def test_a_plugin_is_documented(group: str, name: str) -> None:
-    if page := DOCUMENTED.get(group):
-        assert re.search(rf"\b{re.escape(name)}\b", (ROOT / page).read_text(encoding="utf-8")), f"{name} in {page}"
+    page = DOCUMENTED[group]
+    assert re.search(rf"\b{re.escape(name)}\b", (ROOT / page).read_text(encoding="utf-8")), f"{name} in {page}"
+
+
+@pytest.mark.parametrize("group", sorted(group for group in EVERY if group))
+def test_contributing_names_every_entry_point(group: str) -> None:
+    assert f"`{group}`" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", TASK_KINDS.builtin)
+def test_a_kind_of_task_says_what_it_does_itself(name: str) -> None:
+    kind = TASK_KINDS.get(name)
+    assert kind.refines == (kind.refine is not TaskKind.refine)
+    assert kind.scores_itself == (kind.score is not TaskKind.score)
+
+
+def test_a_kind_of_task_that_hides_a_score_of_its_own_is_refused() -> None:
+    with pytest.raises(TypeError, match="Hidden has a refine or score of its own"):
+        type("Hidden", (TaskKind,), {"score": lambda self, task, answers, measures: {}})
 
 
 def test_every_store_is_in_the_conformance_suite() -> None:

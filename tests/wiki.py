@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 from collections import deque
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.threaded_server import ThreadedServer
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Page:
     categories: list[str] = field(default_factory=list)
 
 
-class Wiki:
+class Wiki(ThreadedServer):
     """Pages by title, redirects, and answers with errors by script.
 
     A fault is an HTTP status, an API error's code, a body, bytes that are gzipped, an address to go to instead, or the
@@ -29,28 +29,16 @@ class Wiki:
     """
 
     def __init__(self, pages: dict[str, Page], redirects: dict[str, str] | None = None) -> None:
+        super().__init__(_Handler)
         self.pages, self.redirects = pages, redirects or {}
         self.faults: deque[Any] = deque()
         self.requests: list[dict[str, str]] = []
         self.agents: list[str] = []
         self.categories_a_request = 3
-        self.stopping = threading.Event()
-
-    def __enter__(self) -> Self:
-        handler = type("Handler", (_Handler,), {"wiki": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stopping.set()
-        self._server.shutdown()
-        self._server.server_close()
 
     @property
     def api(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/w/api.php"
+        return f"{self.url}/w/api.php"
 
     def answer(self, asked: dict[str, str]) -> Any:
         titles = asked["titles"].split("|")
@@ -94,7 +82,7 @@ class Wiki:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    wiki: Wiki
+    owner: Wiki
 
     def log_message(self, format: str, *arguments: object) -> None:
         """Quiet: the requests are recorded."""
@@ -102,9 +90,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
         asked = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
-        self.wiki.requests.append(asked)
-        self.wiki.agents.append(self.headers.get("User-Agent", ""))
-        fault = self.wiki.faults.popleft() if self.wiki.faults else None
+        self.owner.requests.append(asked)
+        self.owner.agents.append(self.headers.get("User-Agent", ""))
+        fault = self.owner.faults.popleft() if self.owner.faults else None
         headers = {"Retry-After": "1"} if fault else {}
         if isinstance(fault, float):
             self._drip(fault)
@@ -121,14 +109,14 @@ class _Handler(BaseHTTPRequestHandler):
         elif parts.path != "/w/api.php":
             self._send(404, {"error": "no such page"}, {})
         else:
-            self._send(200, self.wiki.answer(asked), {})
+            self._send(200, self.owner.answer(asked), {})
 
     def _drip(self, seconds: float) -> None:
         with contextlib.suppress(OSError):
             self.send_response(200)
             self.send_header("Content-Length", "1000000")
             self.end_headers()
-            while not self.wiki.stopping.wait(seconds):
+            while not self.owner.stopping.wait(seconds):
                 self.wfile.write(b" ")
 
     def _send(self, status: int, body: Any, headers: dict[str, str]) -> None:

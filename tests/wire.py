@@ -17,19 +17,18 @@ import gzip
 import hashlib
 import json
 import re
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from socket import SHUT_RDWR
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
 from tests.dialects import DIALECTS, Asked, Dialect, Refused, find_dialect
+from tests.threaded_server import ThreadedServer
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 MODELS = {
@@ -112,10 +111,11 @@ class Recorded:
     dimensions: int | None = None
 
 
-class WireServer:
+class WireServer(ThreadedServer):
     """Deterministic vectors, documented limits, recorded requests, and faults by script."""
 
     def __init__(self) -> None:
+        super().__init__(_Handler)
         self.requests: list[Recorded] = []
         self.faults: deque[Fault | None] = deque()
         self.models = dict(MODELS)
@@ -124,29 +124,11 @@ class WireServer:
         self.peak = 0
         self.seconds_each = 0.0  # how long every request for vectors takes
         self.most_at_once: int | None = None  # more requests than this at the same time are refused with 429
-        self.stopping = threading.Event()
         self._lock = threading.Lock()
         self._in_flight = 0
 
-    def __enter__(self) -> Self:
-        handler = type("Handler", (_Handler,), {"wire": self})
-        self._server = _Quiet(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stopping.set()
-        self._server.shutdown()
-        self._server.server_close()
-
-    @property
-    def url(self) -> str:
-        """The root, where ollama, Gemini and cohere are served."""
-        return f"http://127.0.0.1:{self._server.server_port}"
-
     def base(self, provider: str) -> str:
-        """The address to give to that provider's adapter."""
+        """The address to give to that provider's adapter: ollama, Gemini and cohere are at the root."""
         return self.url + {"openai": "/openai/v1", "voyage": "/voyage/v1"}.get(provider, "")
 
     def embeddings(self) -> list[Recorded]:
@@ -188,15 +170,8 @@ class WireServer:
             return self.most_at_once is not None and self._in_flight > self.most_at_once
 
 
-class _Quiet(ThreadingHTTPServer):
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that was killed on its way is part of the tests."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
-
-
 class _Handler(BaseHTTPRequestHandler):
-    wire: WireServer
+    owner: WireServer
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # with wbufsize, saves 40 ms a request
     wbufsize = -1
@@ -215,33 +190,33 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve("POST", json.loads(raw) if raw else None)
 
     def _serve(self, method: str, body: Any) -> None:
-        self.wire.entered(+1)
+        self.owner.entered(+1)
         try:
             self._route(method, self.path.partition("?")[0], body)
         finally:
-            self.wire.entered(-1)
+            self.owner.entered(-1)
 
     def _route(self, method: str, path: str, body: Any) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
         name = find_dialect(method, path)
         if name is None:
-            self.wire.requests.append(Recorded("", method, self.path, headers, body))
+            self.owner.requests.append(Recorded("", method, self.path, headers, body))
             self._look_up(path, body)
             return
         dialect = DIALECTS[name]
         asked = dialect.read(path, body)
-        self.wire.requests.append(
+        self.owner.requests.append(
             Recorded(name, method, self.path, headers, body, asked.model, asked.texts, asked.task, asked.dimensions)
         )
-        fault = self.wire.next_fault()
-        if fault is None and self.wire.crowded():
+        fault = self.owner.next_fault()
+        if fault is None and self.owner.crowded():
             fault = Fault(status=429, message="too many at once", headers={"Retry-After-Ms": "20"})
         try:
             if fault is not None and fault.kind == "status":
                 raise Refused(fault.status, fault.message, fault.code)
             if dialect.auth and not headers.get(dialect.auth):
                 raise Refused(401, "no key was sent")
-            if name.startswith("ollama") and not {asked.model, f"{asked.model}:latest"} & set(self.wire.pulled):
+            if name.startswith("ollama") and not {asked.model, f"{asked.model}:latest"} & set(self.owner.pulled):
                 raise Refused(404, f'model "{asked.model}" not found, try pulling it first')
             dialect.limit(asked)
         except Refused as refused:
@@ -251,18 +226,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, dialect: Dialect, asked: Asked, fault: Fault | None) -> None:
         kind = fault.kind if fault else None
-        if self.wire.seconds_each:
-            self.wire.stopping.wait(self.wire.seconds_each)
+        if self.owner.seconds_each:
+            self.owner.stopping.wait(self.owner.seconds_each)
         if kind == "slow" and fault is not None:
-            self.wire.stopping.wait(fault.seconds)
+            self.owner.stopping.wait(fault.seconds)
         if kind == "drip" and fault is not None:
             self._drip(fault.seconds)
             return
         if dialect.chat is not None:
-            said = dialect.chat(asked, self.wire.answer(asked.model, asked.texts[-1]))
+            said = dialect.chat(asked, self.owner.answer(asked.model, asked.texts[-1]))
             self._deliver(_altered_words(said, kind), kind)
             return
-        vectors = self.wire.vectors(asked)
+        vectors = self.owner.vectors(asked)
         if kind == "too_few":
             vectors = vectors[:-1]
         elif kind == "dimension":
@@ -304,7 +279,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_response(200)
             self.send_header("Content-Length", "1000000")
             self.end_headers()
-            while not self.wire.stopping.wait(seconds):
+            while not self.owner.stopping.wait(seconds):
                 self.wfile.write(b" ")
                 self.wfile.flush()
         except OSError:
@@ -315,11 +290,11 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/api/version":
             self._send(200, {"version": "0.13.0"}, {})
         elif path == "/api/tags":
-            self._send(200, {"models": [{"model": name, "name": name} for name in self.wire.pulled]}, {})
-        elif path == "/api/show" and f"{(body or {}).get('model')}".partition(":")[0] in self.wire.models:
+            self._send(200, {"models": [{"model": name, "name": name} for name in self.owner.pulled]}, {})
+        elif path == "/api/show" and f"{(body or {}).get('model')}".partition(":")[0] in self.owner.models:
             self._send(200, {"details": {"family": "bert"}, "model_info": {}, "capabilities": ["embedding"]}, {})
         elif path.endswith("/v1/models"):
-            known = [{"id": name, "object": "model", "created": 0, "owned_by": "test"} for name in self.wire.models]
+            known = [{"id": name, "object": "model", "created": 0, "owned_by": "test"} for name in self.owner.models]
             self._send(200, {"object": "list", "data": known}, {})
         else:
             self._send(404, {"error": {"message": "no such route"}}, {})

@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from bakeoff.chat.answers import Answers
+from bakeoff.chat.answers import AnswerCache
 from bakeoff.chat.base import Reply
 from bakeoff.core.hashing import Identity
 from bakeoff.embedding.cache import VectorCache
@@ -123,7 +123,7 @@ def _append(space: Space) -> None:
 
 def _answer_cache(folder: Path) -> list[str]:
     prompts = [f"prompt {number}" for number in range(30)]
-    answers = Answers(folder, {"model": "chat"})
+    answers = AnswerCache(folder, {"model": "chat"})
     for prompt in prompts:
         answers.put(prompt, 1, Reply(f'{{"grade": 2, "of": "{prompt}"}}', 10, 5))
     answers.close()
@@ -135,7 +135,7 @@ def _answers(folder: Path, prompts: list[str], rng: random.Random, damage: Damag
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(folder / "answers", work)
     _corrupt(rng.choice(sorted(path for path in work.rglob("*") if path.is_file())), rng)
-    answers = Answers(work, {"model": "chat"})
+    answers = AnswerCache(work, {"model": "chat"})
     for prompt in prompts:
         reply = answers.get(prompt, 1)
         damage.served += reply is not None

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from bakeoff_providers.scratch import PREFIX
+from bakeoff.search.stores.scratch import PREFIX
 
 from tests.wire import PROXIES, WireServer
 

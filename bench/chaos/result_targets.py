@@ -164,7 +164,7 @@ def _texts(folder: Path) -> list[Target]:
     def read(work: Path, rng: random.Random) -> None:
         import msgspec
         from bakeoff.chat.ask import Unusable, read_object
-        from bakeoff.commands.options import key_values, parse_day, parse_settings, parse_value
+        from bakeoff.commands.shared_options import key_values, parse_day, parse_settings, parse_value
         from bakeoff.core.filters import conditions
         from bakeoff.embedding.chunking import sentences
         from bakeoff.evaluation.measures import Measure

@@ -31,13 +31,13 @@ TARGETS = (
         "measures",
         (HARNESS / "evaluation",),
         (
-            "evaluation/test_metrics_examples.py",
+            "evaluation/test_score_examples.py",
             "evaluation/test_ranked_grades.py",
             "evaluation/test_measures.py",
             "evaluation/test_incomplete.py",
             "evaluation/test_unjudged.py",
             "evaluation/test_own_measure.py",
-            "evaluation/test_metrics.py",
+            "evaluation/test_score.py",
             "tasks/test_run_reader.py",
         ),
     ),
@@ -67,8 +67,8 @@ TARGETS = (
     ),
     Target(
         "exact search",
-        (HARNESS / "search/exact.py", HARNESS / "search/exact_search.py", HARNESS / "search/hits.py"),
-        ("search/test_exact.py", "search/test_hits.py", "search/test_loss.py"),
+        (HARNESS / "search/brute_force.py", HARNESS / "search/exact_search.py", HARNESS / "search/hits.py"),
+        ("search/test_brute_force.py", "search/test_hits.py", "search/test_loss.py"),
     ),
     Target(
         "fusion",
@@ -99,8 +99,8 @@ TARGETS = (
     Target("eligibility", (HARNESS / "tasks/kinds/eligibility.py",), ("tasks/kinds/test_eligibility.py",)),
     Target(
         "recommendations",
-        (HARNESS / "results/recommend.py",),
-        ("results/test_recommend.py", "results/test_recommend_noise.py"),
+        (HARNESS / "results/recommend.py", HARNESS / "core/printable.py"),
+        ("results/test_recommend.py", "results/test_recommend_noise.py", "core/test_printable.py"),
     ),
     Target("gate", (HARNESS / "results/gate.py",), ("results/test_compare.py",)),
     Target(

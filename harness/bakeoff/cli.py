@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
 from bakeoff_providers.errors import BakeoffError, InputError, is_panic
 from bakeoff_providers.secrets import scrubbed, without_secrets
 
-from bakeoff.commands import signals
-from bakeoff.commands.lazily import CommandGroup
-from bakeoff.commands.renamed import current_names
+from bakeoff.commands import signals, streams
+from bakeoff.commands.command_table import CommandGroup
 from bakeoff.core.printable import printable
 
 _typer_echo = typer.echo
@@ -65,7 +65,8 @@ def _options(
 
 def main() -> None:
     """The entry point. It ends with 2 for bad input, 1 for what failed on the way, 70 for what nobody foresaw."""
-    sys.argv[1:] = current_names(sys.argv[1:], _notice)
+    streams.ready()
+    sys.argv[1:] = _verbose_first(sys.argv[1:])
     signals.install()
     typer.echo = _echo
     try:
@@ -100,10 +101,11 @@ def _place(error: BaseException) -> str:
     return f"\n  at {ours[-1]}" if ours else ""
 
 
-def _notice(text: str) -> None:
-    from bakeoff.commands.options import notice
-
-    notice(text)
+def _verbose_first(arguments: Sequence[str]) -> list[str]:
+    """`--verbose` belongs to no command, but people write it at the end, too."""
+    last = arguments.index("--") if "--" in arguments else len(arguments)
+    others = [argument for argument in arguments[:last] if argument != "--verbose"]
+    return [*["--verbose"] * (len(others) < last), *others, *arguments[last:]]
 
 
 def _echo(message: Any = None, *arguments: Any, **options: Any) -> None:
@@ -127,7 +129,7 @@ def _fail(text: str, code: int, error: BaseException | None = None) -> None:
         import logging
 
         logging.getLogger("bakeoff").debug("the command failed", exc_info=error)
-    from bakeoff.commands.options import say
+    from bakeoff.commands.shared_options import say
 
     say(without_secrets(text), err=True)
     sys.exit(code)

@@ -112,7 +112,7 @@ class Connection(ABC):
         with self._lock:
             if self._sdk is None:
                 key = self._key()
-                _hush()
+                _silence_logs()
                 try:
                     self._sdk = self._connect(key)
                 except ImportError as error:
@@ -151,7 +151,7 @@ class Connection(ABC):
         return {401: key, 403: key, 404: f"is {self.model!r} the name of a model there?"}
 
 
-def _hush() -> None:
+def _silence_logs() -> None:
     """Below warnings these log whole addresses and answers, where a password or an echoed key may stand."""
     for name in LOGGERS:
         logger = logging.getLogger(name)

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.file_lock import is_at, try_lock
 
 # What a disk or a folder refuses; an error of the network has none of these.
 _REFUSED = (
@@ -110,19 +111,15 @@ def _remove_if_left(draft: Path) -> None:
 def _locked(path: Path) -> int | None:
     """The handle that holds its lock; None where another has it or it is gone. Raises where there are no locks."""
     try:
-        import fcntl
-    except ImportError:
-        raise OSError(errno.ENOLCK, "no locks") from None
-    try:
         handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(handle), path.stat()):
+        locked = try_lock(handle)
+        if locked is None:
+            raise OSError(errno.ENOLCK, "no locks")
+        if locked and is_at(handle, path):
             return handle
-    except (BlockingIOError, FileNotFoundError):
-        pass
     except BaseException:
         os.close(handle)
         raise

@@ -95,16 +95,18 @@ def passwords_in(address: str) -> set[str]:
 
     An address that is written wrongly is told by the error of whoever reads it: it is taken apart all the same.
     """
-    found = {value.strip("'") for value in _PARAMETER.findall(address)}
+    values = {value.strip("'") for value in _PARAMETER.findall(address)}
     parts = _parts(address)
     if parts is None:
         between = {value for pattern in _BEFORE_HOST for value in pattern.findall(address)}
-        found |= between | {value.partition("/")[0] for value in between}  # a client takes what is before it for a port
+        values |= between | {
+            value.partition("/")[0] for value in between
+        }  # a client takes what is before it for a port
     elif parts.password is not None:
-        found.add(parts.password)
+        values.add(parts.password)
     elif parts.username and parts.scheme in ("http", "https"):  # a database's user is no secret, a token is
-        found.add(parts.username)
-    return {spelling for value in found if value for spelling in (value, unquote(value))}
+        values.add(parts.username)
+    return {spelling for value in values if value for spelling in (value, unquote(value))}
 
 
 def secret_in_url(url: str) -> str | None:

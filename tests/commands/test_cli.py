@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from bakeoff.cli import app
+from bakeoff.cli import _verbose_first, app
 from bakeoff_providers.errors import InputError
 from typer.testing import CliRunner
 
@@ -47,8 +47,6 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     commands = "run show validate list models select score compare gate snapshot sweep loadtest footprint doctor cache"
     for command in f"{commands} corpus queries grade annotate agreement adjudicate audit".split():
         assert f" {command} " in done.stdout
-    for hidden in ("load ", "--only", "--weights"):
-        assert f" {hidden}" not in done.stdout
 
 
 def test_the_version_is_the_distributions(tmp_path: Path) -> None:
@@ -57,11 +55,18 @@ def test_the_version_is_the_distributions(tmp_path: Path) -> None:
     assert done.stdout == f"bakeoff {version('bakeoff')}\n"
 
 
-def test_an_old_name_still_works_and_says_so(tmp_path: Path) -> None:
-    done = bakeoff("run", "--only", "bm25", "--dry-run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("\n") == 2  # the other: that the built-in line-up is run
-    assert done.stderr.startswith("notice: `--only` is now called `--contender`")
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        (["run", "--verbose", "-y"], ["--verbose", "run", "-y"]),
+        (["--verbose", "run"], ["--verbose", "run"]),
+        (["run", "--", "--verbose"], ["run", "--", "--verbose"]),
+        (["run", "--verbose", "--", "--verbose"], ["--verbose", "run", "--", "--verbose"]),
+        ([], []),
+    ],
+)
+def test_verbose_may_stand_anywhere_before_the_dashes(given: list[str], taken: list[str]) -> None:
+    assert _verbose_first(given) == taken
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.chat.answers import Answers
+from bakeoff.chat.answers import AnswerCache
 from bakeoff.core.files import check_writable, write_atomic, write_folder
 from bakeoff.core.paths import root
 from bakeoff.embedding.space import Space
@@ -78,7 +78,7 @@ def test_what_the_disk_refuses_names_the_file(tmp_path: Path) -> None:
         lambda: write_folder(NOWHERE / "result", lambda draft: None),
         lambda: write_atomic(tmp_path / ("x" * 300), "{}"),
         lambda: write_atomic(tmp_path / "a\0b", "{}"),
-        lambda: Space(NOWHERE, {"model": "m"}).probe(1),
+        lambda: Space(NOWHERE, {"model": "m"}).check_writable(1),
     ):
         with pytest.raises(InputError) as caught:
             attempt()
@@ -96,17 +96,17 @@ def test_room_is_looked_for_once_and_before_the_first_answer(tmp_path: Path, mon
 
     monkeypatch.setattr("bakeoff.chat.answers.check_writable", lambda *_: looks.append("answers"))
     monkeypatch.setattr("bakeoff.embedding.space.shutil.disk_usage", usage)
-    answers = Answers(tmp_path, {"model": "m"})
-    answers.make_sure()
+    answers = AnswerCache(tmp_path, {"model": "m"})
+    answers.check_writable()
     assert looks == ["answers"]
     space = Space(tmp_path / "space", {"model": "m"})
-    space.probe(1)
+    space.check_writable(1)
     assert looks == ["answers", "vectors"]
-    answers.make_sure()
-    space.probe(1)
+    answers.check_writable()
+    space.check_writable(1)
     space.put(["a"], np.ones((1, 2), dtype=np.float32), None)
     assert looks == ["answers", "vectors"]
-    space.probe(2)  # more than there was room for when it was looked for
+    space.check_writable(2)  # more than there was room for when it was looked for
     assert looks == ["answers", "vectors", "vectors"]
     space.close()
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 from bakeoff.cli import app
-from bakeoff.commands.reference import Entry, Sort, entry_of, lineup_entry, named, pages, sorts
+from bakeoff.commands.options import Entry, Sort, entry_of, lineup_entry, named, pages, sorts
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.options import options_of, type_words
 from bakeoff_providers.registry import Registry

@@ -15,7 +15,7 @@ import pytest
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import Settings, run
-from bakeoff_providers.scratch import LOCK, PREFIX, collect, scratch
+from bakeoff.search.stores.scratch import LOCK, PREFIX, collect, scratch
 
 from tests.native_task import native_files, ungraded_task, write_lineup
 from tests.wire import PROXIES, Fault, WireServer
@@ -158,7 +158,7 @@ def test_a_run_after_it_asks_for_nothing_that_was_written(
 def test_what_a_killed_run_leaves_is_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     code = (
-        "import os, tempfile; from bakeoff_providers.scratch import scratch; "
+        "import os, tempfile; from bakeoff.search.stores.scratch import scratch; "
         f"tempfile.tempdir = {str(tmp_path)!r}\n"
         "with scratch() as folder:\n (folder / 'index').write_bytes(b'x'); os.kill(os.getpid(), 9)"
     )

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from bakeoff.commands.options import result_path
+from bakeoff.commands.shared_options import result_path
 
 from tests.commands.test_wrong_arguments import ROOT, bakeoff
 

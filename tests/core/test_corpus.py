@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from bakeoff.core import corpus
 from bakeoff.core.corpus import StoredDocuments, changed, collected
-from bakeoff.core.task import Chunking, Document, Query, Task, document_ids
-from bakeoff.embedding.chunking import chunks
-from bakeoff.embedding.pieces import AsDocumentsSay, PieceTexts, StoredPieces, in_blocks, pieces_of
+from bakeoff.core.task import Document, DocumentChunking, Query, Task, document_ids
+from bakeoff.embedding.chunking import document_chunks
+from bakeoff.embedding.corpus_chunks import ChunkAsDocumentSays, ChunkTexts, StoredChunks, chunks_of_corpus, in_blocks
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.tasks.formats import beir
 
@@ -18,7 +18,7 @@ DOCUMENTS = [
         title=f"Title {number}",
         text="One sentence here. Another one there. " * (number % 4) + "ü" * number,
         metadata={"year": 1990 + number, "tags": ["a", "b"]} if number % 3 else {},
-        chunking=Chunking("sentence", 4) if number % 2 else Chunking(),
+        chunking=DocumentChunking("sentence", 4) if number % 2 else DocumentChunking(),
         fields={"plot": f"plot {number}"} if number % 5 == 0 else {},
     )
     for number in range(50)
@@ -56,7 +56,7 @@ def test_two_readers_do_not_disturb_each_other(stored: StoredDocuments) -> None:
 
 def test_changes_are_made_when_a_document_is_read(stored: StoredDocuments) -> None:
     def cut(document: Document) -> Document:
-        return msgspec.structs.replace(document, chunking=Chunking("fixed", 3))
+        return msgspec.structs.replace(document, chunking=DocumentChunking("fixed", 3))
 
     def shout(document: Document) -> Document:
         return msgspec.structs.replace(document, title=document.title.upper())
@@ -77,19 +77,19 @@ def test_a_task_has_the_same_fingerprint_and_warnings_wherever_its_documents_are
     assert in_file.metadata == kept.metadata
 
 
-def test_pieces_of_stored_documents_are_the_same_pieces(stored: StoredDocuments) -> None:
-    expected = [piece for document in DOCUMENTS for piece in chunks(document)]
-    pieces = pieces_of(stored, chunks)
-    assert isinstance(pieces, StoredPieces)
-    assert list(pieces) == expected == pieces_of(DOCUMENTS, chunks)
-    assert [pieces[place] for place in range(len(pieces))] == expected
-    assert pieces[5:31] == expected[5:31]
-    assert pieces[::9] == expected[::9]
-    assert pieces[4:4] == []
-    assert (pieces.ids, pieces.documents) == ([p.id for p in expected], [p.document for p in expected])
-    texts = PieceTexts(pieces)
+def test_chunks_of_stored_documents_are_the_same_chunks(stored: StoredDocuments) -> None:
+    expected = [chunk for document in DOCUMENTS for chunk in document_chunks(document)]
+    chunks = chunks_of_corpus(stored, document_chunks)
+    assert isinstance(chunks, StoredChunks)
+    assert list(chunks) == expected == chunks_of_corpus(DOCUMENTS, document_chunks)
+    assert [chunks[place] for place in range(len(chunks))] == expected
+    assert chunks[5:31] == expected[5:31]
+    assert chunks[::9] == expected[::9]
+    assert chunks[4:4] == []
+    assert (chunks.ids, chunks.documents) == ([p.id for p in expected], [p.document for p in expected])
+    texts = ChunkTexts(chunks)
     assert (texts[3], texts[3:5], len(texts)) == (expected[3].text, [p.text for p in expected[3:5]], len(expected))
-    assert [text for block in in_blocks(texts, 7) for text in block] == [piece.text for piece in expected]
+    assert [text for block in in_blocks(texts, 7) for text in block] == [chunk.text for chunk in expected]
 
 
 def test_a_format_reads_more_documents_than_memory_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,18 +112,20 @@ def test_metadata_of_stored_documents_is_there_for_those_that_have_some(stored: 
     assert next(stored.blocks(3, 9))[0] == DOCUMENTS[3]
 
 
-def test_documents_that_stay_whole_make_the_same_pieces_without_being_cut(
+def test_documents_that_stay_whole_make_the_same_chunks_without_being_cut(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
-    whole = [msgspec.structs.replace(document, chunking=Chunking()) for document in DOCUMENTS]
+    whole = [msgspec.structs.replace(document, chunking=DocumentChunking()) for document in DOCUMENTS]
     documents = collected([whole[:30], whole[30:]])
     assert isinstance(documents, StoredDocuments)
-    pieces = pieces_of(documents, AsDocumentsSay())
-    assert isinstance(pieces, StoredPieces)
-    assert pieces.ids is pieces.documents is documents.ids
+    chunks = chunks_of_corpus(documents, ChunkAsDocumentSays())
+    assert isinstance(chunks, StoredChunks)
+    assert chunks.ids is chunks.documents is documents.ids
     expected = [
-        piece for document in DOCUMENTS for piece in chunks(msgspec.structs.replace(document, chunking=Chunking()))
+        chunk
+        for document in DOCUMENTS
+        for chunk in document_chunks(msgspec.structs.replace(document, chunking=DocumentChunking()))
     ]
-    assert list(PieceTexts(pieces)) == [piece.text for piece in expected]
-    assert pieces[3:7] == expected[3:7]
+    assert list(ChunkTexts(chunks)) == [chunk.text for chunk in expected]
+    assert chunks[3:7] == expected[3:7]

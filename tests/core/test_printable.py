@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 import typer
 from bakeoff import cli
-from bakeoff.core.printable import printable
+from bakeoff.core.printable import dollars, listed, printable
 from bakeoff.report.console import Screen
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,3 +47,19 @@ def test_every_command_prints_through_it(monkeypatch: pytest.MonkeyPatch) -> Non
     cli.main()
     assert said == [printable(f"a title\n{CLEAR}")]
     assert "\x1b" not in said[0]
+
+
+@pytest.mark.parametrize(
+    ("figure", "written"),
+    [(0, "$0"), (1, "$1.00"), (65, "$65.00"), (0.01, "$0.01"), (0.0099, "$0.0099"), (0.00123, "$0.0012")],
+)
+def test_dollars_have_as_few_digits_as_tell_them(figure: float, written: str) -> None:
+    assert dollars(figure) == written
+
+
+def test_names_in_a_sentence() -> None:
+    names = [f"n{at}" for at in range(14)]
+    assert listed(names[:1]) == "n0"
+    assert listed(names[:2]) == "n0 and n1"
+    assert listed(names[:13]) == ", ".join(names[:12]) + " and n12"
+    assert listed(names) == ", ".join(names[:12]) + " and 2 more"

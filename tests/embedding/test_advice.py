@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from bakeoff.cli import app
 from bakeoff.core.task import Document
-from bakeoff.embedding.cutting import Cutting, cut
+from bakeoff.embedding.contender_chunking import ContenderChunking, contender_chunks
 from bakeoff.embedding.preflight import too_long
 from bakeoff.lineup.from_python import lineup_of
 from bakeoff.lineup.lineup import Lineup
@@ -62,8 +62,8 @@ def truncated(row: Scored) -> int:
 
 def advice_of(said: list[str]) -> str:
     (line,) = [sentence for sentence in said if "chunking = " in sentence]
-    assert line.endswith(" shows whether pieces do better")  # whether they do nobody knows before
-    return line.partition(" of its own with ")[2].removesuffix(" shows whether pieces do better")
+    assert line.endswith(" shows whether chunks do better")  # whether they do nobody knows before
+    return line.partition(" of its own with ")[2].removesuffix(" shows whether chunks do better")
 
 
 @pytest.mark.parametrize(
@@ -119,21 +119,23 @@ def test_advice_where_only_the_model_can_tell() -> None:
         if "5 of 6 texts are longer than the 100 tokens that late reads, and are cut there" in line
     ]
     chunking = tomllib.loads(advice_of(said))["chunking"]
-    pieces = [
-        piece.text
+    chunks = [
+        chunk.text
         for number, (title, text) in HARD.items()
-        for piece in cut(Document(id=str(number), text=text, title=title), "", msgspec.convert(chunking, Cutting))
+        for chunk in contender_chunks(
+            Document(id=str(number), text=text, title=title), "", msgspec.convert(chunking, ContenderChunking)
+        )
     ]
-    assert Late().embed(pieces, Role.DOCUMENT).truncated == 0
+    assert Late().embed(chunks, Role.DOCUMENT).truncated == 0
 
 
 def test_cut_texts_are_told_before_anything_is_graded_and_stay_in_the_verdict(tmp_path: Path) -> None:
-    """480 words are more than minilm's 256 tokens, and four words are fewer; pieces of the long ones fit."""
+    """480 words are more than minilm's 256 tokens, and four words are fewer; chunks of the long ones fit."""
     require("minilm")
     texts = {number: (f"Page {number}", "the harbour of the old town " * 80) for number in range(1, 5)}
     texts |= {5: ("Ships", "ships in a port"), 6: ("Sails", "sails on a lake")}
     row = '[[contender]]\nprovider = "minilm"\n'
-    cut = 'label = "pieces"\nchunking = { strategy = "recursive", size = 256, unit = "tokens" }\n'
+    cut = 'label = "chunks"\nchunking = { strategy = "recursive", size = 256, unit = "tokens" }\n'
     file = write_lineup(
         tmp_path,
         native_files(pages(texts), {"q1": "ships", "q2": "sailing"}, {}),
@@ -145,7 +147,7 @@ def test_cut_texts_are_told_before_anything_is_graded_and_stay_in_the_verdict(tm
         told = CliRunner().invoke(app, [command[0], str(file), *command[1:]])
         assert told.exit_code == 0, told.output
         assert " ".join(told.output.split()).count(f"warning: minilm+faiss, minilm+chroma: {about}") == 1
-        assert told.output.count("warning: ") == 1  # nothing of the row that has pieces
+        assert told.output.count("warning: ") == 1  # nothing of the row that has chunks
     (tmp_path / "truth.json").write_text('{"grades": {"q1": {"5": 1}, "q2": {"6": 1}}}')
     summary = summarise(run(Lineup.read(file)))
     said = [sentence for sentence in summary.verdict.sentences if "beginning alone" in sentence]

@@ -3,18 +3,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-import struct
 import subprocess
 import sys
 import threading
-import zlib
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from bakeoff.core.hashing import space_name, text_key
+from bakeoff.core.hashing import space_name
 from bakeoff.embedding.cache import Freed, VectorCache, delete_space
 from bakeoff.embedding.key_index import KeyIndex, keys_of
 from bakeoff.embedding.locks import all_locked
@@ -340,26 +338,6 @@ def test_a_damaged_identity_concerns_its_own_space_alone(tmp_path: Path) -> None
     assert json.loads((space.folder / "identity.json").read_bytes()) == space.identity
 
 
-def test_segments_of_earlier_versions_are_taken_over(tmp_path: Path) -> None:
-    folder = tmp_path / space_name(IDENTITY)
-    folder.mkdir()
-    (folder / "identity.json").write_text(json.dumps(IDENTITY))
-    records = b""
-    for number, text in enumerate("abc"):
-        body = text_key(text) + np.float32(number).tobytes() + ROWS[number].tobytes()
-        header = struct.pack("<4sIII", b"BKV1", 1, 4, zlib.crc32(body))
-        records += header + struct.pack("<I", zlib.crc32(header)) + body
-    damaged = bytearray(records)
-    damaged[len(records) // 3 + 30] ^= 1  # in the body of b
-    (folder / "7-abc.seg").write_bytes(damaged)
-    space = VectorCache(tmp_path).space(IDENTITY)
-    vectors, tokens = space.get(["c", "a"])
-    np.testing.assert_array_equal(vectors, ROWS[[2, 0]])
-    assert tokens == 2
-    assert "b" not in space
-    assert not list(folder.glob("*.seg"))
-
-
 REFUSED = """
 import resource, sys
 from pathlib import Path
@@ -369,7 +347,7 @@ space = VectorCache(Path(sys.argv[1])).space({"provider": "p", "dimensions": 4})
 if sys.argv[2] == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 try:
-    space.probe(1)
+    space.check_writable(1)
 except InputError as error:
     print(error)
 """
@@ -386,8 +364,8 @@ def test_a_disk_that_takes_nothing_is_found_before_anything_is_asked(tmp_path: P
 def test_a_disk_that_is_too_small_is_found_before_anything_is_asked(tmp_path: Path) -> None:
     space = VectorCache(tmp_path).space(IDENTITY)
     with pytest.raises(InputError, match="MB are free"):
-        space.probe(1 << 55)
-    space.probe(10)
+        space.check_writable(1 << 55)
+    space.check_writable(10)
     assert not list(space.folder.glob(".probe"))
 
 
@@ -413,6 +391,18 @@ def test_two_keys_of_one_first_half_are_told_apart() -> None:
     assert index.find(asked[:0]).tolist() == []
 
 
+def test_one_key_of_thousands_that_comes_twice_is_given_once() -> None:
+    keys = np.random.default_rng(0).integers(0, 1 << 63, (5_000, 2), dtype=np.uint64)
+    keys[7, 0] = keys[11, 0]  # two keys that share more than 32 bits are two
+    index = KeyIndex()
+    index.add(keys, np.arange(5_000))
+    assert len(index) == 5_000
+    index.add(keys[[4_000]], np.array([5_000]))
+    given, places = index.all()
+    assert places.tolist() == list(range(5_000))
+    np.testing.assert_array_equal(given, keys)
+
+
 def test_the_first_place_is_a_place_also_beside_later_runs() -> None:
     index = KeyIndex()
     index.add(np.array([[1, 0], [2, 0], [3, 0]], dtype=np.uint64), np.arange(3))
@@ -427,16 +417,16 @@ def test_the_room_that_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyP
         space = VectorCache(tmp_path / "made" / "here").space(identity)
         free = {"bytes": 1000 * each}
         monkeypatch.setattr("shutil.disk_usage", lambda _, free=free: SimpleNamespace(free=free["bytes"]))
-        space.probe(1000)
+        space.check_writable(1000)
         free["bytes"] = 0
-        space.probe(1000)  # looked for already
+        space.check_writable(1000)  # looked for already
         with pytest.raises(InputError, match="0 MB are free"):
-            space.probe(1001)
+            space.check_writable(1001)
         free["bytes"] = 1001 * each - 1
         with pytest.raises(InputError, match="of vectors are to come"):
-            space.probe(1001)
+            space.check_writable(1001)
         free["bytes"] += 1
-        space.probe(1001)
+        space.check_writable(1001)
 
 
 def test_tokens_are_kept_for_each_text_of_each_shard(tmp_path: Path) -> None:

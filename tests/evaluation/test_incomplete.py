@@ -12,8 +12,8 @@ import pytrec_eval
 from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.graded_run import GradedRun
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join, join_scores, random_expectation
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
+from bakeoff.evaluation.score import join, join_scores, random_expectation, score_queries
 from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,7 +32,7 @@ Judgments = Mapping[str, Mapping[str, int]]
 
 def ours(text: str, run: Run, judgments: Judgments) -> list[float]:
     measure = Measure.parse(text)
-    values: list[float] = evaluate(join_scores(run, judgments, QUERIES, ties="trec_single"), [measure])[
+    values: list[float] = score_queries(join_scores(run, judgments, QUERIES, ties="trec_single"), [measure])[
         measure
     ].tolist()
     return values
@@ -115,7 +115,7 @@ def test_rbp_and_its_residual_by_hand() -> None:
     """Relevant, unjudged, irrelevant, relevant with p = 0.5: 1/2 + 1/16 known, 1/4 unjudged, 1/16 below the end."""
     ranked = join({"q": Ranking(("a", "x", "b", "c"), (4, 3, 2, 1))}, {"q": {"a": 1, "b": 0, "c": 2}}, ["q"])
     score, residual = Measure.parse("rbp(p=0.5)"), Measure.parse("rbp_residual(p=0.5)")
-    values = evaluate(ranked, [score, residual])
+    values = score_queries(ranked, [score, residual])
     assert values[score].tolist() == [1 / 2 + 1 / 16]
     assert values[residual].tolist() == [1 / 4 + 1 / 16]
 
@@ -127,8 +127,8 @@ def test_the_residual_is_what_rbp_gains_when_the_unjudged_are_relevant(
     """And a ranking of fourteen leaves p^14 to what would follow it."""
     run, relevant = {"q": scores}, {**dict.fromkeys(scores, 1), **judged}
     rbp, residual = Measure.parse("rbp(p=0.7)"), Measure.parse("rbp_residual(p=0.7)")
-    known = evaluate(join_scores(run, {"q": judged}, ["q"]), [rbp, residual])
-    at_most = evaluate(join_scores(run, {"q": relevant}, ["q"]), [rbp])[rbp][0] + 0.7 ** len(scores)
+    known = score_queries(join_scores(run, {"q": judged}, ["q"]), [rbp, residual])
+    at_most = score_queries(join_scores(run, {"q": relevant}, ["q"]), [rbp])[rbp][0] + 0.7 ** len(scores)
     assert known[rbp][0] + known[residual][0] == pytest.approx(at_most)
 
 
@@ -164,5 +164,5 @@ def test_the_random_row_of_a_large_corpus_cut_at_a_place() -> None:
     expected = random_expectation(judgments, ["q"], 60, [measure])[measure][0]
     names = [f"d{at}" for at in range(60)]
     orders = {f"{at}": Ranking(tuple(rng.permutation(names).tolist()), (0.0,) * 60) for at in range(3000)}
-    values = evaluate(join(orders, dict.fromkeys(orders, judgments["q"]), list(orders)), [measure])[measure]
+    values = score_queries(join(orders, dict.fromkeys(orders, judgments["q"]), list(orders)), [measure])[measure]
     assert abs(values.mean() - expected) < 5 * values.std() / math.sqrt(3000)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from bakeoff.evaluation.measures import Measure, deepest, families
 from bakeoff.evaluation.measures.base import options_of
-from bakeoff.evaluation.metrics import random_expectation
+from bakeoff.evaluation.score import random_expectation
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -194,11 +194,6 @@ def test_the_highest_grade_of_err(highest: int, allowed: bool) -> None:
     else:
         with pytest.raises(InputError, match=f"max={highest} is no highest grade"):
             Measure.parse(f"err(max={highest})@10")
-
-
-def test_only_over_all_relevant_documents_map_has_a_ceiling() -> None:
-    assert Measure.parse("map").has_ceiling
-    assert not Measure.parse("map(over=found)").has_ceiling
 
 
 def test_sums_of_gains_and_logarithms_are_not_bounded_and_all_others_are() -> None:

@@ -8,7 +8,7 @@ import pytest
 from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.measures import Measure, families
 from bakeoff.evaluation.measures.grammar import measures_of
-from bakeoff.evaluation.metrics import evaluate, join, random_expectation
+from bakeoff.evaluation.score import join, random_expectation, score_queries
 from bakeoff_providers.errors import InputError
 
 MODULE = """
@@ -67,7 +67,7 @@ def test_it_is_worked_out_beside_ours() -> None:
     measures = [Measure.parse(text) for text in ("decay(p=0.5)", "decay(p=0.5)@2", "p@2")]
     judgments = {"q": {"a": 1, "c": 2}}
     ranked = join({"q": Ranking(("a", "b", "c", "d"), (4, 3, 2, 1))}, judgments, ["q"])
-    assert [evaluate(ranked, measures)[measure][0] for measure in measures] == [0.625, 0.5, 0.5]
+    assert [score_queries(ranked, measures)[measure][0] for measure in measures] == [0.625, 0.5, 0.5]
     expected = random_expectation(judgments, ["q"], 4, measures[:1])
     assert expected[measures[0]].tolist() == pytest.approx([2 / 4 * 0.5 * (1 + 0.5 + 0.25 + 0.125)])
 

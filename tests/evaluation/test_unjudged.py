@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
-from bakeoff.evaluation.unjudged import if_relevant, top_grade, turn
+from bakeoff.evaluation.score import join, score_queries
+from bakeoff.evaluation.unjudged import if_relevant, top_grade, winner_changing_grades
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,10 +38,10 @@ def test_the_documents_that_turn_the_winner_are_named() -> None:
     judgments = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}, "q3": {"a": 0}}
     p1 = Measure.parse("p@1")
     # Both open documents relevant: B has two of three and only draws level with A, so nothing turns.
-    assert turn(best, other, judgments, ["q1", "q2", "q3"], p1) == []
+    assert winner_changing_grades(best, other, judgments, ["q1", "q2", "q3"], p1) == []
     judgments["q1"] = {"a": 0, "b": 0}
     # Now A has one: q3's document brings B level, q2's too puts it ahead.
-    assert sorted(turn(best, other, judgments, ["q1", "q2", "q3"], p1)) == [("q2", "x"), ("q3", "y")]
+    assert sorted(winner_changing_grades(best, other, judgments, ["q1", "q2", "q3"], p1)) == [("q2", "x"), ("q3", "y")]
 
 
 def test_what_only_fills_a_ranking_up_is_no_open_document() -> None:
@@ -50,16 +50,21 @@ def test_what_only_fills_a_ranking_up_is_no_open_document() -> None:
     judgments = {"q": {"a": 0, "b": 0, "c": 0}}
     p2 = Measure.parse("p@2")
     assert if_relevant({"q": b}, judgments, ["q"], p2).tolist() == [0.0]
-    assert turn({"q": a}, {"q": b}, judgments, ["q"], p2) == []
+    assert winner_changing_grades({"q": a}, {"q": b}, judgments, ["q"], p2) == []
     found = ranking("bx")
     assert if_relevant({"q": found}, judgments, ["q"], p2).tolist() == [0.5]
-    assert turn({"q": a}, {"q": found}, judgments, ["q"], p2) == [("q", "x")]
+    assert winner_changing_grades({"q": a}, {"q": found}, judgments, ["q"], p2) == [("q", "x")]
 
 
 def test_a_document_that_the_best_has_by_chance_above_a_challengers_match_turns_nothing() -> None:
     """x fills the best's second place and is the challenger's third: the best would gain more by it."""
     best, other = Ranking(("a",), (1.0,)).filled(["x"], 2), ranking("bcx")
-    assert turn({"q": best}, {"q": other}, {"q": {"a": 0, "b": 0, "c": 0}}, ["q"], Measure.parse("dcg@3")) == []
+    assert (
+        winner_changing_grades(
+            {"q": best}, {"q": other}, {"q": {"a": 0, "b": 0, "c": 0}}, ["q"], Measure.parse("dcg@3")
+        )
+        == []
+    )
 
 
 IDS = st.permutations("abcdef").map(lambda ids: ranking("".join(ids[:4])))
@@ -80,10 +85,10 @@ def test_what_turns_is_true_and_for_weights_by_rank_nothing_is_overlooked(
 
     def lead(grades: dict[str, int]) -> float:
         truth = {"q": grades}
-        values = [evaluate(join({"q": side}, truth, ["q"]), [measure])[measure][0] for side in (a, b)]
+        values = [score_queries(join({"q": side}, truth, ["q"]), [measure])[measure][0] for side in (a, b)]
         return float(values[1] - values[0])
 
-    needed = turn({"q": a}, {"q": b}, {"q": judged}, ["q"], measure)
+    needed = winner_changing_grades({"q": a}, {"q": b}, {"q": judged}, ["q"], measure)
     if needed:
         assert lead({**judged, **{document: highest for _, document in needed}}) > 0
     open_ = [document for document in "abcdef" if document not in judged]
@@ -99,10 +104,14 @@ def test_what_turns_is_weighed_by_traffic() -> None:
     other = {"q1": ranking("b"), "q2": ranking("x"), "q3": ranking("y")}
     judgments = {"q1": {"a": 1, "b": 0}, "q2": {"a": 0}, "q3": {"a": 0}}
     p1, queries = Measure.parse("p@1"), ["q1", "q2", "q3"]
-    assert turn(best, other, judgments, queries, p1, weights=np.array([0.3, 0.6, 0.1])) == [("q2", "x")]
-    assert turn(best, other, judgments, queries, p1, weights=np.array([0.3, 0.1, 0.6])) == [("q3", "y")]
-    assert turn(best, other, judgments, queries, p1, weights=np.array([0.6, 0.3, 0.1])) == []
-    assert sorted(turn(best, other, judgments, queries, p1)) == [("q2", "x"), ("q3", "y")]
+    assert winner_changing_grades(best, other, judgments, queries, p1, weights=np.array([0.3, 0.6, 0.1])) == [
+        ("q2", "x")
+    ]
+    assert winner_changing_grades(best, other, judgments, queries, p1, weights=np.array([0.3, 0.1, 0.6])) == [
+        ("q3", "y")
+    ]
+    assert winner_changing_grades(best, other, judgments, queries, p1, weights=np.array([0.6, 0.3, 0.1])) == []
+    assert sorted(winner_changing_grades(best, other, judgments, queries, p1)) == [("q2", "x"), ("q3", "y")]
 
 
 def test_the_fewest_documents_for_the_most_are_taken_first() -> None:
@@ -111,7 +120,9 @@ def test_the_fewest_documents_for_the_most_are_taken_first() -> None:
     other = {"q1": ranking("xb"), "q2": ranking("yz"), "q3": ranking("bc")}
     judgments = {"q1": {"a": 0, "b": 0}, "q2": {"a": 0, "b": 0}, "q3": {"a": 1, "b": 0, "c": 0}}
     weights = np.array([0.5, 0.4, 0.1])
-    assert turn(best, other, judgments, ["q1", "q2", "q3"], Measure.parse("p@2"), weights=weights) == [("q1", "x")]
+    assert winner_changing_grades(
+        best, other, judgments, ["q1", "q2", "q3"], Measure.parse("p@2"), weights=weights
+    ) == [("q1", "x")]
 
 
 def test_the_highest_grade_is_one_that_is_relevant() -> None:

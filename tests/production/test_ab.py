@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.production.ab import Difference, always_valid, compare_arms, difference, metric_of, mismatch
+from bakeoff.production.ab import always_valid, compare_arms, difference, metric_of, mismatch
 from bakeoff.production.clusters import Clusters
 from bakeoff.production.sequential import p_value, ratio, split_p, width
 from bakeoff.tasks.search_log import Impression, LogColumns
@@ -27,8 +27,8 @@ def _arm(rng: np.random.Generator, users: int, lift: float = 0.0, sessions: floa
 
 def test_without_clusters_it_is_welch() -> None:
     rng = np.random.default_rng(1)
-    a, b = rng.random(40), rng.random(55) + 0.1
-    found = difference(Clusters(a, np.ones(40)), Clusters(b, np.ones(55)))
+    a, b = rng.random(50), rng.random(65) + 0.1
+    found = difference(Clusters(a, np.ones(50)), Clusters(b, np.ones(65)))
     expected = stats.ttest_ind(b, a, equal_var=False)
     interval = expected.confidence_interval()
     assert (found.p, found.low, found.high) == pytest.approx((expected.pvalue, interval.low, interval.high))
@@ -134,6 +134,16 @@ def test_its_p_and_its_interval_agree(z: float, r: float) -> None:
 def test_too_few_users_say_nothing() -> None:
     rng = np.random.default_rng(5)
     assert always_valid(_arm(rng, 49), _arm(rng, 900), 1000).p == 1.0
+    assert difference(_arm(rng, 49), _arm(rng, 900)).p == 1.0
+
+
+def test_two_users_an_arm_are_too_early_to_look(tmp_path: Path) -> None:
+    """All 0 against all 1: of the six ways to put four users into two arms, two are as uneven, so 1/3 at best."""
+    rows = [("", f"{arm}{at}", "s", arm, ["1"] if arm == "new" else []) for arm in ("old", "new") for at in range(2)]
+    check = compare_arms(_log(tmp_path / "log.jsonl", rows), LogColumns(), control="old", treatment="new")
+    assert check.sentences[-1] == "Too early to look: each arm needs 50 users at least."
+    assert check.figures["p"] >= 1 / 3
+    assert not check.worse
 
 
 def _impression(shown: str, clicked: str) -> Impression:
@@ -208,5 +218,30 @@ def test_an_unknown_arm_names_those_of_the_log(tmp_path: Path) -> None:
 
 
 def test_nothing_differs_where_nobody_clicks() -> None:
+    """None of 100 in either arm: by Clopper and Pearson, at 2.5% each, at most 4.3% of an arm's users ever do."""
     quiet = Clusters(np.zeros(100), np.ones(100))
-    assert difference(quiet, quiet) == Difference(0.0, 0.0, 0.0, 1.0, 0.0)
+    most = stats.binomtest(0, 100).proportion_ci(0.975, "exact").high
+    found = difference(quiet, quiet)
+    assert (found.value, found.p) == (0.0, 1.0)
+    assert (found.low, found.high) == pytest.approx((-most, most))
+    assert always_valid(quiet, quiet, 1000).p == 1.0
+
+
+def test_arms_without_any_spread_are_never_certain() -> None:
+    """60 users at 0 against 60 at 1: two of all C(120, 60) ways to split them are as uneven."""
+    zeros, ones = Clusters(np.zeros(60), np.ones(60)), Clusters(np.ones(60), np.ones(60))
+    found = difference(zeros, ones)
+    assert found.p == pytest.approx(2 / special.comb(120, 60), rel=1e-9)
+    most = stats.binomtest(0, 60).proportion_ci(0.975, "exact").high
+    assert (found.low, found.high) == pytest.approx((1 - 2 * most, 1.0))
+
+
+def test_nobody_who_differs_is_said(tmp_path: Path) -> None:
+    nothing: list[str] = []
+    rows = [("", f"{arm}{at}", "s", arm, nothing) for arm in ("old", "new") for at in range(60)]
+    log = _log(tmp_path / "log.jsonl", rows)
+    assert compare_arms(log, LogColumns(), control="old", treatment="new").sentences[-1] == (
+        "No difference is shown: no two users of an arm differ."
+    )
+    looked = compare_arms(log, LogColumns(), control="old", treatment="new", planned=1000)
+    assert looked.sentences[-1] == "Too early to look: no two users of an arm differ."

@@ -8,10 +8,11 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from bakeoff.cli import app
-from bakeoff.core.task import Document, Query, Task
+from bakeoff.core.task import Document, Drawn, Query, Task
 from bakeoff.production.canary import (
     CanaryText,
     Recording,
@@ -238,6 +239,26 @@ def test_what_a_change_does_to_rankings() -> None:
     assert turned.figures["task"]["score_after"] < 0.5
     with pytest.raises(InputError, match="holds no task"):
         effect_on(Recording(recording.head, recording.vectors), task, ask_queries(before, task))
+
+
+def test_a_change_is_weighed_by_traffic_and_one_query_has_no_interval() -> None:
+    """Nine tenths of the traffic ask the one query whose vector is as it was; the nine others are turned away."""
+    task, texts = _task(), [CanaryText(f"canary {at}") for at in range(12)]
+    drawn = [Drawn(0.9, "head", 1), *[Drawn(0.1 / 9, "tail", 9)] * 9]
+    queries = [msgspec.structs.replace(query, drawn=one) for query, one in zip(task.queries, drawn, strict=True)]
+    weighted = msgspec.structs.replace(task, queries=queries)
+    provider = Turned(np.eye(8))
+    recording = record(provider, texts, {}, calls=2, task=weighted)
+    vectors = ask_queries(provider, weighted)
+    vectors[1:] = -vectors[1:]
+    effect = effect_on(recording, weighted, vectors)
+    assert effect.score_after == pytest.approx(0.9)  # what is turned away finds its document in no top 10
+    assert effect.weighting
+    assert effect_on(recording, task, vectors).score_after == pytest.approx(0.1)
+    one = msgspec.structs.replace(task, queries=task.queries[:1], judgments={"q0": {"d0": 1}})
+    said = " ".join(check(record(provider, texts, {}, calls=2, task=one), provider, calls=2, task=one).sentences)
+    assert "NDCG@10 1.0000 → 1.0000." in said
+    assert "nan" not in said
 
 
 def test_costs_are_estimated_from_the_card() -> None:

@@ -108,6 +108,40 @@ def test_only_sure_pairs_become_judgments(tmp_path: Path) -> None:
     assert wrong <= 0.02 * len(rows)
 
 
+def test_a_grade_that_another_is_as_possible_as_is_not_written(tmp_path: Path) -> None:
+    """12 of 35 looks at `a`: Beta(12.7, 24.3), of which 30% is below .3, so grade 1 is possible beside grade 2.
+
+    `b` is clicked in 155 of 450 looks, and less than 3% of its belief is below .3.
+    """
+    lists = [Impression(query="q", shown=("a",), clicked=("a",) if at < 12 else ()) for at in range(35)]
+    lists += [Impression(query="q", shown=("b",), clicked=("b",) if at < 155 else ()) for at in range(450)]
+    overall = 2 * 167 / 485
+    beliefs = [stats.beta(hits + overall, looks - hits + 2 - overall) for hits, looks in ((12, 35), (155, 450))]
+    expected = [np.diff([0, *belief.cdf([0.1, 0.3, 0.6]), 1]) for belief in beliefs]
+    assert fit(count(lists, 1), "ctr", (0.1, 0.3, 0.6)).bands == pytest.approx(np.array(expected), abs=4e-3)
+    assert expected[0][2] < 0.8 < expected[1][2]
+    check = judge_log(lists, tmp_path / "judgments.csv", model="ctr")
+    rows = [line.split(",") for line in (tmp_path / "judgments.csv").read_text(encoding="utf-8").splitlines()[1:]]
+    assert [(row[1], row[2]) for row in rows] == [("b", "2")]
+    assert check.figures["between_grades"] == 1
+    assert "1 of them for being between two grades" in " ".join(check.sentences)
+    assert judge_log(lists, tmp_path / "judgments.csv", model="ctr", sure=0.6).figures["judged"] == 2
+
+
+def test_a_grade_is_as_often_right_as_it_is_said_to_be(tmp_path: Path) -> None:
+    """Users whose tastes are known: of the written grades at least four in five are right; of all narrow ones fewer."""
+    right: dict[float, list[bool]] = {0.0: [], 0.8: []}
+    for seed in range(4):
+        impressions, truth = _log(6_000, seed)
+        for sure, hits in right.items():
+            judge_log(impressions, tmp_path / "j.csv", sure=sure)
+            rows = [line.split(",") for line in (tmp_path / "j.csv").read_text(encoding="utf-8").splitlines()[1:]]
+            true = [np.searchsorted([0.1, 0.3, 0.6], truth[row[0], row[1]], side="right") for row in rows]
+            hits += [int(row[2]) == grade for row, grade in zip(rows, true, strict=True)]
+    assert np.mean(right[0.8]) > 0.88  # 80% at least, most of them more
+    assert np.mean(right[0.0]) < np.mean(right[0.8]) - 0.05
+
+
 def test_cuts_must_rise(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no rising numbers"):
         judge_log([Impression(query="q", shown=("a",))], tmp_path / "j.csv", cuts=(0.5, 0.2))

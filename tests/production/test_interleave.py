@@ -153,6 +153,27 @@ def test_traffic_still_needed_by_hand() -> None:
     assert 279 <= 60 + check.figures["more_users_needed"] <= 284
 
 
+def test_votes_for_one_side_alone_need_six_in_all() -> None:
+    """n of n votes have p = 2 / 2ⁿ: .125 for four, .0625 for five, .03125 for six."""
+    four = analyse([one for at in range(4) for one in _won(str(at), "b")])
+    assert four.figures["p"] == pytest.approx(2 / 2**4)
+    assert four.figures["more_users_needed"] == 2
+    assert "about 2 more users (2 queries) would show it" in four.sentences[-1]
+    assert analyse([one for at in range(6) for one in _won(str(at), "a")]).figures["better"] == "a"
+    nobody = analyse([Impression(query="q", user="u", shown=("1",), team=("a",))])
+    assert nobody.figures["more_users_needed"] is None
+
+
+def test_what_is_said_is_what_was_counted() -> None:
+    """One user gave a three clicks in one query and b one click in each of two: b won more of their queries."""
+    often = Impression(query="q", user="u", shown=("1", "2", "3"), team=("a", "a", "a"), clicked=("1", "2", "3"))
+    check = analyse([often, *_won("u", "b", 2)])
+    said = " ".join(check.sentences)
+    assert "b won more queries than a for 1 user, a more than b for 0, as many for 0" in said
+    assert "clicked more" not in said
+    assert not any("clicked more" in gauge.help for gauge in check.gauges)
+
+
 def _write(path: Path, rows: list[dict[str, object]]) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path

@@ -203,6 +203,24 @@ def test_overlap_and_rbo_by_hand() -> None:
     assert (rbo("", "", 3), rbo("a", "", 3)) == (1.0, 0.0)
 
 
+def test_a_list_that_ended_early_disagrees_where_it_is_silent() -> None:
+    """One document against ten that begin with it: agreement 1/d at each depth d, hence the sum."""
+    expected = 0.1 / 0.9 * sum(0.9**d / d for d in range(1, 11)) + 0.1 * 0.9**10
+    assert rbo("a", "abcdefghij", 10) == rbo("abcdefghij", "a", 10) == pytest.approx(expected)
+    assert overlap("a", "abcdefghij", 10) == pytest.approx(0.1)
+    assert rbo("abc", "abc", 10) == pytest.approx(1.0)  # both end there: no place is left open
+    assert (rbo("", "abc", 10), rbo("", "", 10)) == (0.0, 1.0)
+
+
+def test_a_list_that_ended_early_is_among_what_changed_most() -> None:
+    whole = Ranking(tuple("abcdefghij"), tuple(float(-at) for at in range(10)))
+    swapped = Ranking(tuple("bacdefghij"), whole.scores)
+    old = {"short": Ranking(("a",), (0.0,)), "swapped": whole}
+    check = replay(old, {"short": whole, "swapped": swapped}, [Query(id=q, text=q) for q in old], {})
+    assert [changed["query"] for changed in check.figures["changed_most"]] == ["short", "swapped"]
+    assert any(sentence.startswith("Changed most: 'short' (overlap 0.10") for sentence in check.sentences)
+
+
 def test_lists_that_are_filled_up_alike_do_not_agree(tmp_path: Path) -> None:
     """One finds a, the other b; both go on with the same documents by id, which matched nothing."""
     rest = ["a", "b", "v", "w", "x", "y", "z"]
@@ -225,6 +243,26 @@ def test_a_contender_twice_is_one_hypothesis_here_too() -> None:
     found = {(pair["a"], pair["b"]): pair["p_holm"] for pair in twice}
     assert found["a", "b"] == found["again", "b"] == alone[0]["p_holm"]
     assert found["a", "again"] == 1.0
+
+
+def test_a_stratum_of_which_one_was_drawn_has_no_interval_and_says_whose_p_it_is() -> None:
+    sample = draw(Counter({"a": 90, **{f"t{n}": 1 for n in range(30)}}), 6, 1)
+    alone = [query for query in sample if query.category == "head"]
+    alone += [query for query in sample if query.category != "head"][:1]
+    scores = {"x": np.linspace(0.2, 0.4, len(alone)), "y": np.linspace(0.3, 0.9, len(alone))}
+    said = " ".join(weighted_matrix(scores, alone, "ndcg@10").sentences)
+    assert "nan" not in said
+    assert "p (Holm) = 1" in said
+
+
+def test_gmap_is_shown_as_a_score() -> None:
+    """The whole log was drawn, so the geometric mean by traffic is exact: ½^.75 · 1^.25, and ½^½ per drawn query."""
+    sample = draw(Counter({"a": 3, "b": 1}), 4, 1)
+    check = weighted_matrix({"x": np.log([0.5, 1.0]), "y": np.log([1.0, 1.0])}, sample, "gm_map")
+    assert check.figures["rows"]["x"]["mean"] == pytest.approx(0.5**0.75)
+    assert check.gauges[1].value == pytest.approx(0.5**0.75)
+    assert f"x: {0.5**0.75:.4f} (0.5946 to 0.5946); per drawn query {0.5**0.5:.4f}." in check.sentences
+    assert "in logarithms" in check.sentences[-1]
 
 
 LINEUP = """

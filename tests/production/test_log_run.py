@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 from bakeoff.cli import app
+from bakeoff.core.files import write_json
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.production.log_sample import sample_log
 from bakeoff.results.compare import compare_results
 from bakeoff.results.gate import gate
 from bakeoff.results.result import Result, load
 from bakeoff.results.summary import summarise
-from bakeoff.results.tasks import combine
+from bakeoff.results.task_table import combine
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff.tasks.load import load_task
@@ -78,15 +79,17 @@ def _run(folder: Path) -> Path:
 def test_run_decides_per_query_asked_by_hand(result: tuple[Path, Result]) -> None:
     """`head` answers 12 + 1 of the drawn queries: 6/12 + 1/12. `tail` all others: 2/12 + 4/12, and 5 of 6 drawn ones.
 
-    Only the tail's error counts, with 3 degrees of freedom: (1 - 4/8) · 4/3 · (.75² + 3 · .25²) / 144 for `head`,
-    nothing for `tail`, whose four values are alike.
+    Only the tail is open, a third of the traffic, of which four queries were drawn: too few for more than Clopper and
+    Pearson's interval of one of four for `head`, and of four of four for `tail`.
     """
     _, read = result
     rows = {row.label: row for row in read.summary.rows}
     head, tail = rows["head"].measures["p@1"], rows["tail"].measures["p@1"]
-    half = 3.18244631 * (0.5 / 144) ** 0.5
-    assert (head.mean, head.low, head.high) == pytest.approx((7 / 12, 7 / 12 - half, 7 / 12 + half))
-    assert (tail.mean, tail.low, tail.high) == pytest.approx((0.5, 0.5, 0.5))
+    one, four = (stats.binomtest(ones, 4).proportion_ci(0.95, "exact") for ones in (1, 4))
+    assert head.mean == pytest.approx(7 / 12)
+    assert (head.low, head.high) == pytest.approx((6 / 12 + one.low / 3, 6 / 12 + one.high / 3), abs=0.005)
+    assert tail.mean == pytest.approx(0.5)
+    assert (tail.low, tail.high) == pytest.approx((2 / 12 + four.low / 3, 2 / 12 + 1 / 3), abs=0.005)
     assert [float(read.values(label, "p@1").mean()) for label in ("head", "tail")] == pytest.approx([2 / 6, 5 / 6])
     assert rows["head"].categories["tail"]["p@1"] == pytest.approx(1 / 4)
     assert rows["head"].bounds["p@1"].irrelevant == pytest.approx(7 / 12)
@@ -95,7 +98,8 @@ def test_run_decides_per_query_asked_by_hand(result: tuple[Path, Result]) -> Non
     (pair,) = verdict.pairs
     assert pair.difference == pytest.approx(1 / 12)
     assert pair.p_holm == pytest.approx(2 * stats.t.sf(2**0.5, 3))
-    assert "head has the highest Precision@1: 0.583 (95% interval 0.396 to 0.771), over 6 queries." in verdict.sentences
+    interval = f"95% interval {head.low:.3f} to {head.high:.3f}"
+    assert f"head has the highest Precision@1: 0.583 ({interval}), over 6 queries." in verdict.sentences
     assert verdict.standings["head"].probability > 0.5
 
 
@@ -114,6 +118,48 @@ def test_log_matrix_compare_and_gate_have_the_same_figures(result: tuple[Path, R
     assert comparison.pairs == [pair]
     (check,) = gate(read, read, "p@1", contenders=["tail=head"]).checks
     assert (check.before, check.after, check.pair.p) == pytest.approx((7 / 12, 0.5, pair.p))
+
+
+def test_an_audit_weighs_queries_by_traffic_and_a_plan_says_that_it_does_not(
+    result: tuple[Path, Result], tmp_path: Path
+) -> None:
+    """As in the matrix: `head` answers 7/12 of the traffic, `tail` half of it and 5 of the 6 drawn queries."""
+    folder = traffic_folder(tmp_path)
+    grades = {query: {"good": 1, "bad": 0} for query in result[1].queries}
+    for who, kind in (("judge", "model"), ("ann", "person")):
+        write_json(folder / "annotations" / f"{who}.json", {"metadata": {"kind": kind}, "grades": grades})
+    lineup = str(folder / "bakeoff.toml")
+    audited = CliRunner().invoke(app, ["audit", lineup, "judge", "--lineup", lineup, "--samples", "10"])
+    said = " ".join(audited.output.split())
+    assert f"p@1 by the judge ({WEIGHTED}): head 0.583, tail 0.500" in said, audited.output
+    assert "people saw 6 of 6 with a 0, 6 of 6 with a 1." in said
+    assert "No disagreement in 12 pairs, so κ has no interval: at most 22.1% of such pairs" in said  # 1 − .05^(1/12)
+    assert "κ 1.0000, quadratic 1.0000" in said
+    planned = CliRunner().invoke(app, ["plan-queries", str(result[0]), "--difference", "0.1"]).output
+    assert "Every drawn query counts alike here" in " ".join(planned.split())
+
+
+def test_a_replay_of_the_tasks_own_queries_knows_their_traffic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both answer with the same two documents; the order is the same for one drawn query of the tail alone, 1/12."""
+    monkeypatch.chdir(traffic_folder(tmp_path))
+    swapped = 0.81 + 0.1 / 0.9 * 0.81  # RBO where the first places disagree and the first two agree
+    printed = CliRunner().invoke(app, ["log", "replay", "head", "tail", "--json"])
+    assert printed.exit_code == 0, printed.exception
+    assert json.loads(printed.stdout)["rbo"] == pytest.approx(11 / 12 * swapped + 1 / 12), printed.output
+
+
+def test_corrected_scores_say_that_drawn_queries_count_alike(tmp_path: Path) -> None:
+    sample_log(Counter({f"query {n}": 1 + n % 5 for n in range(60)}), 30, 3, tmp_path / "queries.jsonl")
+    (tmp_path / "docs.csv").write_text("id,text\ngood,query\nbad,no\n", encoding="utf-8")
+    lineup = tmp_path / "bakeoff.toml"
+    task = 'task = { format = "tables", name = "log", documents = "docs.csv", queries = "queries.jsonl" }'
+    rows = '[[contender]]\nranker = "bm25"\n[[contender]]\nprovider = "fake"\nstore = "faiss"\n'
+    lineup.write_text(f'{task}\nmeasures = ["p@1"]\n{rows}', encoding="utf-8")
+    grades = {query.id: {"good": 1, "bad": 0} for query in load_task(Lineup.read(lineup).task, tmp_path).queries}
+    for who, kind in (("judge", "model"), ("ann", "person")):
+        write_json(tmp_path / "annotations" / f"{who}.json", {"metadata": {"kind": kind}, "grades": grades})
+    shown = CliRunner().invoke(app, ["grade", "corrected", str(lineup), "--lineup", str(lineup)])
+    assert "every drawn query counts alike here" in shown.output, shown.output
 
 
 def test_every_head_says_what_the_means_are_over(result: tuple[Path, Result]) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.cli import app
-from bakeoff.core.task import Document, Query, Task
-from bakeoff.embedding.chunking import chunks
+from bakeoff.core.arrays import Values
+from bakeoff.core.task import Document, Drawn, Query, Task
+from bakeoff.embedding.chunking import document_chunks
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
@@ -17,6 +18,7 @@ from bakeoff.production.migrate import Cost, Side, Way, procrustes, sides, ways
 from bakeoff.production.migrate_plan import plan
 from bakeoff.running.settings import Settings
 from bakeoff.search.index import Index
+from bakeoff.statistics.averaging import averaging_of
 from bakeoff_providers.base import ModelCard, Price, Vectors
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
@@ -53,8 +55,8 @@ class World:
         queries = [Query(id=f"q{at}", text=f"query {at}") for at in range(Q)]
         grades = {f"q{at}": {f"d{answer:04d}": 1} for at, answer in enumerate(self.answers)}
         self.task = Task(name="world", documents=documents, queries=queries, judgments=grades)
-        pieces = [chunk for document in documents for chunk in chunks(document)]
-        self.index, self.texts = Index(pieces, 100), [chunk.text for chunk in pieces]
+        chunks = [chunk for document in documents for chunk in document_chunks(document)]
+        self.index, self.texts = Index(chunks, 100), [chunk.text for chunk in chunks]
 
     def model(self, label: str, blur: float, turn: NDArray[np.float64], local: bool = False) -> Side:
         def seen(places: NDArray[np.float64]) -> Vectors:
@@ -118,6 +120,46 @@ def test_the_switch_is_the_one_question_and_pays_for_no_other() -> None:
     side = [check.figures["ways"][key]["against_old"] for key in keys]
     least = min(side, key=lambda pair: pair["p"])
     assert least["p_holm"] == pytest.approx(min(1.0, least["p"] * len(keys)))
+
+
+def _ways(old: Values, new: Values) -> list[Way]:
+    rest = [Way(key, key, old, Cost()) for key in ("parts 10%", "mapped 200", "both")]
+    return [Way("old", "as it is", old, Cost()), Way("new", "switched", new, Cost()), *rest]
+
+
+def test_traffic_turns_the_advice() -> None:
+    """One query with 90% of the traffic loses 0.2, nineteen gain 0.1: +0.085 per drawn query, −0.17 per query asked."""
+    gains = np.array([-0.2, *[0.1] * 19])
+    drawn = [Drawn(0.9, "head", 1), *[Drawn(0.1 / 19, "tail", 19)] * 19]
+    found = _ways(np.full(20, 0.5), 0.5 + gains)
+    plain = plan(found, ("old", "new"), NDCG, N)
+    assert plain.figures["ways"]["new"]["against_old"]["difference"] == pytest.approx(0.085)
+    assert any(sentence.startswith("Change to new") for sentence in plain.sentences)
+    asked = plan(found, ("old", "new"), NDCG, N, averaging_of(drawn))
+    assert asked.figures["ways"]["new"]["against_old"]["difference"] == pytest.approx(-0.17)
+    assert asked.figures["ways"]["new"]["mean"] == pytest.approx(0.33)
+    assert asked.worse
+    assert "per query asked" in asked.sentences[0]
+    assert "is worse on this task" in asked.sentences[-1]
+
+
+def test_one_query_has_a_difference_and_no_interval() -> None:
+    check = plan(_ways(np.array([0.2]), np.array([0.7])), ("old", "new"), NDCG, N)
+    assert "switched: 0.7000 (+0.5000, p = 1)." in check.sentences
+    assert check.figures["ways"]["new"]["against_old"]["low"] is None
+    assert "Stay with old" in check.sentences[-1]
+
+
+def test_ways_that_score_alike_in_logarithms_are_shown_as_figures() -> None:
+    """Average precision ½ before and 1 after, on every query: GMAP ½ and 1, and log 2 between them."""
+    rng = np.random.default_rng(1)
+    old = np.log(rng.choice([0.25, 1.0], 30))
+    old += np.log(0.5) - old.mean()
+    check = plan(_ways(old, old + np.log(2)), ("old", "new"), Measure.parse("gm_map"), N)
+    assert check.sentences[1] == "as it is: 0.5000."
+    assert check.sentences[2].startswith("switched: 1.0000 (+0.6931 in logarithms, p = ")  # alike on all: no interval
+    assert check.sentences[3] == "parts 10%: 0.5000 (+0.0000 in logarithms, p (Holm) = 1)."
+    assert check.figures["ways"]["new"]["mean"] == pytest.approx(1.0)
 
 
 def test_other_dimensions_share_no_index_but_can_be_mapped() -> None:

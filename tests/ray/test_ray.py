@@ -22,7 +22,7 @@ from bakeoff.running.engines import ray_cluster
 from bakeoff.running.engines.ray import ActorShard, RayEngine
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.search.stores.faiss_shards import FaissShards
 from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError, Unavailable
@@ -59,8 +59,8 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a small corpus is many tasks."""
     monkeypatch.setattr(RayEngine, "blocks", 2)
     monkeypatch.setattr(RayEngine, "queries", 5)
-    monkeypatch.setattr(exact, "FIRST", 64)
-    monkeypatch.setattr(exact, "BLOCK", 64)
+    monkeypatch.setattr(brute_force, "FIRST", 64)
+    monkeypatch.setattr(brute_force, "BLOCK", 64)
 
 
 def test_shards_rankings_and_scores_are_those_of_a_local_run(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from bakeoff.report.corpus_size import cells, chart, heads, render, sentences
-from bakeoff.results.corpus_size import CorpusSizes, Growth, Point
+from bakeoff.running.corpus_size import CorpusSizes, Growth, Point
 from bakeoff.statistics.growth import Extrapolation
 
 HOSTILE = "<script>alert(1)</script>"

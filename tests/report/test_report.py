@@ -18,7 +18,7 @@ from bakeoff.report.exports import csv_text, json_bytes, latex, markdown
 from bakeoff.report.matrix import matrix
 from bakeoff.report.notes import advice, notes
 from bakeoff.report.page_data import payload
-from bakeoff.report.plots import charts, pareto
+from bakeoff.report.plots import charts, front_of
 from bakeoff.report.provenance import task_facts, use_table
 from bakeoff.report.result_page import page
 from bakeoff.report.templating import embedded
@@ -135,16 +135,17 @@ def test_the_payload_is_small_and_right(result: tuple[Summary, Detailed]) -> Non
         assert places[place] == (found.index(title) + 1 if title in found else 0)
 
 
-def test_pareto_by_hand() -> None:
+def test_the_front_by_hand() -> None:
     points = {
         "slow best": (9.0, 0.9),
         "quick": (1.0, 0.5),
         "beaten": (2.0, 0.4),
         "middle": (3.0, 0.7),
         "twin": (9.5, 0.9),
+        "quick, too": (1.0, 0.5 + 1e-15),
     }
-    assert pareto(points) == ["quick", "middle", "slow best"]
-    assert pareto({}) == []
+    assert front_of(points) == ["quick", "middle", "slow best"]
+    assert front_of({}) == []
 
 
 def test_charts_are_valid_and_become_pictures(result: tuple[Summary, Detailed]) -> None:

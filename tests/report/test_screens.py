@@ -18,13 +18,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from bakeoff.core.figures import Percentiles, Section
-from bakeoff.report import tasks as tasks_report
+from bakeoff.report import task_table as tasks_report
 from bakeoff.report.console import Screen, console
 from bakeoff.report.grid import Figures, Grid
 from bakeoff.report.matrix import matrix
 from bakeoff.report.terminal import terminal
 from bakeoff.results.schema import Summary, read_summary
-from bakeoff.results.tasks import TaskTable
+from bakeoff.results.task_table import TaskTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -61,7 +61,7 @@ def two_tasks() -> TaskTable:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.results.result import load
     from bakeoff.results.save import save
-    from bakeoff.results.tasks import combine
+    from bakeoff.results.task_table import combine
     from bakeoff.running.runner import run
 
     with tempfile.TemporaryDirectory() as folder:
@@ -128,7 +128,7 @@ def test_no_line_is_too_long_and_no_cell_is_broken(summary: Summary, width: int)
 def test_the_verdict_is_first_then_the_matrix_then_the_details(summary: Summary) -> None:
     shown = screen(summary, 200)
     places = [
-        shown.index(words) for words in ("has the highest", "Best quality:", "Model ", "★ best", "under exact search")
+        shown.index(words) for words in ("has the highest", "Best quality:", "Model ", "★ best", "the index lost")
     ]
     assert places == sorted(places)
 
@@ -264,8 +264,8 @@ def test_every_line_about_ones_own_files_fits_80_columns(
 def test_notices_and_the_word_at_an_interruption_fit_a_terminal() -> None:
     """At a terminal of 80 columns; a log, which is no terminal, keeps each in one line."""
     script = (
-        "from bakeoff.commands import options, signals\n"
-        "options.warn('word ' * 30)\noptions.notice('word ' * 30)\nsignals.leave(0, signals.message())\n"
+        "from bakeoff.commands import shared_options, signals\n"
+        "shared_options.warn('word ' * 30)\nshared_options.notice('word ' * 30)\nsignals.leave(0, signals.message())\n"
     )
     environment = os.environ | {"COLUMNS": "80", "PYTHONPATH": f"{ROOT / 'harness'}:{ROOT / 'providers'}"}
     reader, writer = pty.openpty()

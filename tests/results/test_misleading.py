@@ -30,7 +30,7 @@ def summary() -> Summary:
 
 
 def _row(label: str, ndcg: float, mrr: float, **more: object) -> Row:
-    return Row(label=label, kind="dense", measures={"ndcg@10": Value(ndcg), "mrr": Value(mrr)}, **more)  # type: ignore[arg-type]
+    return Row(label=label, row_type="dense", measures={"ndcg@10": Value(ndcg), "mrr": Value(mrr)}, **more)  # type: ignore[arg-type]
 
 
 def test_a_significant_lead_is_not_beside_a_difference_that_nobody_could_see() -> None:
@@ -83,8 +83,26 @@ def test_two_figures_of_one_measure_are_explained(summary: Summary) -> None:
 def test_an_index_that_scores_more_than_exact_search_lost_nothing(summary: Summary) -> None:
     loss = Loss(ndcg_exact=0.5, ndcg_lost=-0.001, recall=0.9, short=0)
     rows = [msgspec.structs.replace(summary.ran[0], loss=loss)]
-    (said,) = [note.text for note in notes(msgspec.structs.replace(summary, rows=rows)) if note.kind == "loss"]
+    (said,) = [note.text for note in notes(msgspec.structs.replace(summary, rows=rows)) if note.topic == "loss"]
     assert said.startswith("NDCG@10 0.500 under exact search, and by chance 0.001 more with what the index returns; ")
+
+
+def test_indexes_that_lost_nothing_share_one_sentence(summary: Summary) -> None:
+    """Whatever their NDCG; what is shown as lost, a recall below 1.000 or a short list keeps a line of its own."""
+    losses = [
+        Loss(ndcg_exact=0.8, ndcg_lost=0.0, recall=1.0, short=0),
+        Loss(ndcg_exact=0.6, ndcg_lost=-0.0004, recall=0.9996, short=0),
+        Loss(ndcg_exact=0.7, ndcg_lost=0.0, recall=0.999, short=0),
+        Loss(ndcg_exact=0.7, ndcg_lost=0.001, recall=1.0, short=0),
+        Loss(ndcg_exact=0.7, ndcg_lost=0.0, recall=1.0, short=1),
+    ]
+    rows = [
+        msgspec.structs.replace(summary.ran[0], label=f"row {at}", loss=loss) for at, loss in enumerate(losses)
+    ]  # fmt: skip
+    said = [note for note in notes(msgspec.structs.replace(summary, rows=rows)) if note.topic == "loss"]
+    assert [note.about for note in said] == ["row 0, row 1", "row 2", "row 3", "row 4"]
+    assert said[0].text == "the index lost 0.000 of NDCG@10; recall@10 against exact search 1.000"
+    assert all("under exact search, of which the index lost" in note.text for note in said[1:])
 
 
 def test_a_warning_of_several_rows_is_said_once(summary: Summary) -> None:
@@ -97,7 +115,7 @@ def test_a_warning_of_several_rows_is_said_once(summary: Summary) -> None:
 
 def test_the_legend_explains_what_the_matrix_has(summary: Summary) -> None:
     def legend(**changes: object) -> str:
-        rows = [Row(label="a", kind="dense", measures={"ndcg@10": Value(0.5), "mrr": Value(0.5)}, **changes)]  # type: ignore[arg-type]
+        rows = [Row(label="a", row_type="dense", measures={"ndcg@10": Value(0.5), "mrr": Value(0.5)}, **changes)]  # type: ignore[arg-type]
         verdict = Verdict(
             measure="ndcg@10", best="a", tie_group=["a"], pairs=[], smallest_detectable=None, sentences=[]
         )

@@ -21,30 +21,20 @@ from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
 from typer.testing import CliRunner
 
+from tests.hub_folder import stay_offline, write_hub_folder
+
 WORDS = ["copper", "lake", "forest", "rail", "boat", "stone"]
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    datasets = pytest.importorskip("datasets")
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    datasets.disable_progress_bars()
-    own = tmp_path / "mteb" / "scifact"
+    stay_offline(tmp_path / "cache", monkeypatch)
     tables: dict[str, list[dict[str, Any]]] = {
         "corpus": [{"_id": f"d{n}", "title": "", "text": f"{WORDS[n % 6]} {WORDS[n % 5]} {n}"} for n in range(30)],
         "queries": [{"_id": f"q{n}", "text": f"{WORDS[n]} {WORDS[n % 4]}"} for n in range(6)],
         "qrels": [{"query-id": f"q{n}", "corpus-id": f"d{6 * m + n}", "score": 1.0} for n in range(6) for m in (0, 2)],
     }
-    for name, rows in tables.items():
-        (own / name).mkdir(parents=True)
-        (own / name / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (own / "README.md").write_text(
-        "---\nconfigs:\n"
-        "- config_name: corpus\n  data_files:\n  - split: corpus\n    path: corpus/rows.jsonl\n"
-        "- config_name: queries\n  data_files:\n  - split: queries\n    path: queries/rows.jsonl\n"
-        "- config_name: default\n  data_files:\n  - split: test\n    path: qrels/rows.jsonl\n---\n"
-    )
+    write_hub_folder(tmp_path / "mteb" / "scifact", tables)
     return tmp_path
 
 

@@ -44,10 +44,10 @@ def _summary(said: str = "", command: str = "bakeoff run") -> schema.Summary:
         matrix_measures=["recall@10"],
         rows=[
             schema.Row(
-                label="mine+pgvector", kind="dense", store="pgvector", measures={"recall@10": schema.Value(FIGURE)}
+                label="mine+pgvector", row_type="dense", store="pgvector", measures={"recall@10": schema.Value(FIGURE)}
             ),
-            schema.Row(label="random", kind="baseline", measures={"recall@10": schema.Value(FIGURE)}),
-            schema.Row(label="lost", kind="retriever", not_run=said),
+            schema.Row(label="random", row_type="baseline", measures={"recall@10": schema.Value(FIGURE)}),
+            schema.Row(label="lost", row_type="retriever", not_run=said),
         ],
         verdict=schema.Verdict(
             measure="recall@10", best="mine+pgvector", tie_group=["mine+pgvector"], pairs=[],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from bakeoff.core.figures import PairedDifference, Percentiles
-from bakeoff.results.recommend import Limits, choose, dollars, keeps, listed, query_price, recommend, round_below
+from bakeoff.results.recommend import Limits, choose, keeps, query_price, recommend, round_below
 from bakeoff.results.schema import Cost, Latency, Row, Value, Verdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +15,7 @@ def row(label: str, mean: float, p95: float | None, usd: float | None, mb: float
     none = Percentiles(0)
     return Row(
         label=label,
-        kind="dense",
+        row_type="dense",
         local=local,
         measures={"ndcg@10": Value(mean)},
         latency=Latency(embed=none, search=none, total=Percentiles(60, p95, p95)),
@@ -33,8 +33,8 @@ ROWS = [
     row("large", 0.78, 90.0, 0.0, 4.0),
     row("small", 0.70, 9.0, 0.0, 1.5),
     row("words", 0.40, 0.5, 0.0, None),
-    Row(label="lost", kind="dense", not_run="no key"),
-    Row(label="oracle", kind="baseline", measures={"ndcg@10": Value(1.0)}),
+    Row(label="lost", row_type="dense", not_run="no key"),
+    Row(label="oracle", row_type="baseline", measures={"ndcg@10": Value(1.0)}),
 ]
 VERDICT = Verdict(
     measure="ndcg@10",
@@ -221,22 +221,6 @@ def test_one_and_a_half_times_as_fast_is_noise_up_to_that_very_figure() -> None:
     assert tied["Cheapest in the tie group"][0] == "a"
 
 
-@pytest.mark.parametrize(
-    ("figure", "written"),
-    [(0, "$0"), (1, "$1.00"), (65, "$65.00"), (0.01, "$0.01"), (0.0099, "$0.0099"), (0.00123, "$0.0012")],
-)
-def test_dollars_have_as_few_digits_as_tell_them(figure: float, written: str) -> None:
-    assert dollars(figure) == written
-
-
-def test_names_in_a_sentence() -> None:
-    names = [f"n{at}" for at in range(14)]
-    assert listed(names[:1]) == "n0"
-    assert listed(names[:2]) == "n0 and n1"
-    assert listed(names[:13]) == ", ".join(names[:12]) + " and n12"
-    assert listed(names) == ", ".join(names[:12]) + " and 2 more"
-
-
 def test_a_limit_may_be_reached() -> None:
     assert keeps(ROWS[1], Limits(p95_ms=90, usd_per_million=0, index_mb=4))
     assert not keeps(ROWS[1], Limits(index_mb=3.9))
@@ -245,10 +229,10 @@ def test_a_limit_may_be_reached() -> None:
     assert round_below(0) == 0.1
 
 
-def _timed(label: str, *, search: int, total: int, kind: str = "dense") -> str:
+def _timed(label: str, *, search: int, total: int, row_type: str = "dense") -> str:
     """What is said of a best row with so many samples."""
     latency = Latency(embed=Percentiles(total), search=Percentiles(search), total=Percentiles(total))
-    best = msgspec.structs.replace(row(label, 0.8, None, 0.0, 1.0, local=False), latency=latency, kind=kind)
+    best = msgspec.structs.replace(row(label, 0.8, None, 0.0, 1.0, local=False), latency=latency, row_type=row_type)
     return _recommended([best], [label])["Best under a latency limit"][1]
 
 
@@ -261,7 +245,7 @@ def test_the_remedy_for_a_missing_p95_is_one_that_helps() -> None:
     assert _timed("a", search=60, total=0) == (
         "The query vectors of a came from the cache, so its answers were not timed: --no-cache times them, and pays."
     )
-    assert _timed("a", search=60, total=0, kind="fused") == (
+    assert _timed("a", search=60, total=0, row_type="fused") == (
         "a asks rows whose query vectors or scores were there already: no answer was timed whole."
     )
     assert "come from elsewhere" in _timed("a", search=0, total=0)

@@ -11,7 +11,7 @@ from bakeoff.results.schema import Cost, Latency, Row, Value, Verdict
 def _row(label: str, ndcg: float, p95: float | None, n: int = 100) -> Row:
     total = Percentiles(n=n, p50=p95, p95=p95, p99=p95)
     return Row(
-        label=label, kind="contender", local=True, measures={"ndcg@10": Value(mean=ndcg)},
+        label=label, row_type="contender", local=True, measures={"ndcg@10": Value(mean=ndcg)},
         latency=Latency(embed=total, search=total, total=total),
         cost=Cost(usd=0.0, usd_per_million_documents=0.0, tokens_estimated=False, price=""),
     )  # fmt: skip

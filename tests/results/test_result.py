@@ -31,10 +31,10 @@ def folder(tmp_path: Path) -> Path:
     """Two contenders of which the second is better, one that did not run, one baseline."""
     ndcg = {"low": NDCG, "high": 1.0, "oracle": 1.0}
     rows = [
-        schema.Row(label=label, kind=kind, measures={"ndcg@10": schema.Value(mean=ndcg[label])})
+        schema.Row(label=label, row_type=kind, measures={"ndcg@10": schema.Value(mean=ndcg[label])})
         for label, kind in (("low", "dense"), ("high", "dense"), ("oracle", "baseline"))
     ]
-    rows.append(schema.Row(label="lost", kind="dense", not_run="OPENAI_API_KEY is not set"))
+    rows.append(schema.Row(label="lost", row_type="dense", not_run="OPENAI_API_KEY is not set"))
     summary = schema.Summary(
         name="small",
         started="2026-01-01T00:00:00+00:00",

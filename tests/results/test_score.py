@@ -16,7 +16,7 @@ from bakeoff.core.ranking import ordered
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report.scores import as_csv, as_json
 from bakeoff.results.score import run_names, score
-from bakeoff.tasks.formats.trec import read_run, run_text
+from bakeoff.tasks.formats.trec import read_run, run_parts
 from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -175,14 +175,14 @@ def test_runs_are_named_by_their_files() -> None:
 def test_a_ranking_written_here_scores_the_same_when_it_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]]
 ) -> None:
-    from bakeoff.evaluation.metrics import evaluate
     from bakeoff.evaluation.ranked_grades import join
+    from bakeoff.evaluation.score import score_queries
 
     rankings = {query: ordered(scores.items()) for query, scores in run.items()}
     queries = list(judgments)
-    here = evaluate(join(rankings, judgments, queries), [NDCG, MAP])
+    here = score_queries(join(rankings, judgments, queries), [NDCG, MAP])
     file = tmp_path_factory.getbasetemp() / "round.trec"
-    file.write_text(run_text(rankings, "tag"))
+    file.write_text("".join(run_parts(rankings, "tag")))
     if not set(run) & set(judgments):
         return
     there = score(judgments, {"read": read_run(file)}, [NDCG, MAP]).runs["read"]

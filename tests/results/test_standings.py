@@ -35,7 +35,9 @@ def test_better_equivalent_and_undecided_are_told_apart() -> None:
         "open": best - 0.02 + rng.normal(0, 0.3, 100),
         "bad": best - 0.2,
     }
-    rows = [Row(label=label, kind="dense", measures={"ndcg@10": Value(float(v.mean()))}) for label, v in scores.items()]
+    rows = [
+        Row(label=label, row_type="dense", measures={"ndcg@10": Value(float(v.mean()))}) for label, v in scores.items()
+    ]
     verdict = with_standings(decide(scores, NDCG, rows, PerQuery(42)), scores, 0.02, PerQuery())
     assert {label: standing.relation for label, standing in verdict.standings.items()} == {
         "best": "best",
@@ -59,7 +61,9 @@ def test_better_equivalent_and_undecided_are_told_apart() -> None:
 def test_rows_that_answer_alike_are_not_undecided() -> None:
     values = np.random.default_rng(1).uniform(0.4, 0.9, 20)
     scores = {"one": values, "other": values.copy(), "worse": values - 0.3}
-    rows = [Row(label=label, kind="dense", measures={"ndcg@10": Value(float(v.mean()))}) for label, v in scores.items()]
+    rows = [
+        Row(label=label, row_type="dense", measures={"ndcg@10": Value(float(v.mean()))}) for label, v in scores.items()
+    ]
     verdict = with_standings(decide(scores, NDCG, rows, PerQuery(42)), scores, None, PerQuery())
     assert {label: s.relation for label, s in verdict.standings.items()} == {
         "one": "best",
@@ -76,7 +80,9 @@ def test_three_queries_without_a_difference_do_not_show_equivalence(queries: int
     """0.98³ is 0.94 and 0.98⁴⁰⁰ is 0.0003: so likely is it not to meet a loss that is as large as the margin."""
     values = np.random.default_rng(2).uniform(0.4, 0.9, queries)
     scores = {"one": values, "other": values.copy()}
-    rows = [Row(label=label, kind="dense", measures={"ndcg@10": Value(float(v.mean()))}) for label, v in scores.items()]
+    rows = [
+        Row(label=label, row_type="dense", measures={"ndcg@10": Value(float(v.mean()))}) for label, v in scores.items()
+    ]
     verdict = with_standings(decide(scores, NDCG, rows, PerQuery(42)), scores, 0.02, PerQuery())
     assert verdict.standings["other"].relation == relation
     assert verdict.standings["other"].p_equivalent == pytest.approx(0.98**queries, abs=0.01)

@@ -9,11 +9,11 @@ import pytest
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure, families
-from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.evaluation.unjudged import if_relevant
 from bakeoff.report.matrix import matrix
-from bakeoff.results.schema import Row, Turning
-from bakeoff.results.unjudged import bounds_of, turning, turning_sentences, unjudged_sections
+from bakeoff.results.schema import PossibleWinner, Row
+from bakeoff.results.unjudged import bounds_of, possible_winner_sentences, possible_winners, unjudged_sections
 from bakeoff.statistics.averaging import PerQuery
 
 from tests.native_task import ungraded_task
@@ -39,9 +39,9 @@ def test_the_contender_that_needs_the_fewest_grades_is_named() -> None:
 
     task = _task({"q1": {"a": 0, "b": 0}, "q2": {"a": 0}})
     rankings = {"best": first("a", "a"), "one": first("b", "d"), "same": first("a", "a")}
-    turns = turning(rankings, "best", task, P1)
-    assert turns == [Turning(challenger="one", documents=1)]
-    (sentence,) = turning_sentences(turns, "best", P1)
+    winners = possible_winners(rankings, "best", task, P1)
+    assert winners == [PossibleWinner(challenger="one", documents=1)]
+    (sentence,) = possible_winner_sentences(winners, "best", P1)
     assert "if one unjudged document that one ranks above best had the highest grade, one would lead" in sentence
 
 
@@ -131,7 +131,7 @@ def test_what_is_called_bounded_is_so_under_every_grading(name: str) -> None:
         open_ = [document for document in order[:3] if document != "b"]
 
         def value(grades: dict[str, int], answers: dict[str, Ranking] = answers) -> float:
-            return float(evaluate(join(answers, {"q": grades}, ["q"]), [measure])[measure][0])
+            return float(score_queries(join(answers, {"q": grades}, ["q"]), [measure])[measure][0])
 
         low, (high,) = value(judged), if_relevant(answers, {"q": judged}, ["q"], measure)
         for grades in product((0, 1, 2), repeat=len(open_)):
@@ -144,7 +144,7 @@ def test_a_condensed_list_falls_below_its_score_when_what_was_taken_out_gets_a_g
     measure, answers = Measure.parse("p(unjudged=removed)@5"), {"q": Ranking(tuple("uabcde"), (6, 5, 4, 3, 2, 1))}
     judged = dict.fromkeys("abcde", 1)
     shown, graded = (
-        float(evaluate(join(answers, {"q": grades}, ["q"]), [measure])[measure][0])
+        float(score_queries(join(answers, {"q": grades}, ["q"]), [measure])[measure][0])
         for grades in (judged, judged | {"u": 0})
     )
     assert (shown, graded) == (1.0, 0.8)
@@ -168,7 +168,7 @@ def test_the_table_says_what_its_columns_mean(name: str, last: str) -> None:
     measure = Measure.parse(name)
     answers = {"q1": Ranking(("a",), (1.0,)), "q2": Ranking(("b",), (1.0,))}
     bounds = bounds_of(answers, _task({"q1": {"a": 1}, "q2": {"c": 1}}), [measure], PerQuery())
-    (section,) = unjudged_sections([Row(label="one", kind="contender", measures={}, bounds=bounds)], measure)
+    (section,) = unjudged_sections([Row(label="one", row_type="contender", measures={}, bounds=bounds)], measure)
     said = " ".join(section.notes)
     assert all(head in said for head in section.head[1:])
     assert "of the documents that matched in the first place," in said
@@ -193,7 +193,7 @@ def test_the_page_says_what_filled_places_earn(tmp_path: Path) -> None:
         }
         measures, ids = [Measure.parse(text) for text in ("ndcg@10", "recall@10", "mrr")], list(whole)
         with_, without = (
-            evaluate(join(answers, task_.judgments, ids), measures, task_.rel) for answers in (whole, matched)
+            score_queries(join(answers, task_.judgments, ids), measures, task_.rel) for answers in (whole, matched)
         )
         filled = sum(max(0, 10 - len(ranking.found)) for ranking in whole.values())
         return filled, [(f"{with_[each].mean():.3f}", f"{without[each].mean():.3f}") for each in measures]

@@ -23,7 +23,7 @@ def _rows() -> list[Row]:
     return [
         Row(
             label=label,
-            kind="dense",
+            row_type="dense",
             measures={"ndcg@10": Value(ndcg), "mrr": Value(mrr)},
             categories={"x": {"ndcg@10": ndcg}, "y": {"ndcg@10": 1 - ndcg}},
         )
@@ -51,15 +51,15 @@ def test_the_verdict_names_the_order_that_agrees_least() -> None:
 
 def test_rows_that_did_not_run_are_named_where_the_best_is() -> None:
     scores = {label: np.linspace(0, 2 * ndcg, 12) for label, (ndcg, _) in MEANS.items()}
-    rows = [*_rows(), *(Row(label=label, kind="dense", not_run="no key") for label in ("hosted", "typo"))]
-    rows.append(Row(label="random", kind="baseline"))
+    rows = [*_rows(), *(Row(label=label, row_type="dense", not_run="no key") for label in ("hosted", "typo"))]
+    rows.append(Row(label="random", row_type="baseline"))
     whole, in_part = (decide(scores, NDCG, some, PerQuery(42)).sentences for some in (_rows(), rows))
     assert whole[0] == "a has the highest NDCG@10: 0.900, over 12 queries."
     assert in_part[0] == (
         "a has the highest NDCG@10: 0.900, over 12 queries; hosted and typo did not run (why is said below)."
     )
     assert in_part[1:] == whole[1:]
-    rows += [Row(label=label, kind="dense", not_run="no key") for label in ("third", "fourth")]
+    rows += [Row(label=label, row_type="dense", not_run="no key") for label in ("third", "fourth")]
     assert (
         "over 12 queries; 4 others did not run (why is said below)."
         in decide(scores, NDCG, rows, PerQuery(42)).sentences[0]
@@ -79,7 +79,7 @@ def test_the_order_within_a_tiny_category_is_not_worth_a_sentence() -> None:
 def _decided(measure: Measure, scores: dict[str, Values]) -> list[str]:
     name = str(measure)
     rows = [
-        Row(label=label, kind="dense", measures={name: Value(measure.figure(float(values.mean())))})
+        Row(label=label, row_type="dense", measures={name: Value(measure.figure(float(values.mean())))})
         for label, values in scores.items()
     ]
     return list(decide(scores, measure, rows, PerQuery(42)).sentences)
@@ -116,7 +116,7 @@ def test_rows_of_one_model_are_not_compared_on_the_time_of_the_same_call() -> No
     def row(label: str, model: str, ms: float) -> Row:
         timed, none = Percentiles(60, ms, ms), Percentiles(0)
         latency = Latency(embed=timed, search=none, total=timed)
-        return Row(label=label, kind="dense", provider=model, model=model, measures=same, latency=latency)
+        return Row(label=label, row_type="dense", provider=model, model=model, measures=same, latency=latency)
 
     same = {"ndcg@10": Value(0.5)}
     wave = np.array([0.1, 0.9] * 6)
@@ -128,7 +128,7 @@ def test_rows_of_one_model_are_not_compared_on_the_time_of_the_same_call() -> No
     assert two.tie_group == ["m@384", "m@128"]
     assert not any("faster" in text for text in two.sentences)
     for made, kind in ((0, "fused"), (2, "reranked")):  # of whatever model: it may be that of the other row
-        mixed = [replace(row, kind=kind) if at == made else row for at, row in enumerate(rows)]
+        mixed = [replace(row, row_type=kind) if at == made else row for at, row in enumerate(rows)]
         assert not any("faster" in text for text in decide(scores, NDCG, mixed, PerQuery(42)).sentences)
 
 
@@ -163,7 +163,7 @@ def test_rows_that_are_no_better_than_chance_are_named_by_a_test() -> None:
 def test_chance_is_not_blamed_more_often_than_promised() -> None:
     """A contender of pure chance is called better or worse than random in about 5% of simulated tasks, not more."""
     rng = np.random.default_rng(7)
-    rows = [Row(label="a", kind="dense", measures={"ndcg@10": Value(0.5)})]
+    rows = [Row(label="a", row_type="dense", measures={"ndcg@10": Value(0.5)})]
     floor = np.full(15, 0.5)
     missed = 0
     for _ in range(200):
@@ -198,7 +198,7 @@ def test_a_model_in_several_stores_is_held_against_chance_once() -> None:
     """Six queries above the floor: p = 2 / 2^6 = 0.031. Five stores make it no less sure."""
     floor, above = np.full(12, 0.5), np.array([0.9] * 6 + [0.5] * 6)
     scores = {f"m{at}": above.copy() for at in range(5)}
-    rows = [Row(label=label, kind="dense", measures={"ndcg@10": Value(0.7)}) for label in scores]
+    rows = [Row(label=label, row_type="dense", measures={"ndcg@10": Value(0.7)}) for label in scores]
     said = decide(scores, NDCG, rows, PerQuery(42), floor=floor).sentences
     assert not any("random order" in text for text in said)
     said = decide(

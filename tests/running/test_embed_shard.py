@@ -12,7 +12,7 @@ import pytest
 from bakeoff.cli import app
 from bakeoff.core.remote import SharedFolder
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.results.corpus_size import corpus_sizes
+from bakeoff.running.corpus_size import corpus_sizes
 from bakeoff.running.embed_shard import Embedded, embed_shard
 from bakeoff.running.runner import Outcome, run
 from bakeoff.running.settings import Settings

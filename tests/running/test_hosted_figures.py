@@ -144,7 +144,7 @@ def test_documents_that_were_embedded_elsewhere_have_no_known_price(tmp_path: Pa
     store = 'store = { name = "faiss", existing = "there.faiss", id = "there.ids" }'
     existing = HOSTED.replace('store = "faiss"\nprecision = ["float32", "int8"]', store)
     rows = _rows(_lineup(tmp_path, 8, existing), tmp_path)
-    (row,) = [row for row in rows.values() if row.kind == "existing"]
+    (row,) = [row for row in rows.values() if row.row_type == "existing"]
     assert row.cost is not None
     assert row.cost.usd_per_million_documents is None
     assert row.cost.usd

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.running.engines.ray_workers import IndexHolder
-from bakeoff_providers.scratch import LOCK
+from bakeoff.search.stores.scratch import LOCK
 
 
 class Rows:

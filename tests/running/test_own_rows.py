@@ -211,7 +211,7 @@ def test_an_endpoint_is_a_row_with_its_real_latency(folder: Path, url: str, monk
     (row,) = outcome.ran
     assert row.search is not None
     assert min(row.search.timing.total_ns) > 0
-    (shown,) = [row for row in summarise(outcome).rows if row.kind == "retriever"]
+    (shown,) = [row for row in summarise(outcome).rows if row.row_type == "retriever"]
     assert shown.cost == Cost()  # nobody knows what the server costs
     assert shown.latency is not None
     assert not any("cache" in doubt for doubt in shown.latency.doubts)

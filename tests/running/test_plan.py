@@ -12,7 +12,7 @@ import pytest
 from bakeoff.core import corpus
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running import plan as planning
-from bakeoff.running.pace import DRAWN, Drawn, seconds_per_text
+from bakeoff.running.pace import DRAWN, TextSample, seconds_per_text
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role
@@ -81,13 +81,13 @@ def test_no_pace_is_measured_of_what_may_cost_something() -> None:
 
 
 def test_texts_are_drawn_from_all_batches() -> None:
-    drawn = Drawn(0)
+    drawn = TextSample(0)
     for start in range(0, 1000, 100):
         drawn.add([str(number) for number in range(start, start + 100)])
     numbers = [int(text) for text in drawn.texts]
     assert len(set(numbers)) == DRAWN
     assert len({number // 100 for number in numbers}) > 4
-    few = Drawn(0)
+    few = TextSample(0)
     few.add(TEXTS[:2])
     assert sorted(few.texts) == sorted(TEXTS[:2])
 

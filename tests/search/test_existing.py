@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.lineup.sources import row_type_of
 from bakeoff.lineup.toml import lineup_text
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Outcome, Settings, run
@@ -27,7 +28,7 @@ from bakeoff_providers.fake import Fake
 from tests.native_task import native_files, write_lineup
 from tests.search.store_setups import chroma_server
 
-# Pieces of the task's documents, the documents that they belong to; document 3 is not there, and one more is.
+# Chunks of the task's documents, the documents that they belong to; document 3 is not there, and one more is.
 ENTRIES = [
     ("a", "1", "Copper copper mine"), ("b", "1", "an old shaft"), ("c", "2", "Boats"), ("d", "2", "sailing lake"),
     ("e", "99", "something else"),
@@ -191,9 +192,9 @@ def test_an_index_that_exists_is_a_row(made: tuple[str, Made], tmp_path: Path) -
     lineup = _lineup(tmp_path, store, settings)
     outcome = run(lineup)
     assert outcome.not_run == []
-    row = next(row for row in outcome.ran if row.contender.kind == "existing")
+    row = next(row for row in outcome.ran if row_type_of(row.contender) == "existing")
     vectors = _vectors()
-    for query in outcome.task.queries:  # exact search by hand, over pieces, is the truth
+    for query in outcome.task.queries:  # exact search by hand, over chunks, is the truth
         asked = Fake(dimensions=D).embed([query.text], Role.QUERY).vectors[0]
         best: dict[str, float] = {}
         for (_, document, _), score in zip(ENTRIES, (vectors @ asked).tolist(), strict=True):

@@ -160,7 +160,7 @@ def test_a_hybrid_is_a_row_like_any_other(lineup_file: Path) -> None:
     assert hybrid.search is not None
     assert len(hybrid.search.timing.search_ns) == len(hybrid.search.timing.embed_ns) == 2 * 4
     rows = {row.label: row for row in summarise(outcome).rows}
-    assert rows["hybrid"].kind == "fused"
+    assert rows["hybrid"].row_type == "fused"
     assert rows["hybrid"].cost is not None
     assert rows["hybrid"].cost.usd == 0
 

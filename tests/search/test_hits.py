@@ -1,4 +1,4 @@
-"""Pieces to documents, and answers that no store may give."""
+"""Chunks to documents, and answers that no store may give."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bakeoff_providers.errors import InputError, StoreError
 OWNER = {"d#0": "d", "d#1": "d", "e": "e"}
 
 
-def test_a_document_scores_as_its_best_piece() -> None:
+def test_a_document_scores_as_its_best_chunk() -> None:
     assert best_chunks(["d#0", "e", "d#1"], [0.1, 0.5, 0.9], OWNER) == {"d": 0.9, "e": 0.5}
 
 
@@ -29,7 +29,7 @@ def test_what_can_not_be_used_is_the_stores_failure_not_the_users(
     assert not isinstance(caught.value, InputError)
 
 
-def test_a_document_may_score_by_the_mean_of_its_best_pieces_or_by_their_sum() -> None:
+def test_a_document_may_score_by_the_mean_of_its_best_chunks_or_by_their_sum() -> None:
     owner = {f"d#{at}": "d" for at in range(5)} | {"e": "e"}
     ids, scores = ["d#0", "e", "d#1", "d#2", "d#3", "d#4"], [0.25, 0.5, 1.0, 0.5, 0.75, 0.0]
     assert document_scores(ids, scores, owner) == {"d": 1.0, "e": 0.5}
@@ -40,6 +40,6 @@ def test_a_document_may_score_by_the_mean_of_its_best_pieces_or_by_their_sum() -
         document_scores([*ids, "e"], [*scores, 0.1], owner, "sum")
 
 
-def test_of_equal_pieces_the_score_is_theirs() -> None:
+def test_of_equal_chunks_the_score_is_theirs() -> None:
     assert best_chunks(["d#0", "d#1"], [-0.5, -0.5], OWNER) == {"d": -0.5}
     assert best_chunks(["d#0", "d#1"], [0.9, 0.1], OWNER) == {"d": 0.9}

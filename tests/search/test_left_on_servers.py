@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.left_on_servers import drop_left
-from bakeoff_providers.scratch import NOTE, collect, scratch
+from bakeoff.search.stores.scratch import NOTE, collect, scratch
 
 from tests.search.store_setups import chroma_server, postgres_server
 
@@ -23,7 +23,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from bakeoff.search.stores import STORES
-from bakeoff_providers.scratch import scratch
+from bakeoff.search.stores.scratch import scratch
 
 with scratch() as folder:
     options = dict(part.split("=", 1) for part in sys.argv[2:])

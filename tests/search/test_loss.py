@@ -80,7 +80,7 @@ def test_an_item_is_not_its_own_neighbour() -> None:
     assert exact.rankings([asked])["q"].ids == ("b", "c", "d", "e")
 
 
-def test_a_piece_of_a_document_counts_for_it() -> None:
+def test_a_chunk_of_a_document_counts_for_it() -> None:
     index = Index([Chunk("x#0", "x", ""), Chunk("x#1", "x", ""), Chunk("y", "y", "")], 10)
     exact = ExactSearch(index, {"q": _at(0)}, np.stack([_at(80), _at(5), _at(10)]))
     query = Query("q", "q")

@@ -104,7 +104,7 @@ def test_hosted_rerankers_order_candidates_are_cached_and_cost(
 def test_a_second_stage_without_a_price_leaves_the_row_without_one(tmp_path: Path, wire: WireServer) -> None:
     entry = f'rerank = {{ provider = "cohere", options = {{ base_url = "{wire.base("cohere")}" }} }}\n'
     outcome = run(_lineup(tmp_path, BASE + entry), Settings(policy=POLICY))
-    row = next(row for row in summarise(outcome).rows if row.kind == "reranked")
+    row = next(row for row in summarise(outcome).rows if row.row_type == "reranked")
     assert row.cost is not None
     assert (row.cost.usd, row.cost.usd_per_million_documents, row.cost.usd_per_thousand_queries) == (None, None, None)
     assert not keeps(row, Limits(usd_per_million=1e9))

@@ -1,4 +1,4 @@
-"""What stands between a store and a ranking: pieces to documents, ties at the cut, the store's own order."""
+"""What stands between a store and a ranking: chunks to documents, ties at the cut, the store's own order."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 
-def _index(pieces: dict[str, str], depth: int) -> Index:
-    return Index([Chunk(piece, document, "") for piece, document in pieces.items()], depth)
+def _index(chunks: dict[str, str], depth: int) -> Index:
+    return Index([Chunk(chunk, document, "") for chunk, document in chunks.items()], depth)
 
 
 def _exact(scores: dict[str, float], order: Sequence[str]) -> object:
     """A store that knows every score but returns equal ones in an order of its own."""
 
     def search(k: int) -> Hits:
-        ranked = sorted(order, key=lambda piece: -scores[piece])[:k]
-        return Hits(ranked, [scores[piece] for piece in ranked])
+        ranked = sorted(order, key=lambda chunk: -scores[chunk])[:k]
+        return Hits(ranked, [scores[chunk] for chunk in ranked])
 
     return search
 
@@ -42,11 +42,11 @@ def test_noise_beyond_six_digits_makes_no_winner() -> None:
     assert index.ranking(hits, lambda _k: hits).ids == ("a", "b")
 
 
-def test_a_document_in_many_pieces_does_not_push_others_out() -> None:
-    pieces = {f"long#{number}": "long" for number in range(9)} | {"short": "short"}
-    scores = dict.fromkeys(pieces, 0.9) | {"short": 0.1}
-    index = _index(pieces, depth=2)
-    search = _exact(scores, list(pieces))
+def test_a_document_in_many_chunks_does_not_push_others_out() -> None:
+    chunks = {f"long#{number}": "long" for number in range(9)} | {"short": "short"}
+    scores = dict.fromkeys(chunks, 0.9) | {"short": 0.1}
+    index = _index(chunks, depth=2)
+    search = _exact(scores, list(chunks))
     assert callable(search)
     ranking = index.ranking(search(index.fetch_size()), search)
     assert ranking.ids == ("long", "short")
@@ -78,27 +78,27 @@ def test_an_id_that_nobody_owns_is_an_error() -> None:
     st.integers(1, 6),
     st.integers(1, 4),
 )
-def test_a_mean_of_the_best_pieces_is_settled_without_every_piece(
+def test_a_mean_of_the_best_chunks_is_settled_without_every_chunk(
     documents: list[list[int]], depth: int, top: int
 ) -> None:
-    """By hand: the mean of each document's best pieces, over all of them."""
-    scores = {f"d{at}#{n}": score / 10 for at, pieces in enumerate(documents) for n, score in enumerate(pieces)}
-    chunks = [Chunk(piece, piece.partition("#")[0], "") for piece in scores]
+    """By hand: the mean of each document's best chunks, over all of them."""
+    scores = {f"d{at}#{n}": score / 10 for at, tenths in enumerate(documents) for n, score in enumerate(tenths)}
+    chunks = [Chunk(chunk, chunk.partition("#")[0], "") for chunk in scores]
     index = Index(chunks, depth, parents="mean", top=top)
     search = _exact(scores, sorted(scores, reverse=True))
     assert callable(search)
     means = {}
-    for at, pieces in enumerate(documents):
-        best = sorted(pieces, reverse=True)[:top]
+    for at, tenths in enumerate(documents):
+        best = sorted(tenths, reverse=True)[:top]
         means[f"d{at}"] = round(sum(best) / len(best) / 10, 6)
     expected = sorted(means, key=lambda name: (-means[name], name))[:depth]
     ranking = index.ranking(search(index.fetch_size()), search)
     assert list(zip(ranking.ids, ranking.scores, strict=True)) == [(name, means[name]) for name in expected]
 
 
-def test_a_mean_asks_for_few_of_many_pieces() -> None:
+def test_a_mean_asks_for_few_of_many_chunks() -> None:
     scores = {f"d{at:04d}#{n}": 1 - at / 1000 - n / 1e5 for at in range(1000) for n in range(4)}
-    index = Index([Chunk(piece, piece.partition("#")[0], "") for piece in scores], 10, parents="mean", top=3)
+    index = Index([Chunk(chunk, chunk.partition("#")[0], "") for chunk in scores], 10, parents="mean", top=3)
     asked: list[int] = []
     search = _exact(scores, list(scores))
     assert callable(search)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from bakeoff.chat import CHATS
-from bakeoff.chat.answers import Answers
+from bakeoff.chat.answers import AnswerCache
 from bakeoff.chat.ask import Asker
 from bakeoff.chat.base import Reply, Schema
 from bakeoff.core.paths import root, task_file
@@ -55,7 +55,7 @@ def server() -> Iterator[LlamaServer]:
 def asker(server: LlamaServer, tmp_path: Path) -> Asker:
     """Two tries an answer: what it can't do at once it seldom learns."""
     model = CHATS.create("openai", model="smollm2", base_url=server.url, temperature=0.0, max_tokens=MOST, timeout=240)
-    return Asker(model, Answers(tmp_path / "answers", model.identity()), RetryPolicy(attempts=2))
+    return Asker(model, AnswerCache(tmp_path / "answers", model.identity()), RetryPolicy(attempts=2))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from bakeoff.search.stores.typesense import KEY
 from bakeoff.storelab.footprint import footprints
 from bakeoff.storelab.loadtest import loadtest_store
-from bakeoff.storelab.sweep import Walk, sweep
+from bakeoff.storelab.sweep import StoreGrid, sweep
 from bakeoff.storelab.vector_sample import VectorSample, synthetic
 
 from tests.servers import typesense_server
@@ -80,7 +80,7 @@ def options(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def test_a_sweep_finds_what_its_parameters_cost(engine: Engine, options: Options, sample: VectorSample) -> None:
-    found = sweep(sample, [Walk(engine.store, options, engine.values)], rounds=1, target=1.0)
+    found = sweep(sample, [StoreGrid(engine.store, options, engine.values)], rounds=1, target=1.0)
     assert found.not_run == {}
     assert len(found.points) + found.pruned >= len(engine.values.get("m", [0])) * len(engine.values.get("ef", [0]))
     assert max(point.recall for point in found.points) >= 0.99
@@ -91,7 +91,7 @@ def test_a_sweep_finds_what_its_parameters_cost(engine: Engine, options: Options
 
 def test_clients_at_the_same_time_are_all_answered(engine: Engine, options: Options, sample: VectorSample) -> None:
     found = loadtest_store(engine.store, options, sample, clients=(1, 3), rates=(20,), seconds=0.5)
-    assert [(level.kind, level.clients, level.errors) for level in found.levels] == [
+    assert [(level.loop, level.clients, level.errors) for level in found.levels] == [
         ("closed", 1, {}),
         ("closed", 3, {}),
         ("open", 3, {}),

@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.intervals import bca_interval, bca_intervals, bca_of_sums, resamples_of
+from bakeoff.statistics.intervals import bca_intervals, bca_of_sums, resamples_of
 from scipy import stats
+
+from tests.statistics.one_column import bca_of_mean
 
 
 def _ratio(sums: Values) -> Values:
@@ -27,12 +29,12 @@ def _plain(values: Values, level: float = 0.95) -> tuple[float, float]:
 def test_a_long_tail_pulls_both_ends_of_the_interval_its_way() -> None:
     """The sign of the acceleration: with the other one both ends would move away from the tail."""
     tail_above = np.random.default_rng(2).exponential(size=30)
-    low, high = bca_interval(tail_above, resamples=40_000)
+    low, high = bca_of_mean(tail_above, resamples=40_000)
     plain = _plain(tail_above)
     step = 0.02 * (plain[1] - plain[0])
     assert low > plain[0] + step
     assert high > plain[1] + step
-    assert bca_interval(-tail_above, resamples=40_000) == pytest.approx((-high, -low), abs=step)
+    assert bca_of_mean(-tail_above, resamples=40_000) == pytest.approx((-high, -low), abs=step)
 
 
 @pytest.mark.parametrize("level", [0.95, 0.8])
@@ -52,7 +54,7 @@ def test_of_sums_it_is_scipys(level: float) -> None:
 def test_of_sums_the_mean_has_the_interval_of_a_mean() -> None:
     values = np.random.default_rng(5).beta(0.4, 3, size=40)
     parts = np.stack((values, np.ones(40)), axis=1)
-    assert bca_of_sums(parts, _ratio)[1:] == pytest.approx(bca_interval(values), abs=1e-9)
+    assert bca_of_sums(parts, _ratio)[1:] == pytest.approx(bca_of_mean(values), abs=1e-9)
 
 
 def test_of_sums_what_is_not_defined_has_no_interval() -> None:
@@ -68,7 +70,7 @@ def test_of_sums_what_is_not_defined_has_no_interval() -> None:
 def test_of_two_rows_there_is_an_interval() -> None:
     _, low, high = bca_of_sums(np.array([[0.0, 1.0], [1.0, 1.0]]), _ratio)
     assert (low, high) == (0.0, 1.0)
-    assert bca_interval([0.0, 1.0]) == (0.0, 1.0)
+    assert bca_of_mean([0.0, 1.0]) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(("n", "resamples"), [(1, 3), (7, 2500), (300_000, 3)])

@@ -17,13 +17,13 @@ from bakeoff.search.hits import Hits
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.faiss import Faiss
 from bakeoff.storelab import cold, page_cache
-from bakeoff.storelab.churn import Change, Contents, churn, planned
-from bakeoff.storelab.conditions import Asked, conditions
+from bakeoff.storelab.churn import Contents, Write, churn, planned
+from bakeoff.storelab.conditions import ConditionSettings, conditions
 from bakeoff.storelab.conditions_table import conditions_sheet
 from bakeoff.storelab.filtered import filter_test, metadata_of
 from bakeoff.storelab.own_process import in_own_process
+from bakeoff.storelab.read_write_lock import ReadWriteLock
 from bakeoff.storelab.tables import markdown
-from bakeoff.storelab.turns import Turns
 from bakeoff.storelab.vector_sample import VectorSample, synthetic
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
@@ -46,11 +46,11 @@ def test_recall_over_what_is_there_now_by_hand(tmp_path: Path) -> None:
     """East asks for 2. All four: rows 0 and 1. Without row 0: rows 1 and 2. With row 3 turned east: rows 3 and 1."""
     store, contents = _filled(tmp_path, range(4)), Contents(AXES, 4)
     assert contents.look(store, EAST, 2) == (1.0, 0)
-    contents.apply(Change(NONE, np.array([0]), NONE, AXES[:0]))
+    contents.apply(Write(NONE, np.array([0]), NONE, AXES[:0]))
     assert contents.look(store, EAST, 2) == (0.5, 1)  # the store still answers 0 and 1: one of two, and 0 is stale
     store.delete(["0"])
     assert contents.look(store, EAST, 2) == (1.0, 0)
-    contents.apply(Change(NONE, NONE, np.array([3]), EAST))
+    contents.apply(Write(NONE, NONE, np.array([3]), EAST))
     assert contents.look(store, EAST, 2) == (0.5, 0)  # the store has the old vector of 3, and answers 1 and 2
     store.add(["3"], EAST)
     assert contents.look(store, EAST, 2) == (1.0, 0)
@@ -102,10 +102,10 @@ def test_real_stores_while_they_are_written_to(name: str, tmp_path: Path) -> Non
 
 
 def test_a_write_has_the_store_alone_and_searches_share_it() -> None:
-    turns, inside, seen = Turns(needed=True), threading.Barrier(2), []
+    lock, inside, seen = ReadWriteLock(needed=True), threading.Barrier(2), []
 
     def read() -> None:
-        with turns.reading():
+        with lock.reading():
             inside.wait(timeout=30)  # passes only if both are in at the same time
             seen.append("read")
 
@@ -114,8 +114,8 @@ def test_a_write_has_the_store_alone_and_searches_share_it() -> None:
         reader.start()
     for reader in readers:
         reader.join()
-    with turns.writing():
-        late = threading.Thread(target=lambda: turns.reading().__enter__() or seen.append("late"))  # type: ignore[func-returns-value]
+    with lock.writing():
+        late = threading.Thread(target=lambda: lock.reading().__enter__() or seen.append("late"))  # type: ignore[func-returns-value]
         late.start()
         late.join(timeout=0.05)
         assert late.is_alive()
@@ -195,7 +195,7 @@ def test_what_was_written_is_opened_and_answers(name: str, tmp_path: Path) -> No
 def test_one_store_that_fails_costs_its_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cold, "TIMES", 1)
     stores: list[tuple[str, dict[str, Any]]] = [("faiss", {}), ("faiss", {"index": "IVF9999,Flat"})]
-    measured = conditions(synthetic(300, 8, 10), stores, Asked(cold=True))
+    measured = conditions(synthetic(300, 8, 10), stores, ConditionSettings(cold=True))
     kept, lost = measured.cold
     assert (kept.not_run, len(kept.cold), len(kept.warm)) == (None, 1, 1)
     assert "do not train" in (lost.not_run or "")

@@ -14,9 +14,9 @@ import pytest
 from bakeoff.core.figures import Percentiles
 from bakeoff.search.stores.null import NullStore
 from bakeoff.storelab import loadtest as module
-from bakeoff.storelab.client_loops import Answers, closed, open_
+from bakeoff.storelab.client_loops import ClientSamples, closed, open_
 from bakeoff.storelab.loadtest import Level, knee, level_of, loadtest, loadtest_store, sentences
-from bakeoff.storelab.sweep import Walk, sweep
+from bakeoff.storelab.sweep import StoreGrid, sweep
 from bakeoff.storelab.tables import loadtest_sheet, markdown, sweep_sheet, terminal
 from bakeoff.storelab.vector_sample import synthetic
 from bakeoff_providers.errors import InputError
@@ -25,7 +25,10 @@ from rich.console import Console
 
 def test_percentiles_come_from_all_samples_together() -> None:
     """A client with one slow request among few, and one with many fast ones: a mean of percentiles would be far off."""
-    slow, fast = Answers([10_000_000] * 30), Answers([1_000_000] * 970, Counter({"OSError": 2}), late=3, dropped=4)
+    slow, fast = (
+        ClientSamples([10_000_000] * 30),
+        ClientSamples([1_000_000] * 970, Counter({"OSError": 2}), late=3, dropped=4),
+    )
     found = level_of("closed", 2, [slow, fast], 2.0)
     assert (found.answered, found.throughput) == (1000, 500)
     assert (found.latency.p50, found.latency.p95) == (1.0, 1.0)
@@ -85,7 +88,7 @@ def test_open_loop_drops_what_is_too_far_behind() -> None:
 
 def _level(clients: int, throughput: float, p95: float, **more: object) -> Level:
     latency = Percentiles(1000, p95 / 2, p95, None)
-    fields = {"kind": "closed", "clients": clients, "seconds": 1.0, "answered": 1000, "throughput": throughput}
+    fields = {"loop": "closed", "clients": clients, "seconds": 1.0, "answered": 1000, "throughput": throughput}
     return Level(**fields, latency=latency, **more)  # type: ignore[arg-type]
 
 
@@ -113,7 +116,7 @@ def test_times_of_a_busy_machine_are_marked() -> None:
     assert sheet.sentences[-1] == reason
     assert [cell.endswith(" ?") for cell in sheet.tables[0].rows[0][3:7]] == [True] * 4
     assert "The times of a closed loop are of the store's search alone; answered/s is over all seconds" in str(sheet)
-    swept = sweep(sample, [Walk("faiss", {"index": "Flat"})], rounds=1)
+    swept = sweep(sample, [StoreGrid("faiss", {"index": "Flat"})], rounds=1)
     swept.machine = machine
     assert sweep_sheet(swept).sentences[-1] == reason
     assert sweep_sheet(swept).tables[0].rows[0][3].endswith(" ?")
@@ -142,7 +145,7 @@ def test_a_store_that_does_nothing_reaches_the_clients_limit(monkeypatch: pytest
 def test_load_on_a_real_store() -> None:
     sample = synthetic(2000, 16, 50)
     result = loadtest_store("faiss", {"index": "HNSW16"}, sample, clients=(1, 2), rates=(50.0,), seconds=0.3)
-    assert [(level.kind, level.clients) for level in result.levels] == [("closed", 1), ("closed", 2), ("open", 2)]
+    assert [(level.loop, level.clients) for level in result.levels] == [("closed", 1), ("closed", 2), ("open", 2)]
     assert [len(samples) for samples in result.samples_ns] == [level.answered for level in result.levels]
     assert not any(level.errors for level in result.levels)
     assert result.knee in (1, 2)

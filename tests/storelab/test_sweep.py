@@ -1,4 +1,4 @@
-"""Fronts and sentences by hand; walks over real indexes."""
+"""Fronts and sentences by hand; sweeps over real indexes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from bakeoff.core.figures import Percentiles
 from bakeoff.search.stores import STORES
-from bakeoff.storelab import pareto
+from bakeoff.storelab import sweep_pictures
 from bakeoff.storelab.points import Point, mark_fronts, sentences
-from bakeoff.storelab.sweep import Walk, sweep
+from bakeoff.storelab.sweep import StoreGrid, sweep
 from bakeoff.storelab.tables import markdown, sweep_sheet
 from bakeoff.storelab.vector_sample import VectorSample, synthetic
 from bakeoff_providers.errors import InputError
@@ -60,7 +60,7 @@ def test_sentences_by_hand() -> None:
 )  # fmt: skip
 def test_an_index_that_searches_everything_misses_nothing(index: str, tuning: dict[str, list[int]]) -> None:
     """Vectors long enough for a row's product and a block's to differ in the last bits."""
-    result = sweep(synthetic(3000, 384, 323), [Walk("faiss", {"index": index}, tuning)], rounds=1)
+    result = sweep(synthetic(3000, 384, 323), [StoreGrid("faiss", {"index": index}, tuning)], rounds=1)
     assert result.points[0].recall == 1
 
 
@@ -71,8 +71,8 @@ def test_counting_by_score_never_gives_less_than_counting_by_id(dimensions: int,
     vectors = np.random.default_rng(seed).standard_normal((900, dimensions)) + 0.65
     unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     sample = VectorSample("own", unit[:800], unit[800:])
-    walk = Walk("faiss", {"index": "IVF16,Flat"}, {"nprobe": [probes]})
-    (point,) = sweep(sample, [walk], rounds=1).points
+    grid = StoreGrid("faiss", {"index": "IVF16,Flat"}, {"nprobe": [probes]})
+    (point,) = sweep(sample, [grid], rounds=1).points
     store = STORES.create("faiss", dimensions=dimensions, folder=Path(), index="IVF16,Flat", nprobe=probes)
     store.add(sample.ids, sample.documents)
     store.build()
@@ -84,7 +84,9 @@ def test_counting_by_score_never_gives_less_than_counting_by_id(dimensions: int,
 
 
 def test_more_probes_find_more_and_what_is_dominated_is_not_tried(sample: VectorSample) -> None:
-    found = sweep(sample, [Walk("faiss", {"index": "IVF32,Flat"}, {"nprobe": [1, 32, 40, 48]})], rounds=1, target=1)
+    found = sweep(
+        sample, [StoreGrid("faiss", {"index": "IVF32,Flat"}, {"nprobe": [1, 32, 40, 48]})], rounds=1, target=1
+    )
     assert [point.query["nprobe"] for point in found.points] == [1, 32]
     assert found.pruned == 2
     assert found.points[0].recall < found.points[1].recall == 1
@@ -93,7 +95,7 @@ def test_more_probes_find_more_and_what_is_dominated_is_not_tried(sample: Vector
 
 
 def test_the_stores_own_grid_is_walked_and_what_cannot_be_built_says_why(sample: VectorSample) -> None:
-    found = sweep(sample.first(200), [Walk("faiss"), Walk("sqlite_vec")], k=5, rounds=1)
+    found = sweep(sample.first(200), [StoreGrid("faiss"), StoreGrid("sqlite_vec")], k=5, rounds=1)
     exact = [point for point in found.points if point.exact]
     assert {point.label for point in exact} == {"faiss Flat", "sqlite_vec"}
     assert all(point.recall == 1 for point in exact)
@@ -103,15 +105,15 @@ def test_the_stores_own_grid_is_walked_and_what_cannot_be_built_says_why(sample:
 
 
 def test_several_parameters_are_walked_together(sample: VectorSample) -> None:
-    walk = Walk("faiss", {"index": "IVF16,PQ8x8,RFlat"}, {"nprobe": [1, 16], "k_factor": [1, 20]})
-    found = sweep(sample, [walk], rounds=1)
+    grid = StoreGrid("faiss", {"index": "IVF16,PQ8x8,RFlat"}, {"nprobe": [1, 16], "k_factor": [1, 20]})
+    found = sweep(sample, [grid], rounds=1)
     recall = {(point.query["nprobe"], point.query["k_factor"]): point.recall for point in found.points}
     assert recall[16, 20] > max(recall[1, 1], recall[16, 1], recall[1, 20])
 
 
 def test_the_sheet_shows_the_fronts_and_the_curves_are_drawn(sample: VectorSample, tmp_path: Path) -> None:
-    found = sweep(sample, [Walk("hnswlib", {"m": 8}, {"ef": [10, 100]})], rounds=1)
-    text = markdown(sweep_sheet(found), pareto.draw(found, tmp_path))
+    found = sweep(sample, [StoreGrid("hnswlib", {"m": 8}, {"ef": [10, 100]})], rounds=1)
+    text = markdown(sweep_sheet(found), sweep_pictures.draw(found, tmp_path))
     assert "| hnswlib m=8 | ef = " in text
     assert "![recall-size](recall-size.png)" in text
     for name in ("recall-latency.png", "recall-size.png"):
@@ -122,11 +124,11 @@ def test_a_store_that_is_not_installed_costs_its_own_rows(
     sample: VectorSample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(STORES.get("usearch"), "missing", classmethod(lambda cls, **_: "install bakeoff[usearch]"))
-    swept = sweep(sample, [Walk("usearch"), Walk("faiss", {"index": "Flat"})], k=5, rounds=1)
+    swept = sweep(sample, [StoreGrid("usearch"), StoreGrid("faiss", {"index": "Flat"})], k=5, rounds=1)
     assert swept.not_run == {"usearch": "install bakeoff[usearch]"}
     assert {point.store for point in swept.points} == {"faiss"}
 
 
 def test_an_option_that_the_store_does_not_have_is_refused(sample: VectorSample) -> None:
     with pytest.raises(InputError, match="no option 'speed'"):
-        sweep(sample, [Walk("faiss", {"speed": 1})])
+        sweep(sample, [StoreGrid("faiss", {"speed": 1})])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bakeoff.commands.options import parse_value
+from bakeoff.commands.shared_options import parse_value
 from bakeoff.tasks.formats.snapshot import write_snapshot
 from bakeoff.tasks.kinds import load_kind
 from bakeoff.tasks.score_arrays import read_targets

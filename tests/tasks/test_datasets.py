@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,8 @@ import pytest
 from bakeoff.core.task import Task
 from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
+
+from tests.hub_folder import stay_offline, write_hub_folder
 
 ir_datasets = pytest.importorskip("ir_datasets")
 
@@ -102,25 +103,13 @@ class TestHub:
     @pytest.fixture
     def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         """As MTEB lays its retrieval sets out: three configurations, named in the README's head."""
-        datasets = pytest.importorskip("datasets")
-        monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-        monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-        datasets.disable_progress_bars()
-        own = tmp_path / "own"
+        stay_offline(tmp_path / "cache", monkeypatch)
         tables: dict[str, list[dict[str, Any]]] = {
             "corpus": [{"_id": "d1", "title": "Copper", "text": "metal"}, {"_id": "d2", "title": "", "text": "lakes"}],
             "queries": [{"_id": "1", "text": "metal"}, {"_id": "2", "text": "of the training split"}],
             "qrels": [{"query-id": "1", "corpus-id": "d1", "score": 1.0}],
         }
-        for name, rows in tables.items():
-            (own / name).mkdir(parents=True)
-            (own / name / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        (own / "README.md").write_text(
-            "---\nconfigs:\n"
-            "- config_name: corpus\n  data_files:\n  - split: corpus\n    path: corpus/rows.jsonl\n"
-            "- config_name: queries\n  data_files:\n  - split: queries\n    path: queries/rows.jsonl\n"
-            "- config_name: default\n  data_files:\n  - split: test\n    path: qrels/rows.jsonl\n---\n"
-        )
+        write_hub_folder(tmp_path / "own", tables)
         return tmp_path
 
     def _load(self, folder: Path, **options: Any) -> Task:

@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import Ties, join_scores
+from bakeoff.evaluation.score import score_queries
 from bakeoff.results.score import score
 from bakeoff.tasks.formats.run_reader import read_run_table
 from bakeoff.tasks.formats.trec import read_run
@@ -51,8 +51,8 @@ def test_it_joins_as_the_ordinary_reader_does(
     assert set(table) == set(run)
     queries = list(judgments)
     measures = [measure for measure in MEASURES if depth is None or (measure.k or 99) <= depth]
-    ours = evaluate(table.join(judgments, queries, depth, ties), measures)
-    theirs = evaluate(join_scores(read_run(file), judgments, queries, depth, ties), measures)
+    ours = score_queries(table.join(judgments, queries, depth, ties), measures)
+    theirs = score_queries(join_scores(read_run(file), judgments, queries, depth, ties), measures)
     for measure in measures:
         np.testing.assert_array_equal(ours[measure], theirs[measure], str(measure))
 

@@ -10,7 +10,7 @@ import scipy.stats
 from bakeoff.core.arrays import Values
 from bakeoff.core.task import Document, Drawn, Query, Task, document_ids
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.corpus_size import corpus_sizes, order_changes, usual_sizes
+from bakeoff.running.corpus_size import corpus_sizes, order_changes, usual_sizes
 from bakeoff.running.settings import Settings
 from bakeoff.statistics.averaging import PerQuery, averaging_of
 from bakeoff.tasks.sample import sampled

@@ -14,7 +14,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from bakeoff.core.task import Task
-from bakeoff.embedding.chunking import chunks
+from bakeoff.embedding.chunking import document_chunks
 from bakeoff.tasks.formats.tables import read_table
 from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
@@ -138,7 +138,7 @@ def test_pairs_without_a_grade_take_the_one_that_is_given(tmp_path: Path) -> Non
 def test_long_documents_can_be_cut_in_every_format(tmp_path: Path) -> None:
     _write(tmp_path)
     task = _tables(tmp_path, chunking={"chunk_strategy": "fixed", "max_chunk_size": 2})
-    assert [chunk.text for chunk in chunks(task.documents[0])] == ['Copper A "red"', "Copper metal, soft"]
+    assert [chunk.text for chunk in document_chunks(task.documents[0])] == ['Copper A "red"', "Copper metal, soft"]
     assert task.fingerprint() != _tables(tmp_path).fingerprint()
 
 

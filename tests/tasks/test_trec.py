@@ -13,9 +13,9 @@ import pytrec_eval
 from bakeoff.core.ranking import ordered
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.grammar import measures_of
-from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join, join_scores
-from bakeoff.tasks.formats.trec import qrels_text, read_qrels, read_run, run_text
+from bakeoff.evaluation.score import score_queries
+from bakeoff.tasks.formats.trec import qrels_text, read_qrels, read_run, run_parts
 from bakeoff_providers.errors import InputError
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -34,10 +34,10 @@ NAMES = st.text(
 )
 def test_ties_and_near_ties_score_the_same_in_trec_eval(scores: dict[str, float], grades: dict[str, int]) -> None:
     rankings = {"q": ordered(scores.items())}
-    run = pytrec_eval.parse_run(run_text(rankings, "tag").splitlines())
+    run = pytrec_eval.parse_run("".join(run_parts(rankings, "tag")).splitlines())
     theirs = pytrec_eval.RelevanceEvaluator({"q": grades}, {"map", "ndcg", "recip_rank", "P.5"}).evaluate(run)["q"]
     names = {"map": "map", "ndcg": "ndcg", "recip_rank": "mrr", "P_5": "p@5"}
-    ours = evaluate(join(rankings, {"q": grades}, ["q"]), [Measure.parse(name) for name in names.values()])
+    ours = score_queries(join(rankings, {"q": grades}, ["q"]), [Measure.parse(name) for name in names.values()])
     for name, spelling in names.items():
         assert abs(ours[Measure.parse(spelling)][0] - theirs[name]) < 1e-9
 
@@ -60,7 +60,7 @@ def test_what_is_read_scores_as_in_trec_eval(
     assert read == run
     assert truth == judgments
     queries = sorted(judgments)
-    ours = evaluate(
+    ours = score_queries(
         join_scores(read, truth, queries, ties="trec_single"), [Measure.parse(name) for name in THEIRS.values()]
     )
     theirs = pytrec_eval.RelevanceEvaluator(
@@ -91,12 +91,12 @@ def test_any_id_can_be_written_and_stays_itself(
     rankings = {query: ordered((document, 1.0) for document in grades) for query, grades in judgments.items()}
     theirs = pytrec_eval.parse_qrel(text.split("\n")[:-1])
     assert {query: len(grades) for query, grades in theirs.items()} == {q: len(grades) for q, grades in read.items()}
-    file.write_text(run_text(rankings, "a tag"), encoding="utf-8", newline="")
+    file.write_text("".join(run_parts(rankings, "a tag")), encoding="utf-8", newline="")
     assert {q: set(scores) for q, scores in read_run(file).items()} == {q: set(grades) for q, grades in read.items()}
 
 
 def test_ids_with_white_space_are_percent_encoded_alike_in_runs_and_qrels() -> None:
-    assert run_text({"a query": ordered([("50% off", 2.0), ("50%", 1.0)])}, "my tag") == (
+    assert "".join(run_parts({"a query": ordered([("50% off", 2.0), ("50%", 1.0)])}, "my tag")) == (
         "a%20query Q0 50%25%20off 1 2.0 my%20tag\na%20query Q0 50% 2 1.0 my%20tag\n"
     )
     assert qrels_text({"a query": {"50% off": 1, "50%": 0}}) == "a%20query 0 50%25%20off 1\na%20query 0 50% 0\n"
@@ -219,7 +219,7 @@ def test_trec_evals_own_data_score_as_in_trec_eval(results: str, qrels: str) -> 
         theirs = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(file), wanted).evaluate(parsed)
     queries = list(truth)
     names = {name: measures_of(name)[0] for name in next(iter(theirs.values()))}
-    ours = evaluate(join_scores(run, truth, queries, ties="trec_single"), list(names.values()))
+    ours = score_queries(join_scores(run, truth, queries, ties="trec_single"), list(names.values()))
     checked = 0
     for place, query in enumerate(queries):
         for name, value in theirs.get(query, {}).items():

@@ -8,10 +8,19 @@ import warnings
 import krippendorff
 import numpy as np
 import pytest
-from bakeoff.testsets.agreement import agreement, coincidences, disagreements, fleiss, kappa, ordinal_alpha
+from bakeoff.testsets.agreement import (
+    agreement,
+    coincidences,
+    disagreements,
+    fleiss,
+    kappa,
+    most_unequal,
+    ordinal_alpha,
+)
 from bakeoff.testsets.task_folder import TaskFolder
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
 SCALE = [0, 1, 2, 3]
@@ -119,6 +128,17 @@ def test_where_nothing_varies_nothing_is_claimed() -> None:
     assert result.two[0].plain.value is None
     assert result.alpha.value is None
     assert result.two[0].equal == 1
+
+
+def test_without_any_disagreement_there_is_no_interval_but_a_bound() -> None:
+    """125 of 125 equal: the share of unequal ones is at most where (1 − share)^125 = 5%, as scipy's exact test says."""
+    given = {(f"q{n % 5}", f"d{n}"): n % 4 for n in range(125)}
+    found = agreement({"a": given, "b": given})
+    for estimate in (found.two[0].plain, found.two[0].linear, found.two[0].quadratic, found.fleiss, found.alpha):
+        assert estimate.value == pytest.approx(1)
+        assert (estimate.low, estimate.high) == (None, None)
+    bound = binomtest(0, 125, alternative="less").proportion_ci(0.95, "exact").high
+    assert most_unequal(125) == pytest.approx(bound)
 
 
 def test_annotators_without_a_common_pair() -> None:

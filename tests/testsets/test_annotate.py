@@ -229,3 +229,27 @@ def test_a_length_that_is_no_number_is_a_bad_request(server: Server, method: str
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(address.encode("latin-1"))
         assert connection.makefile("rb").readline().split()[1] == b"400"
+
+
+def test_what_can_not_be_taken_apart_is_a_bad_request(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(f"GET http://[x/ HTTP/1.0\r\nHost: localhost:{server.port}\r\n\r\n".encode())
+        assert connection.makefile("rb").readline().split()[1] == b"400"
+
+
+def test_a_browser_leaves_the_port_80_out(server: Server) -> None:
+    assert ask(server, "pair", Host="127.0.0.1")[0] == 200
+
+
+def test_an_answer_that_fails_is_said_to_the_browser(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Server, "page", lambda *_: 1 / 0)
+    assert ask(server, "")[0] == 500
+    assert ask(server, "pair")[0] == 200
+
+
+def test_guidelines_that_are_no_utf8_are_said_before_the_page_is_up(tmp_path: Path) -> None:
+    ungraded_task(tmp_path)
+    folder = open_task(tmp_path)
+    (folder.kind.base / "GUIDELINES.md").write_bytes(b"caf\xe9")
+    with pytest.raises(InputError, match="is not UTF-8"):
+        Server(GradingSession(folder, "ada", folder.pool()))

@@ -13,7 +13,7 @@ import pyarrow
 import pyarrow.parquet
 import pypdf
 import pytest
-from bakeoff.core.task import Chunking
+from bakeoff.core.task import DocumentChunking
 from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.tasks.formats import native
 from bakeoff.tasks.formats.native import Article
@@ -339,10 +339,10 @@ class TestTables:
             ("row 2", msgspec.UNSET),
         ]
 
-    def test_pieces_are_cut_as_asked(self, tmp_path: Path) -> None:
+    def test_chunks_are_cut_as_asked(self, tmp_path: Path) -> None:
         (tmp_path / "x.jsonl").write_text('{"text": "mine"}\n')
-        (article,) = imported(tmp_path / "x.jsonl", chunking=Chunking("sentence", 50))
-        assert article.embedding_metadata == Chunking("sentence", 50)
+        (article,) = imported(tmp_path / "x.jsonl", chunking=DocumentChunking("sentence", 50))
+        assert article.embedding_metadata == DocumentChunking("sentence", 50)
 
     @pytest.mark.parametrize(
         ("content", "options", "said"),

@@ -100,4 +100,8 @@ def test_pairs_that_could_turn_the_winner_come_first() -> None:
     }
     judgments = {"q1": {"a": 1, "f": 0}, "q2": {"d": 0}}
     candidates = next_pairs(task(judgments), rankings, Measure.parse("p@1"), 5)
-    assert [(candidate.pair[1], candidate.turns) for candidate in candidates] == [("b", "B"), ("c", "B"), ("e", "")]
+    assert [(candidate.pair[1], candidate.could_lead) for candidate in candidates] == [
+        ("b", "B"),
+        ("c", "B"),
+        ("e", ""),
+    ]

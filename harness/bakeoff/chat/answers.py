@@ -33,14 +33,14 @@ class _Line(msgspec.Struct, frozen=True):
     answer_tokens: int | None = None
 
 
-class Answers:
+class AnswerCache:
     """The answers of one model. Each process appends to a file of its own; what it is asking for, it has claimed."""
 
     def __init__(self, folder: Path, identity: Identity) -> None:
         self.folder = folder / space_name(identity)
         self._known: dict[str, Reply] = {}
         self._file: IO[bytes] | None = None
-        self._sure = False
+        self._writable = False
         self._read: dict[Path, int] = {}  # bytes of each file that have been taken in
         self._lock = threading.Lock()
         self._asking: set[str] = set()  # claims are a process's: its threads are told apart by this
@@ -56,11 +56,11 @@ class Answers:
         """The answer that was given to this prompt under this seed, if any."""
         return self._known.get(_key(prompt, seed))
 
-    def make_sure(self) -> None:
+    def check_writable(self) -> None:
         """Before the first answer is paid for: that it can be kept."""
-        if not self._sure:
+        if not self._writable:
             check_writable(self.folder, "make room, or set BAKEOFF_HOME to a folder on another disk")
-            self._sure = True
+            self._writable = True
 
     @contextlib.contextmanager
     def claimed(self, prompt: str, seed: int) -> Iterator[Reply | None]:

@@ -15,7 +15,7 @@ from bakeoff_providers import stopping
 from bakeoff_providers.errors import CallFailed, InputError, Unavailable
 
 from bakeoff.chat import CHATS
-from bakeoff.chat.answers import Answers
+from bakeoff.chat.answers import AnswerCache
 from bakeoff.chat.base import ChatModel, Reply, Schema
 from bakeoff.embedding.batches import estimated_tokens
 from bakeoff.embedding.budget import Budget, reservation
@@ -56,7 +56,7 @@ class Asker:
     """One model behind the cache, the retry policy and the budget. An unusable answer is asked for again."""
 
     model: ChatModel
-    answers: Answers | None = None
+    answers: AnswerCache | None = None
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     budget: Budget | None = None
     offline: bool = False
@@ -82,7 +82,7 @@ class Asker:
                 self.usage.cached += 1
                 return read(known.text)
             if self.answers is not None and not self.offline:
-                self.answers.make_sure()
+                self.answers.check_writable()
         if self.offline:
             raise Unavailable(f"--offline, and an answer of {self.model.label} is not in the cache")
         if self.answers is None:
@@ -204,4 +204,4 @@ def make_asker(
     """A model by `provider:model`, as `ollama:llama3.1:8b`; the model may be left out."""
     name, _, model = spec.partition(":")
     chat = CHATS.create(name, **({"model": model} if model else {}), **options)
-    return Asker(chat, Answers(answers, chat.identity()) if answers else None, budget=budget, offline=offline)
+    return Asker(chat, AnswerCache(answers, chat.identity()) if answers else None, budget=budget, offline=offline)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.options import (
+from bakeoff.commands.pairs_to_grade import rankings_for
+from bakeoff.commands.shared_options import (
     Force,
     LineupOption,
     Offline,
@@ -18,11 +19,10 @@ from bakeoff.commands.options import (
     lineup_path,
     say,
 )
-from bakeoff.commands.pairs_to_grade import rankings_for
 
 if TYPE_CHECKING:
     from bakeoff.report.grid import Grid
-    from bakeoff.testsets.agreement import Estimate, TwoWay
+    from bakeoff.testsets.agreement import Coefficient, TwoWay
 
 
 def agreement(
@@ -37,7 +37,8 @@ def agreement(
 
     from bakeoff.core.files import write_json
     from bakeoff.core.printable import counted
-    from bakeoff.report.console import Figures, console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.testsets.agreement import agreement as compare
     from bakeoff.testsets.task_folder import TaskFolder
 
@@ -60,7 +61,7 @@ def agreement(
     agreed = compare(given, 1 + max(folder.scale))
     pairs = counted(agreed.pairs, "pair")
     say(f"{len(agreed.annotators)} annotators, {pairs}, {len(agreed.worst)} graded differently")
-    table = grid("annotators", Figures("pairs"), Figures("equal"), "κ", "κ linear", "κ quadratic")
+    table = Grid(["annotators", Figures("pairs"), Figures("equal"), "κ", "κ linear", "κ quadratic"])
     for two in agreed.two:
         values = (_shown(two.plain), _shown(two.linear), _shown(two.quadratic))
         table.add_row(f"{two.a}, {two.b}", str(two.pairs), f"{two.equal:.1%}" if two.pairs else "—", *values)
@@ -69,9 +70,12 @@ def agreement(
     say(f"Krippendorff's α (ordinal): {_shown(agreed.alpha)}")
     say("In brackets 95% intervals, over resampled queries.")
     for two in agreed.two:
+        if two.pairs and two.equal == 1:
+            say(f"{two.a}, {two.b}: {_all_equal(two.pairs)}")
+    for two in agreed.two:
         console().print(_confusion(two))
     if worst and agreed.worst:
-        listed = grid("query", "document", "title", "grades")
+        listed = Grid(["query", "document", "title", "grades"])
         for pair in agreed.worst[:worst]:
             grades = ", ".join(f"{name} {grade}" for name, grade in pair.grades.items())
             listed.add_row(pair.query, pair.document, folder.document(pair.document).title, grades)
@@ -101,6 +105,7 @@ def audit(
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars, console
+    from bakeoff.statistics.averaging import WEIGHTED
     from bakeoff.testsets.annotations import settle
     from bakeoff.testsets.audit import audit as examine
     from bakeoff.testsets.task_folder import TaskFolder
@@ -118,16 +123,22 @@ def audit(
     by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
     rankings = rankings_for(folder, result, lineup, offline)
     audited = examine(
-        judge, annotators[judge].pairs(), human, rankings, by, folder.task.rel, samples=samples, progress=Bars()
-    )
+        judge, annotators[judge].pairs(), human, rankings, by, folder.task.rel, samples=samples, progress=Bars(),
+        drawn={query.id: query.drawn for query in folder.task.queries if query.drawn},
+    )  # fmt: skip
     two = audited.agreement
     say(
         f"{judge} against {', '.join(people)}: {counted(two.pairs, 'pair')}, {two.equal:.1%} equal, "
         f"κ {_shown(two.plain)}, quadratic {_shown(two.quadratic)}"
     )
+    if two.equal == 1:
+        say(_all_equal(two.pairs))
     console().print(_confusion(two))
+    seen = ", ".join(f"{sum(two.confusion[grade])} of {given} with a {grade}" for grade, given in audited.given.items())
+    say(f"Of what the judge graded, people saw {seen}.")
     places = sorted(audited.means, key=lambda label: -audited.means[label])
-    say(f"{by} by the judge: " + ", ".join(f"{label} {audited.means[label]:.3f}" for label in places))
+    how = f" ({WEIGHTED})" if audited.by_traffic else ""
+    say(f"{by} by the judge{how}: " + ", ".join(f"{label} {audited.means[label]:.3f}" for label in places))
     others = ", ".join(f"{label} {count}" for label, count in audited.winners.items() if label != audited.winner)
     say(
         f"Winner: {audited.winner}. With the judge's errors another wins in {audited.another} of {audited.samples} "
@@ -135,7 +146,15 @@ def audit(
     )
 
 
-def _shown(estimate: Estimate) -> str:
+def _all_equal(pairs: int) -> str:
+    from bakeoff.core.printable import counted
+    from bakeoff.testsets.agreement import most_unequal
+
+    bound = f"at most {most_unequal(pairs):.1%} of such pairs may differ (95%, were they independent)"
+    return f"No disagreement in {counted(pairs, 'pair')}, so κ has no interval: {bound}."
+
+
+def _shown(estimate: Coefficient) -> str:
     if estimate.value is None:
         return "not defined"
     if estimate.low is None or estimate.high is None:
@@ -144,9 +163,9 @@ def _shown(estimate: Estimate) -> str:
 
 
 def _confusion(two: TwoWay) -> Grid:
-    from bakeoff.report.console import Figures, grid
+    from bakeoff.report.grid import Figures, Grid
 
-    table = grid(f"{two.a} ↓  {two.b} →", *(Figures(grade) for grade in range(len(two.confusion))))
+    table = Grid([f"{two.a} ↓  {two.b} →", *(Figures(grade) for grade in range(len(two.confusion)))])
     for grade, row in enumerate(two.confusion):
         table.add_row(str(grade), *(str(count) for count in row))
     return table

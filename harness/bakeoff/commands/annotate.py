@@ -11,7 +11,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands import signals
-from bakeoff.commands.options import TaskArgument, say, say_commands
+from bakeoff.commands.shared_options import TaskArgument, annotator_name, say, say_commands
 
 if TYPE_CHECKING:
     from bakeoff.testsets.agreement import Disagreement
@@ -108,14 +108,13 @@ def serve_page(
     Where nothing is left to grade it is served only to look at the grades `again`. `whole`: these are all pairs, so
     that an export has the same.
     """
-    import getpass
     import webbrowser
 
     from bakeoff.core.printable import counted
     from bakeoff.testsets.annotate import Server
     from bakeoff.testsets.grading_session import GradingSession
 
-    session = GradingSession(folder, who or getpass.getuser(), pairs)
+    session = GradingSession(folder, annotator_name(who), pairs)
     folder.check_own()
     if session.done == len(session.pairs) and not again:
         keep_pool()

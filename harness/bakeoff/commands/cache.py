@@ -1,4 +1,4 @@
-"""`bakeoff cache` and `bakeoff doctor`: which vectors are stored, and which providers work."""
+"""`bakeoff cache`: which vectors are stored."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ cache = typer.Typer(help="Vectors on disk, so that none is paid for twice.", no_
 def info() -> None:
     """Show every space: model, role, vectors, size, damage."""
     from bakeoff.embedding.cache import VectorCache
-    from bakeoff.report.console import Figures, console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.running.runner import vectors_folder
 
-    table = grid("provider", "model", "role", Figures("vectors"), Figures("damaged"), Figures("MB"), "space")
+    table = Grid(["provider", "model", "role", Figures("vectors"), Figures("damaged"), Figures("MB"), "space"])
     total = 0
     for space in VectorCache(vectors_folder()).spaces():
         what = (str(space.identity.get(key, "")) for key in ("provider", "model", "role"))
@@ -53,31 +54,3 @@ def _report(freed: Freed) -> None:
     typer.echo(f"freed {freed.size_bytes / 1e6:.1f} MB")
     if freed.in_use:
         typer.echo(f"left alone, because a run uses them: {freed.in_use} spaces", err=True)
-
-
-def doctor(
-    provider: Annotated[
-        list[str] | None, typer.Option(help="Only this one; may be repeated. Then a provider that fails ends with 1.")
-    ] = None,
-) -> None:
-    """Check every provider: library, key, server, model, and one test embedding."""
-    from bakeoff_providers import PROVIDERS
-
-    from bakeoff.report.console import Figures, console, grid
-    from bakeoff.running.doctor import examine
-
-    table = grid("provider", "model", "state", Figures("dimensions"), Figures("one query, ms"))
-    troubled = False
-    for finding in examine(provider or PROVIDERS.names()):
-        ready = finding.milliseconds is not None
-        troubled |= not ready
-        table.add_row(
-            finding.provider,
-            finding.model,
-            finding.trouble or "ready",
-            str(finding.dimensions or "–"),
-            f"{finding.milliseconds:.2f}" if finding.milliseconds is not None else "–",
-        )
-    console().print(table)
-    if provider and troubled:
-        raise typer.Exit(1)

@@ -9,7 +9,7 @@ import typer
 from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import DryRun, Force, MaxCost, check_file, parse_settings, say
+from bakeoff.commands.shared_options import DryRun, Force, MaxCost, check_file, parse_settings, say
 
 if TYPE_CHECKING:
     from bakeoff_providers.base import Provider

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.commands.options import parse_settings, say
+from bakeoff.commands.shared_options import parse_settings, say
 from bakeoff.core.printable import counted
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError, StoreError, Unavailable
 
-from bakeoff.commands.options import check_file, say
+from bakeoff.commands.shared_options import check_file, say
 
 if TYPE_CHECKING:
     from bakeoff.production.check import Check

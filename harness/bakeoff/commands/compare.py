@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from bakeoff.commands.options import (
+from bakeoff.commands.shared_options import (
     BaselineOption,
     ContendersOption,
     EquivalentWithin,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.commands.options import (
+from bakeoff.commands.shared_options import (
     AddressOption,
     AsJson,
     ContendersOption,
@@ -22,9 +22,10 @@ from bakeoff.commands.options import (
     shard_folders,
     warn,
 )
+from bakeoff.core.whole import whole_number
 
 if TYPE_CHECKING:
-    from bakeoff.results.corpus_size import CorpusSizes
+    from bakeoff.running.corpus_size import CorpusSizes
 
 
 def corpus_size(
@@ -54,13 +55,13 @@ def corpus_size(
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
     from bakeoff.report.corpus_size import render
-    from bakeoff.results.corpus_size import corpus_sizes
+    from bakeoff.running.corpus_size import corpus_sizes
     from bakeoff.running.engines import engine_entry
     from bakeoff.running.runner import Settings, vectors_folder
 
     check_file(out, force=force)
-    wanted = [part.strip().replace("_", "") for part in sizes.split(",") if part.strip()]
-    if not all(part.isdigit() for part in wanted):
+    wanted = [whole_number(part.strip().replace("_", "")) for part in sizes.split(",") if part.strip()]
+    if None in wanted:
         raise InputError(f"{sizes!r} is not a list of whole numbers", place="--sizes", remedy="write 1000,3000,10000")
     chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or (), ())
     settings = Settings(
@@ -72,32 +73,34 @@ def corpus_size(
         engine=engine_entry(chosen.engine, engine, address),
         vectors=shard_folders(vectors),
     )
-    found = corpus_sizes(chosen, settings, [int(part) for part in wanted], documents)
-    if not found.rows:
-        for label, reason in found.not_run.items():
+    by_size = corpus_sizes(chosen, settings, [size for size in wanted if size is not None], documents)
+    if not by_size.rows:
+        for label, reason in by_size.not_run.items():
             typer.echo(f"{label}: not run: {reason}", err=True)
         typer.echo("error: no contender ran, so there is nothing to compare", err=True)
         raise typer.Exit(1)
-    problems = render(found, out) if out else []
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        typer.echo(msgspec.json.format(msgspec.json.encode(by_size), indent=2).decode())
     else:
-        _print(found)
-        if out:
-            typer.echo(f"\nWritten to {out}")
-    for problem in problems:
+        _print(by_size)
+    if out is None:
+        return
+    for problem in render(by_size, out):
         typer.echo(problem, err=True)
+    if not as_json:
+        typer.echo(f"\nWritten to {out}")
 
 
-def _print(found: CorpusSizes) -> None:
-    from bakeoff.report.console import Figures, console, grid
+def _print(sizes: CorpusSizes) -> None:
+    from bakeoff.report.console import console
     from bakeoff.report.corpus_size import cells, heading, heads, sentences
+    from bakeoff.report.grid import Figures, Grid
 
     screen = console()
-    screen.print(heading(found))
-    table = grid(*(head.name if head.is_text else Figures(head.name) for head in heads(found)))
-    for row in cells(found):
+    screen.print(heading(sizes))
+    table = Grid([head.name if head.is_text else Figures(head.name) for head in heads(sizes)])
+    for row in cells(sizes):
         table.add_row(*row)
     screen.print(table)
-    for sentence in sentences(found):
+    for sentence in sentences(sizes):
         screen.print(sentence)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.commands.options import ContendersOption, LineupArgument, MaxCost, lineup_path, parse_settings, warn
+from bakeoff.commands.shared_options import ContendersOption, LineupArgument, MaxCost, lineup_path, parse_settings, warn
 
 if TYPE_CHECKING:
     from bakeoff.embedding.cache import Space

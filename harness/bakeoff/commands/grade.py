@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.errors import InputError
 from typer.core import TyperGroup
 
 from bakeoff.commands.annotate import OpenPage, Port, Who, serve_page, write_truth
 from bakeoff.commands.chat import ChatOption, ModelOption, chat_askers, echo_estimate, echo_usage
 from bakeoff.commands.grade_tables import export_, import_
-from bakeoff.commands.options import (
+from bakeoff.commands.pairs_to_grade import AllBelow, Depth, Ungraded, pairs_to_grade, rankings_for
+from bakeoff.commands.shared_options import (
     DryRun,
     LineupOption,
     MaxCost,
@@ -22,7 +23,6 @@ from bakeoff.commands.options import (
     lineup_path,
     say,
 )
-from bakeoff.commands.pairs_to_grade import AllBelow, Depth, Ungraded, pairs_to_grade, rankings_for
 
 if TYPE_CHECKING:
     from bakeoff.testsets.annotations import QueryDocument
@@ -133,6 +133,8 @@ def corrected_(
         f"{by.label}: people graded {correction.by_people} of the {correction.queries} queries that the model graded; "
         "the interval of the model alone is not to be relied on"
     )
+    if any(query.drawn for query in folder.task.queries):
+        say("every drawn query counts alike here: these are not the means per query asked")
     for rows in (correction.rows, correction.pairs):
         console().print(
             corrected_table(
@@ -157,7 +159,8 @@ def next_(
     """Name the ungraded pairs whose grade would most change the order of the contenders."""
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import Lineup
-    from bakeoff.report.console import Bars, console, grid
+    from bakeoff.report.console import Bars, console
+    from bakeoff.report.grid import Grid
     from bakeoff.testsets.label_next import next_pairs
     from bakeoff.testsets.task_folder import TaskFolder
 
@@ -168,7 +171,7 @@ def next_(
     if not candidates:
         say("Every pair that a contender ranked high enough to matter is graded.")
         return
-    table = grid("query", "document", "title", "ranked", f"what a grade would do to the order by {by}")
+    table = Grid(["query", "document", "title", "ranked", f"what a grade would do to the order by {by}"])
     table.keys = 2
     for candidate in candidates:
         best = sorted(candidate.ranks.items(), key=lambda item: item[1])
@@ -187,31 +190,19 @@ def _judge(
 ) -> None:  # fmt: skip
     from bakeoff.core.printable import counted
     from bakeoff.report.console import Bars
-    from bakeoff.testsets.grade import Judge, Judged, grade_all
+    from bakeoff.testsets.grade import Judged, check_answerable, estimates_of, grade_all, panel
 
     askers = chat_askers(models, options, max_cost, offline)
-    for asker in askers:
-        if repeats > 1 and asker.model.temperature == 0:
-            raise InputError(
-                "repeats at temperature 0 give the same answer", place="--repeats",
-                remedy="add --set temperature=0.7, or name several models",
-            )  # fmt: skip
-    bars = Bars()
-    judges = [Judge(folder, asker, repeat, bars) for asker in askers for repeat in range(repeats)]
     try:
-        estimates = [judge.asker.estimate(judge.questions(judge.open_pairs(pairs))) for judge in judges]
+        judges = panel(folder, askers, repeats, Bars())
+        estimates = estimates_of(judges, pairs)
         if dry_run:
             for judge, estimate in zip(judges, estimates, strict=True):
                 say(judge.who)
                 echo_estimate(estimate)
             return
         folder.check_own()
-        for asker in askers:
-            mine = [estimate for judge, estimate in zip(judges, estimates, strict=True) if judge.asker is asker]
-            if not offline and any(estimate.requests for estimate in mine):
-                asker.model.ready()
-        if offline and not any(estimate.cached for estimate in estimates) and any(e.requests for e in estimates):
-            raise Unavailable("--offline, and no answer to these questions is in the cache")
+        check_answerable(judges, estimates, offline=offline)
         keep_pool()
 
         def report(judged: Judged) -> None:
@@ -232,7 +223,7 @@ def _judge(
 
 
 def _effect(candidate: Candidate) -> str:
-    together = f"; with others, could make {candidate.turns} the best" if candidate.turns else ""
+    together = f"; with others, could make {candidate.could_lead} the best" if candidate.could_lead else ""
     return _alone(candidate) + together
 
 

@@ -8,20 +8,21 @@ from typing import Annotated
 import typer
 
 from bakeoff.commands.annotate import Who, write_truth
-from bakeoff.commands.options import (
+from bakeoff.commands.pairs_to_grade import AllBelow, Depth, Ungraded, pairs_to_grade
+from bakeoff.commands.shared_options import (
     ColumnOption,
     Force,
     LabelOption,
     LineupOption,
     Offline,
     TaskArgument,
+    annotator_name,
     check_file,
     parse_columns,
     parse_labels,
     say,
     say_commands,
 )
-from bakeoff.commands.pairs_to_grade import AllBelow, Depth, Ungraded, pairs_to_grade
 
 
 def export_(
@@ -65,14 +66,12 @@ def import_(
     ] = False,
 ) -> None:
     """Take grades that somebody gave elsewhere, as those of one annotator; rows without a grade are left out."""
-    import getpass
-
     from bakeoff.core.printable import counted
     from bakeoff.testsets.grade_import import import_grades
     from bakeoff.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
-    annotator = who or getpass.getuser()
+    annotator = annotator_name(who)
     taken = import_grades(folder, source, annotator, parse_columns(column), parse_labels(label), add=add, force=force)
     say(f"{counted(taken.new, 'grade')} {'added' if add else 'imported'}: {folder.file_of(annotator)}")
     if taken.empty:

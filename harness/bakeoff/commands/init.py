@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.options import (
+from bakeoff.commands.shared_options import (
     OWN_LINEUP,
     Force,
     LabelOption,

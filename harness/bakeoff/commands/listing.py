@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.commands.options import say
+from bakeoff.commands.shared_options import say
 
 models = typer.Typer(help="Weights of the models that run on this machine.", no_args_is_help=True)
 
@@ -15,15 +15,16 @@ def list_() -> None:
     """List providers, stores, rankers, chat servers, kinds of task, tasks and measures, and what they lack."""
     from bakeoff.commands.plugin_index import plugins
     from bakeoff.core.paths import lineup_names, task_names
-    from bakeoff.report.console import console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Grid
 
     known = plugins()
     for heading in ("provider", "store", "ranker", "chat"):
-        table = grid(heading, "state", "about")
+        table = Grid([heading, "state", "about"])
         for plugin in known[heading]:
             table.add_row(plugin.name, plugin.needs.state(), plugin.about)
         console().print(table)
-    names = {sort: ", ".join(plugin.name for plugin in found) for sort, found in known.items()}
+    names = {sort: ", ".join(plugin.name for plugin in plugins) for sort, plugins in known.items()}
     say(f"kinds of task: {names['kind of task']}")
     say(f"tasks: {', '.join(task_names())}; own ones in the formats {names['format']}")
     say(f"line-ups to run by name: {', '.join(lineup_names())}")

@@ -9,7 +9,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import (
+from bakeoff.commands.shared_options import (
     ColumnOption,
     Force,
     LineupOption,
@@ -96,6 +96,7 @@ def judge(
     places: Annotated[int, typer.Option(min=1, help="How many places of each list to read.")] = 10,
     cut: Annotated[list[float] | None, typer.Option(help="Attraction from which a grade begins; repeat it.")] = None,
     widest: Annotated[float, typer.Option(min=0, max=1, help="Wider intervals are no judgment.")] = 0.3,
+    sure: Annotated[float, typer.Option(min=0, max=1, help="How likely a grade must be to be written.")] = 0.8,
     out: Annotated[Path, typer.Option(help="Where the judgments go, as CSV.")] = Path("judgments.csv"),
     column: ColumnOption = None,
     force: Force = False,
@@ -112,7 +113,7 @@ def judge(
         "log judge",
         lambda: judge_log(
             read_log(file, columns, ("query", "shown", "clicked")), out, model=model, places=places, cuts=cut or CUTS,
-            widest=widest,
+            widest=widest, sure=sure,
         ),
         as_json=as_json,
         metrics_file=metrics_file,
@@ -172,6 +173,7 @@ def replay(
     from bakeoff.production.log_replay import replay as compare
     from bakeoff.production.log_sample import read_sample
     from bakeoff.running.settings import Settings
+    from bakeoff.statistics.averaging import averaging_of
     from bakeoff.tasks.kinds import load_kind
 
     chosen = Lineup.read(lineup_path(lineup))
@@ -186,6 +188,8 @@ def replay(
     task = load_kind(chosen.task, chosen.folder, chosen.overrides).task()
     queries = [Query(id=query.id, text=query.text) for query in drawn.values()] or list(task.queries)
     weights = {query.id: query.weight for query in drawn.values()}
+    if not drawn and averaging_of([query.drawn for query in queries]).weights is not None:
+        weights = {query.id: query.drawn.weight for query in queries if query.drawn}
 
     def check() -> Check:
         answers = ask(chosen, [old, new], queries, k, Settings(cache=vectors_folder()))

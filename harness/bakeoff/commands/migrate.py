@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import LineupOption, MaxCost, Offline, lineup_path
+from bakeoff.commands.shared_options import LineupOption, MaxCost, Offline, lineup_path
 
 if TYPE_CHECKING:
     from bakeoff.production.check import Check
@@ -42,6 +42,7 @@ def plan(
     from bakeoff.production.migrate import sides, ways
     from bakeoff.production.migrate_plan import plan as advise
     from bakeoff.running.settings import Settings
+    from bakeoff.statistics.averaging import averaging_of
 
     chosen = Lineup.read(lineup_path(lineup))
     by = Measure.parse(measure) if measure else chosen.primary
@@ -50,7 +51,7 @@ def plan(
         settings = Settings(cache=vectors_folder(), max_cost=max_cost, offline=offline)
         task, index, before, after, texts = sides(chosen, old, new, settings)
         count = documents or len(task.documents)
-        found = ways(task, index, before, after, texts, by, count / len(task.documents), seed)
-        return advise(found, (old, new), by, count)
+        compared = ways(task, index, before, after, texts, by, count / len(task.documents), seed)
+        return advise(compared, (old, new), by, count, averaging_of([query.drawn for query in task.queries]))
 
     deliver("migrate", check, as_json=as_json, metrics_file=metrics_file)

@@ -1,296 +1,297 @@
-"""What several commands share: their arguments and options, and the one reading of key=value."""
+"""`bakeoff options`: what can be set, from where it is declared; the pages in docs/ are made of the same entries."""
 
 from __future__ import annotations
 
-import datetime
-import json
-import re
+import inspect
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.secrets import without_secrets
+from bakeoff_providers.registry import Registry, nearest
 
-if TYPE_CHECKING:
-    from bakeoff.lineup.lineup import Lineup
+if TYPE_CHECKING:  # `--help` reads this module for one line: what takes time is imported below
+    import msgspec
+    from bakeoff_providers.options import Option
 
-T = TypeVar("T")
-
-LineupArgument = Annotated[
-    Path | None,
-    typer.Argument(help="A line-up, or a built-in one's name; default: ./bakeoff.toml, or the built-in one."),
-]
-LineupOption = Annotated[Path | None, typer.Option(help="The contenders; default: ./bakeoff.toml or the built-in one.")]
-ContendersOption = Annotated[
-    list[str] | None, typer.Option(help="Only contenders of this label, provider, ranker or model; may be repeated.")
-]
-TaskArgument = Annotated[str, typer.Argument(help="The task: its folder, task.toml or built-in name, or a line-up.")]
-OutOption = Annotated[Path, typer.Option(help="Where the result's folder is made.")]
-EquivalentWithin = Annotated[
-    float | None,
-    typer.Option(
-        "--equivalent-within", min=0, help="Say what is as good as the best within this margin, such as 0.02."
-    ),
-]
-Wide = Annotated[bool, typer.Option("--wide", help="The matrix as one table, however wide the screen is.")]
-Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the stored figures as JSON instead.")]
-MaxCost = Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are spent.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nothing: say what would be asked and paid.")]
-Offline = Annotated[bool, typer.Option("--offline", help="Make no request: take what is in the cache.")]
-VectorsOption = Annotated[str | None, typer.Option(help="Shards that `bakeoff embed` made: no document is asked for.")]
-EngineOption = Annotated[
-    str | None, typer.Option(help="Where the heavy steps are done: local or ray; default: what the line-up says.")
-]
-AddressOption = Annotated[
-    str | None, typer.Option(help="Ray's cluster: auto, or ray://head:10001; default: one on this machine.")
-]
-ColumnOption = Annotated[
-    list[str] | None, typer.Option(help="Another name of a column, as text=body; may be repeated.")
-]
-LabelOption = Annotated[
-    list[str] | None, typer.Option("--grade", help="What a label is worth, as Exact=3; may be repeated.")
-]
-
-LATEST = "latest"
-OWN_LINEUP = Path("bakeoff.toml")  # what commands take, and `init` writes, where no other line-up is named
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_WORDS = {"true": True, "false": False, "null": None}
+LINEUP = "lineup"
+HEADS = ("option", "type", "default", "meaning")
+COMES_ALONG = "comes with Bakeoff"
 
 
-def result_path(given: Path) -> Path:
-    """A result's folder; of a folder that holds several the newest; `latest` is the newest under results/ here."""
-    from bakeoff.results.schema import SUMMARY, newest
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """One sort of plug-in: its registry, its page under docs/options/, and how a user writes its options."""
 
-    path = _existing(given)
-    return path if (path / SUMMARY).is_file() else newest(path) or path
-
-
-def _existing(given: Path) -> Path:
-    """What was named, or what `latest` stands for."""
-    from bakeoff_providers.registry import closest_path
-
-    from bakeoff.results.schema import newest
-
-    results = Path("results")
-    if given.exists():
-        return given
-    if given != Path(LATEST):
-        problem, question = "no such folder", closest_path(given, [Path(LATEST), *sorted(results.glob("[!.]*"))])
-        remedy = f"{question} A folder under results/ is a result, `{LATEST}` the newest of them".lstrip()
-        raise InputError(problem, file=given, remedy=remedy)
-    if (result := newest(results)) is None:
-        raise InputError("there is no result under results/ yet", place=LATEST, remedy="make one with `bakeoff run`")
-    return result
+    registry: Registry[Any]
+    page: str
+    written: str
+    common: type[msgspec.Struct] | None = None  # what may be said beside the plug-in's own options
 
 
-def latest(given: Path | list[Path] | None) -> Path | list[Path] | None:
-    """Wherever a result is taken, `latest` is one; commands that take several look into folders themselves."""
-    if isinstance(given, list):
-        return [_existing(path) for path in given]
-    return None if given is None else result_path(given)
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The keys of one table, by the keys that lead to it (none for the outermost)."""
+
+    paths: tuple[str, ...]
+    about: str
+    options: tuple[Option, ...]
 
 
-ResultArgument = Annotated[
-    Path, typer.Argument(metavar="RESULT", callback=latest, help="A folder under results/, or `latest`.")
-]
-ResultsArgument = Annotated[
-    list[Path], typer.Argument(metavar="RESULT...", callback=latest, help="Folders under results/, or `latest`.")
-]
-ResultOption = Annotated[
-    Path | None,
-    typer.Option(callback=latest, help="Take the rankings of this result (or `latest`) instead of running."),
-]
-BaselineOption = Annotated[
-    Path | None, typer.Option(help="The result to compare with, or a folder of results: the newest other one.")
-]
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Everything that can be set of one plug-in, or of a line-up."""
+
+    noun: str
+    name: str
+    about: str
+    install: str
+    tables: tuple[Table, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For --json."""
+        return {
+            "noun": self.noun,
+            "name": self.name,
+            "about": self.about,
+            "install": self.install,
+            "tables": [
+                {"paths": list(table.paths), "about": table.about, "options": [*map(_option_dict, table.options)]}
+                for table in self.tables
+            ],
+        }
 
 
-def baseline_path(given: Path | None, result: Path) -> Path:
-    """The result to compare another one with: it may be the newest of a folder, but never that other one itself."""
-    from bakeoff.results.schema import SUMMARY, newest
+def options(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A plug-in's name, a sort such as `stores`, or `lineup`; all names if left out."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Say what can be set: every option with its type, its default and its meaning."""
+    import msgspec
 
-    problem = "not given: the result to compare with"
-    if given is not None:
-        path = _existing(given)
-        is_one = (path / SUMMARY).is_file()
-        found = path if is_one else newest(path, result) or (None if newest(path) else path)
-        if found is not None and found.resolve() != result.resolve():
-            return found
-        problem = f"{given} is the result itself" if is_one else f"{given} holds no other result"
-    other = newest(result.parent, result)
-    remedy = f"bakeoff gate {result} --baseline {other}" if other else "make another result with `bakeoff run`"
-    raise InputError(problem, place="--baseline", remedy=remedy)
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Grid
+
+    screen = console()
+    if name is None:
+        names = {sort.registry.noun: sort.registry.names() for sort in sorts()}
+        if as_json:
+            typer.echo(msgspec.json.encode(names))
+            return
+        table = Grid(["what", "names"])
+        for noun, known in names.items():
+            table.add_row(noun, ", ".join(known))
+        table.add_row("line-up", LINEUP)
+        screen.print(table)
+        screen.print("`bakeoff options NAME` says what can be set of one.")
+        return
+    if sort := _sort_called(name):
+        _print_sort(sort, as_json=as_json)
+        return
+    entries = named(name)
+    if as_json:
+        typer.echo(msgspec.json.encode([entry.to_dict() for entry in entries]))
+        return
+    for entry in entries:
+        screen.print(f"{entry.noun} {entry.name}: {entry.about}")
+        screen.print(entry.install)
+        for shown in entry.tables:
+            if shown.paths:
+                screen.print(f"{' and '.join(shown.paths)}: {shown.about}")
+            if shown.options:
+                table = Grid(HEADS)
+                for option in shown.options:
+                    table.add_row(option.name, option.type_words, option.default_words, option.meaning)
+                screen.print(table)
+            else:
+                screen.print("It has no options.")
 
 
-def key_values(texts: Sequence[str] | None, option: str = "--set", example: str = "ef=64") -> list[tuple[str, str]]:
-    """Each `key=value` that an option was given, in order."""
-    pairs = []
-    for text in texts or ():
-        key, equals, value = (part.strip() for part in text.partition("="))
-        if not key or not equals:
-            raise InputError(f"{text!r} is not key=value", place=option, remedy=f"write it as {example}")
-        pairs.append((key, value))
-    return pairs
+def _sort_called(name: str) -> Sort | None:
+    """The sort that a word such as `store` or `stores` means, where no plug-in is called so."""
+    every = sorts()
+    if any(name in sort.registry.names() for sort in every):
+        return None
+    word = name.replace("-", " ").lower()
+    words = ((sort, {sort.registry.noun, f"{sort.registry.noun}s", sort.page.replace("-", " ")}) for sort in every)
+    return next((sort for sort, known in words if word in known), None)
 
 
-def _each_once(texts: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
-    """Where a second value of a key would silently replace the first, it is refused."""
-    values: dict[str, str] = {}
-    for key, value in key_values(texts, option, example):
-        if key in values:
-            raise InputError(f"{key} is set twice", place=option, remedy="give it once")
-        values[key] = value
-    return values
+def _print_sort(sort: Sort, *, as_json: bool) -> None:
+    """Its plug-ins, each with its first line."""
+    import msgspec
+
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Grid
+
+    entries = [entry_of(sort, name) for name in sort.registry.names()]
+    if as_json:
+        typer.echo(msgspec.json.encode([entry.to_dict() for entry in entries]))
+        return
+    table = Grid([sort.registry.noun, "about"])
+    for entry in entries:
+        table.add_row(entry.name, entry.about)
+    console().print(table)
+    console().print(f"Written as {sort.written}; `bakeoff options NAME` says what can be set of one.")
 
 
-def parse_value(text: str) -> Any:
-    """Numbers, true, false, null, and lists, tables and quoted text as JSON; anything else is text as it is."""
-    if _NUMBER.fullmatch(text):
-        return int(text) if text.lstrip("+-").isdecimal() else float(text)
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    if text[:1] in ("[", "{", '"'):
-        try:
-            return json.loads(text)
-        except (RecursionError, ValueError):
-            pass
+def sorts() -> list[Sort]:
+    """Every registry whose plug-ins a user can set."""
+    from bakeoff_providers import PROVIDERS
+
+    from bakeoff.chat import CHATS
+    from bakeoff.evaluation.measures import MEASURES
+    from bakeoff.search.existing import EXISTING
+    from bakeoff.search.rankers import RANKERS
+    from bakeoff.search.rerankers import RERANKERS
+    from bakeoff.search.retrievers import RETRIEVERS
+    from bakeoff.search.stores import STORES
+    from bakeoff.search.token_stores import TOKEN_STORES
+    from bakeoff.tasks.formats import FORMATS
+    from bakeoff.tasks.kinds import TASK_KINDS, TaskKeys
+    from bakeoff.testsets.generate import MAKERS
+
+    return [
+        Sort(PROVIDERS, "providers", 'provider = "NAME", options = { … } in a [[contender]]'),
+        Sort(STORES, "stores", 'store = { name = "NAME", options = { … } } in a [[contender]]'),
+        Sort(
+            TOKEN_STORES,
+            "token-stores",
+            'vectors = "tokens", store = { name = "NAME", options = { … } } in a [[contender]]',
+        ),
+        Sort(EXISTING, "existing", 'store = { name = "NAME", existing = "…" } in a [[contender]]'),
+        Sort(RANKERS, "rankers", 'ranker = "NAME", options = { … } in a [[contender]]'),
+        Sort(RETRIEVERS, "retrievers", "retriever = { … } in a [[contender]]"),
+        Sort(RERANKERS, "rerankers", 'rerank = { provider = "NAME", options = { … } } in a [[contender]]'),
+        Sort(FORMATS, "formats", 'format = "NAME" and the options beside it, in [task] or a task.toml'),
+        Sort(TASK_KINDS, "kinds", 'kind = "NAME" and the options beside it, in [task] or a task.toml', TaskKeys),
+        Sort(MEASURES, "measures", "NAME(option=value)@k among the measures"),
+        Sort(CHATS, "chats", "--model NAME:MODEL --set option=value of `bakeoff grade` and `bakeoff queries generate`"),
+        Sort(MAKERS, "makers", "--maker NAME of `bakeoff queries generate`"),
+    ]
+
+
+def named(name: str) -> list[Entry]:
+    """The line-up, or every plug-in of this name: a provider and a reranker may share one."""
+    if name == LINEUP:
+        return [lineup_entry()]
+    known = {plugin: None for sort in sorts() for plugin in sort.registry.names()}
+    if name not in known:
+        raise InputError(
+            f"nothing is called {name!r}", remedy=nearest(name, [*known, *(sort.page for sort in sorts()), LINEUP])
+        )
+    return [entry_of(sort, name) for sort in sorts() if name in sort.registry.names()]
+
+
+def entry_of(sort: Sort, name: str) -> Entry:
+    """One plug-in, as its class or function declares itself."""
+    from bakeoff_providers.options import options_of
+
+    plugin = sort.registry.get(name)
+    common = options_of(sort.common) if sort.common else []
+    tables = tuple(_tables([*common, *sort.registry.options(name)]))
+    return Entry(sort.registry.noun, name, _about(plugin), _install(plugin), tables)
+
+
+def lineup_entry() -> Entry:
+    """Every key of a line-up."""
+    from bakeoff_providers.options import options_of
+
+    from bakeoff.lineup.entries import LineupFile
+
+    about = "the TOML file that names a task and its contenders"
+    return Entry("line-up", LINEUP, about, COMES_ALONG, tuple(_tables(options_of(LineupFile))))
+
+
+def pages() -> dict[str, str]:
+    """The reference pages by their paths under docs/, written by `python -m tests.commands.test_options`."""
+    written = {f"options/{sort.page}.md": _sort_page(sort) for sort in sorts()}
+    note = (
+        "A table is written as `[key]` or in place as `key = { … }`, a list of tables as `[[key]]`. The keys of\n"
+        "`task` are those of its [kind](options/kinds.md) and its [format](options/formats.md), those of `options`\n"
+        "are the [provider's](options/providers.md), [store's](options/stores.md), [ranker's](options/rankers.md),\n"
+        "[retriever's](options/retrievers.md) or [reranker's](options/rerankers.md).\n"
+    )
+    lineup = "# All keys of a line-up\n\n" + _made("bakeoff options lineup") + note
+    for table in lineup_entry().tables:
+        lineup += "\n## " + (" and ".join(f"`{path}`" for path in table.paths) or "At the top") + "\n\n"
+        lineup += (f"{table.about}\n\n" if table.paths else "") + _markdown(table.options)
+    return {"lineup.md": lineup, **written}
+
+
+def _sort_page(sort: Sort) -> str:
+    noun = sort.registry.noun
+    head = f"# Options of every {noun}\n\n{_made('bakeoff options NAME')}Written as `{sort.written}`.\n"
+    return head + "".join(_section(entry_of(sort, name)) for name in sort.registry.builtin)
+
+
+def _section(entry: Entry) -> str:
+    text = f"\n## {entry.name}\n\n{entry.about}\n\n{entry.install[0].upper()}{entry.install[1:]}.\n"
+    for table in entry.tables:
+        if table.paths:
+            text += f"\n### {' and '.join(f'`{path}`' for path in table.paths)}\n\n{table.about}\n"
+        text += "\n" + (_markdown(table.options) if table.options else "It has no options.\n")
     return text
 
 
-def parse_settings(texts: Sequence[str] | None, example: str) -> dict[str, Any]:
-    """What `--set` says, each key once."""
-    return _without_secrets({key: parse_value(value) for key, value in _each_once(texts, "--set", example).items()})
+def _made(command: str) -> str:
+    return f"What `{command}` prints, as a page: made from the code, so change it there.\n\n"
 
 
-def parse_repeated(texts: Sequence[str] | None) -> dict[str, list[Any]]:
-    """What `--set` says where a key may be given several values, one after the other."""
-    values: dict[str, list[Any]] = {}
-    for key, value in key_values(texts):
-        values.setdefault(key, []).append(parse_value(value))
-    return _without_secrets(values)
+def _markdown(options_: Sequence[Option]) -> str:
+    lines = [f"| {' | '.join(HEADS)} |", "|---|---|---|---|"]
+    for option in options_:
+        cells = (f"`{option.name}`", option.type_words, option.default_words, option.meaning)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
 
 
-def _without_secrets(settings: dict[str, T]) -> dict[str, T]:
-    """Recordings, tables and results hold what was set: an address with a secret in it is refused, as in a line-up."""
-    if settings:
-        from bakeoff.lineup.checks import check_addresses
+def _tables(outermost: Sequence[Option]) -> Iterator[Table]:
+    """The outermost table, then every table that a key of it holds, each once."""
+    from bakeoff_providers.options import options_of
 
-        check_addresses(settings, "--set")
-    return settings
+    paths: dict[type[msgspec.Struct], list[str]] = {}
 
+    def walk(inside: Sequence[Option], prefix: str) -> None:
+        for option in inside:
+            for struct in option.tables:
+                seen = struct in paths
+                paths.setdefault(struct, []).append(f"{prefix}{option.name}")
+                if not seen:
+                    walk(options_of(struct), f"{prefix}{option.name}.")
 
-def parse_columns(texts: Sequence[str] | None, example: str = "title=heading") -> dict[str, str]:
-    """What a table calls its columns, by what we call them."""
-    columns = _each_once(texts, "--column", example)
-    if unnamed := [key for key, column in columns.items() if not column]:
-        raise InputError(f"{unnamed[0]}= names no column", place="--column", remedy=f"write it as {example}")
-    return columns
-
-
-def parse_labels(texts: Sequence[str] | None) -> dict[str, int]:
-    """What the labels of a column of grades are worth."""
-    grades = {}
-    for label, text in _each_once(texts, "--grade", "Exact=3").items():
-        if not text.isdecimal():
-            raise InputError(f"{label}={text} is no whole number from 0 on", place="--grade", remedy="as Exact=3")
-        grades[label] = int(text)
-    return grades
+    walk(outermost, "")
+    yield Table((), "", tuple(outermost))
+    for struct, leading in paths.items():
+        yield Table(tuple(leading), _about(struct), tuple(options_of(struct)))
 
 
-def parse_day(text: str | None, option: str) -> datetime.date | None:
-    """The day that an option gives."""
-    try:
-        return datetime.date.fromisoformat(text) if text else None
-    except ValueError:
-        raise InputError(f"{text!r} is not a date", place=option, remedy="write it as 2026-11-16") from None
+def _about(plugin: Any) -> str:
+    return " ".join((inspect.getdoc(plugin) or "").split("\n\n")[0].split())
 
 
-def lineup_path(given: Path | None) -> Path:
-    """The file that was named, the one in this folder, or the one that comes with Bakeoff."""
-    from bakeoff.core.paths import default_lineup, lineup_file
-
-    return lineup_file(given) if given else OWN_LINEUP if OWN_LINEUP.is_file() else default_lineup()
-
-
-def read_lineup(path: Path) -> Lineup:
-    """The line-up in a file; a task that it names and that is nowhere is an error in this file."""
-    from bakeoff.lineup.lineup import Lineup
-    from bakeoff.tasks.description import task_description
-
-    lineup = Lineup.read(path)
-    for one in lineup.per_task():
-        if isinstance(one.task, str):
-            try:
-                task_description(one.task, one.folder)
-            except InputError as error:
-                raise InputError(error.problem, file=path, place="task", remedy=error.remedy) from None
-    return lineup
+def _install(plugin: Any) -> str:
+    """A class names its extra; the module of a function does."""
+    module = getattr(plugin, "__module__", "")
+    extra = getattr(plugin, "extra", None) or getattr(sys.modules.get(module), "EXTRA", None)
+    if extra:
+        return f"install: pip install 'bakeoff[{extra}]'"
+    return COMES_ALONG if module.partition(".")[0] in ("bakeoff", "bakeoff_providers") else "comes with its package"
 
 
-def shard_folders(vectors: str | None) -> tuple[Path, ...]:
-    """The shards that `--vectors` names, here or fetched; one that is missing is an error before anything is asked."""
-    from bakeoff.core.remote import SharedFolder
-    from bakeoff.running.shard_folders import complete_folders
+def _option_dict(option: Option) -> dict[str, Any]:
+    import msgspec
 
-    return complete_folders(SharedFolder(vectors).fetch()) if vectors else ()
-
-
-def say(text: str, *, err: bool = False) -> None:
-    """A sentence in lines that fit the screen; a log of what goes to stderr keeps its lines whole."""
-    from bakeoff.core.wrapping import screen_width, wrapped
-
-    stream = sys.stderr if err else sys.stdout
-    text = without_secrets(text) if err else text  # before a line break can divide one
-    for line in wrapped(text, screen_width(stream)) if not err or stream.isatty() else [text]:
-        typer.echo(line, err=err)
-
-
-def say_commands(text: str) -> None:
-    """Lines to copy and paste: a break within a command would run half of it, so the terminal folds them."""
-    typer.echo(text)
-
-
-def grading_command(task: Path | str, lineup: Path) -> str:
-    """What grades a task, by the pairs that a line-up's contenders find first."""
-    return f"bakeoff grade {task} --lineup {lineup}"
-
-
-def next_to_grade(task: Path | str, lineup: Path | None = None) -> str:
-    """What leads on to grades: a line-up, whose contenders say what is worth grading, and then the grading."""
-    grade = grading_command(task, lineup or OWN_LINEUP)
-    return f"next: {grade}" if lineup or OWN_LINEUP.exists() else f"next: bakeoff init {task}\n      {grade}"
-
-
-def notice(text: str) -> None:
-    """What a user may want to know, on stderr."""
-    say(f"notice: {text}", err=True)
-
-
-def warn(text: str) -> None:
-    """What may be wrong, on stderr."""
-    say(f"warning: {text}", err=True)
-
-
-def check_file(out: Path | None, *, force: bool) -> None:
-    """Refuses at the start a file that can't be written, or that is there and may not be written over.
-
-    `force` is for what the user says, and for files that are made again each time: pages of results, a monitor's.
-    """
-    if out is None:
-        return
-    if out.is_file() and not force:
-        raise InputError("exists already", file=out, remedy="--force writes over it, --out names another")
-    if out.is_dir():
-        raise InputError("is a folder", file=out, remedy="name a file, such as " + str(out / "name"))
-    check_folder(out.parent)
-
-
-def check_folder(out: Path) -> None:
-    """Refuses at the start what would only fail when the result is written."""
-    from bakeoff.core.files import check_writable
-
-    check_writable(out)
+    return {
+        "name": option.name,
+        "type": option.type_words,
+        "required": option.required,
+        "default": msgspec.to_builtins(option.default, enc_hook=str),
+        "choices": list(option.choices),
+        "meaning": option.meaning,
+    }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from bakeoff.commands.options import lineup_path, say, warn
+from bakeoff.commands.shared_options import lineup_path, say, warn
 
 if TYPE_CHECKING:
     from bakeoff.testsets.annotations import QueryDocument
@@ -49,13 +49,13 @@ def pairs_to_grade(
     folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool, *, ungraded: bool
 ) -> PairsToGrade:
     """All pairs where they are few, otherwise the existing pool or a new one; `ungraded`: what of it has no grade."""
-    found = _pairs(folder, lineup, depth, all_below, offline)
+    to_grade = _pairs(folder, lineup, depth, all_below, offline)
     if not ungraded:
-        return found
-    open_ = [pair for pair in found.pairs if pair[1] not in folder.task.judgments.get(pair[0], {})]
+        return to_grade
+    open_ = [pair for pair in to_grade.pairs if pair[1] not in folder.task.judgments.get(pair[0], {})]
     have = "has" if len(open_) == 1 else "have"
     say(f"{len(open_)} of them {have} no grade yet" if open_ else "nothing to grade: all of them have a grade")
-    return found._replace(pairs=open_)
+    return to_grade._replace(pairs=open_)
 
 
 def _pairs(folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool) -> PairsToGrade:

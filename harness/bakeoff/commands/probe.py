@@ -9,20 +9,28 @@ import typer
 from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import parse_settings
+from bakeoff.commands.shared_options import parse_settings
+from bakeoff.search.existing import EXISTING
 
 if TYPE_CHECKING:
     from bakeoff.production.check import Check
     from bakeoff.production.probe import ProbeQueries
     from bakeoff.search.existing.base import ExistingIndex
 
+OWN_ARGUMENTS = ("existing", "collection", "metric")  # what --set need not say
+
+
+def _one_of(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
 
 def probe(
-    store: Annotated[str, typer.Argument(help="chroma, pgvector, qdrant, lancedb, sqlite_vec or faiss.")],
+    store: Annotated[str, typer.Argument(help=f"The engine of the index: {_one_of(EXISTING.names())}.")],
     existing: Annotated[str, typer.Argument(help="Where it is: a folder, a file, a URL, or env for PostgreSQL's.")],
     collection: Annotated[str, typer.Option(help="The collection or table; needed where there are several.")] = "",
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="id, vector or split of the index, as key=value.")
+        list[str] | None,
+        typer.Option("--set", help="Other options of the index (`bakeoff options STORE`), as key=value."),
     ] = None,
     metric: Annotated[
         Literal["cosine", "l2", "ip"], typer.Option(help="The distance that the index was built for.")
@@ -67,15 +75,16 @@ def probe(
 
 def _index(store: str, existing: str, collection: str, metric: str, where: dict[str, Any]) -> ExistingIndex:
     from bakeoff.lineup.checks import check_no_password
-    from bakeoff.search.existing import EXISTING
 
-    kind = EXISTING.get(store)
+    index = EXISTING.get(store)
     check_no_password(existing, "EXISTING")
-    if reason := kind.missing():
+    if reason := index.missing():
         raise Unavailable(reason)
-    if wrong := set(where) - {"id", "vector", "split"}:
-        raise InputError(f"{min(wrong)!r} can't be set", place="--set", remedy="id, vector or split")
-    return kind(existing=existing, collection=collection, metric=metric if store == "pgvector" else "", **where)
+    settings = [option.name for option in EXISTING.options(store) if option.name not in OWN_ARGUMENTS]
+    if wrong := set(where) - set(settings):
+        raise InputError(f"{min(wrong)!r} can't be set", place="--set", remedy=_one_of(settings))
+    by = {"metric": metric} if index.asked_by_metric else {}
+    return EXISTING.create(store, existing=existing, collection=collection, **by, **where)
 
 
 def _queries(

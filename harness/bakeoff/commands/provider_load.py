@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 from bakeoff_providers.errors import InputError, StoreError, Unavailable
 
-from bakeoff.commands.options import parse_repeated
+from bakeoff.commands.shared_options import parse_repeated
 from bakeoff.commands.store_files import write_sheet
 
 if TYPE_CHECKING:

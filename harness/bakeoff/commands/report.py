@@ -11,7 +11,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.commands import signals
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import ResultsArgument, check_file, say
+from bakeoff.commands.shared_options import ResultsArgument, check_file, say
 
 if TYPE_CHECKING:
     from bakeoff.production.check import Check
@@ -40,9 +40,12 @@ def report(
         page = out or Path("history.html")
         check_file(page, force=True)
         problems = _history(folders, page, pictures=pictures)
-    say(f"Written to {page}")
+    if page.is_file():
+        say(f"Written to {page}")
     for problem in problems:
         say(problem, err=True)
+    if not page.is_file():
+        raise typer.Exit(1)
     if open_:
         import webbrowser
 

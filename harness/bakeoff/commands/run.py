@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.options import (
+from bakeoff.commands.shared_options import (
     OWN_LINEUP,
     AddressOption,
     AsJson,
@@ -173,20 +173,23 @@ def _show_and_render(folder: Path, *, charts: bool, wide: bool, quiet: bool) -> 
 
 
 def _print_plan(lineup: Lineup, settings: Settings) -> None:
-    from bakeoff.report.console import Figures, console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.running.plan import plan, plan_sentences
 
     names = lineup.task_names()
-    table = grid(
-        *(["task"] if names else []),
-        "rows",
-        Figures("texts"),
-        Figures("in cache"),
-        Figures("tokens (estimate)"),
-        Figures("requests"),
-        Figures("$"),
-        Figures("minutes"),
-        "note",
+    table = Grid(
+        [
+            *(["task"] if names else []),
+            "rows",
+            Figures("texts"),
+            Figures("in cache"),
+            Figures("tokens (estimate)"),
+            Figures("requests"),
+            Figures("$"),
+            Figures("minutes"),
+            "note",
+        ]
     )
     plans = [
         ([name], planned)
@@ -244,8 +247,8 @@ def _print_stored(folders: list[Path], out: Path, *, several: bool) -> None:
 
     folder = save_side_by_side(folders, out)[1] if len(folders) > 1 else None
     over_tasks = json.loads((folder / SUMMARY).read_bytes()) if folder else None
-    found = {"folder": str(folder) if folder else None, "tasks": [_stored(one) for one in folders]}
-    _print_json(found | {"over_tasks": over_tasks})
+    summary = {"folder": str(folder) if folder else None, "tasks": [_stored(one) for one in folders]}
+    _print_json(summary | {"over_tasks": over_tasks})
 
 
 def _stored(folder: Path) -> dict[str, Any]:

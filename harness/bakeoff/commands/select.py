@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.commands.options import ColumnOption, Force, check_file, parse_columns, parse_day, say
+from bakeoff.commands.shared_options import ColumnOption, Force, check_file, parse_columns, parse_day, say
 
 
 def select(

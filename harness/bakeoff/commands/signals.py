@@ -96,7 +96,8 @@ def leave(code: int, message: str) -> NoReturn:
         os._exit(code)
     with contextlib.suppress(Exception):
         import psutil
-        from bakeoff_providers.scratch import discard_all
+
+        from bakeoff.search.stores.scratch import discard_all
 
         os.write(2, f"{message}\n".encode())  # not print: the main thread may hold its lock
         for child in psutil.Process().children(recursive=True):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.commands.options import check_folder, parse_day
+from bakeoff.commands.shared_options import check_folder, parse_day
 
 
 def snapshot(

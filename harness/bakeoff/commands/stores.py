@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from bakeoff_providers.errors import InputError, StoreError, Unavailable
 
-from bakeoff.commands.options import (
+from bakeoff.commands.provider_load import load_endpoint
+from bakeoff.commands.shared_options import (
     DryRun,
     LineupArgument,
     MaxCost,
@@ -18,7 +19,6 @@ from bakeoff.commands.options import (
     parse_repeated,
     say,
 )
-from bakeoff.commands.provider_load import load_endpoint
 from bakeoff.commands.store_files import write_sheet
 
 if TYPE_CHECKING:
@@ -58,15 +58,15 @@ def sweep(
     A parameter that is set several times is tried with each of these values; all others as the store suggests.
     """
     from bakeoff.report.console import Bars
-    from bakeoff.storelab import pareto
-    from bakeoff.storelab.sweep import Walk
-    from bakeoff.storelab.sweep import sweep as walk_all
+    from bakeoff.storelab import sweep_pictures
+    from bakeoff.storelab.sweep import StoreGrid
+    from bakeoff.storelab.sweep import sweep as sweep_stores
     from bakeoff.storelab.tables import sweep_sheet
 
     stores = _stores(store, out)
     given = _given(set_ or [], stores)
-    walks = [
-        Walk(
+    grids = [
+        StoreGrid(
             name,
             {key: values[0] for key, values in given[name].items() if len(values) == 1},
             {key: values for key, values in given[name].items() if len(values) > 1},
@@ -74,13 +74,13 @@ def sweep(
         for name in stores
     ]
     sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, queries)
-    swept = walk_all(sample, walks, k=k, rounds=rounds, target=target, progress=Bars())
+    swept = sweep_stores(sample, grids, k=k, rounds=rounds, target=target, progress=Bars())
     if not swept.points:
         reasons = "".join(f"\n  {label}: {reason}" for label, reason in swept.not_run.items())
         raise StoreError(f"no setting could be measured, so nothing was written{reasons}")
-    if reason := pareto.missing():
+    if reason := sweep_pictures.missing():
         typer.echo(f"no pictures: {reason}", err=True)
-    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: pareto.draw(swept, folder))
+    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: sweep_pictures.draw(swept, folder))
 
 
 def loadtest(
@@ -122,7 +122,7 @@ def loadtest(
     With --provider: throughput of an embedding endpoint by batch, requests at the same time and length of the texts.
     """
     from bakeoff.report.console import Bars
-    from bakeoff.storelab.conditions import Asked, conditions
+    from bakeoff.storelab.conditions import ConditionSettings, conditions
     from bakeoff.storelab.conditions_table import conditions_sheet
     from bakeoff.storelab.loadtest import loadtest_store
     from bakeoff.storelab.tables import loadtest_sheet
@@ -136,7 +136,7 @@ def loadtest(
         return
     stores = _stores(store, out)
     given = _given(set_ or [], stores)
-    if asked := Asked(writes=writes, filters=filters, tenants=tenants, cold=cold):
+    if asked := ConditionSettings(writes=writes, filters=filters, tenants=tenants, cold=cold):
         if rate or len(clients or ()) > 1:
             raise InputError("--rate and several --clients are for searches alone", remedy="run these separately")
         sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, queries)

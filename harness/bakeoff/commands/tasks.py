@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.commands.options import ResultsArgument, check_folder
+from bakeoff.commands.shared_options import ResultsArgument, check_folder
 
 if TYPE_CHECKING:
-    from bakeoff.results.tasks import TaskTable
+    from bakeoff.results.task_table import TaskTable
 
 SUMMARY = "tasks_summary.json"
 
@@ -23,10 +23,10 @@ def tasks(
     as_json: Annotated[bool, typer.Option("--json", help="Print what tasks_summary.json holds instead.")] = False,
 ) -> None:
     """Put the results of several tasks side by side: rows by task, macro means, wins, tests over tasks, transfer."""
-    from bakeoff.report import tasks as report
+    from bakeoff.report import task_table as report
     from bakeoff.report.console import console
     from bakeoff.results.compare import read_results
-    from bakeoff.results.tasks import combine
+    from bakeoff.results.task_table import combine
 
     folder = None
     if out is None:
@@ -47,9 +47,9 @@ def tasks(
 def save_side_by_side(results: Sequence[Path], out: Path, measure: str | None = None) -> tuple[TaskTable, Path]:
     """The table over all tasks, and the new folder under `out` that holds it."""
     from bakeoff.core.files import write_atomic, write_folder, write_json
-    from bakeoff.report import tasks as report
+    from bakeoff.report import task_table as report
     from bakeoff.results.compare import read_results
-    from bakeoff.results.tasks import combine
+    from bakeoff.results.task_table import combine
 
     table = combine(read_results(results), measure)
 

@@ -9,7 +9,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.checks import JsonOption, MetricsOption, deliver
-from bakeoff.commands.options import ColumnOption, parse_columns
+from bakeoff.commands.shared_options import ColumnOption, parse_columns
 
 LogArgument = Annotated[Path, typer.Argument(help="The log: CSV, JSONL or parquet, one row per list that was shown.")]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.commands.options import (
+from bakeoff.commands.shared_options import (
     OWN_LINEUP,
     grading_command,
     lineup_path,
@@ -185,10 +185,11 @@ def _print_task(task: Task, about: str) -> None:
 
 def _print_health(health: Health) -> None:
     from bakeoff.core.printable import counted
-    from bakeoff.report.console import Figures, console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.testsets.health import FREE_NAMES
 
-    table = grid("measure", Figures("oracle"), Figures("bm25"), Figures("random"), "target")
+    table = Grid(["measure", Figures("oracle"), Figures("bm25"), Figures("random"), "target"])
     for ceiling in health.ceilings:
         target = (
             ""
@@ -208,8 +209,8 @@ def _print_health(health: Health) -> None:
         )
         say(f"how lexical: BM25 has {health.lexical:.0%} of the oracle's {health.primary}{words}")
     if health.smallest_detectable is not None:
-        found = health.smallest_detectable
-        least = f"about {found:.3f} {health.primary}" if found < 1 else f"none below 1 in {health.primary}"
+        smallest = health.smallest_detectable
+        least = f"about {smallest:.3f} {health.primary}" if smallest < 1 else f"none below 1 in {health.primary}"
         said = f"smallest detectable difference: {least} with {counted(health.queries, 'query')}"
         say(
             f"{said}, in 4 of 5 cases ({health.detectable_between}); that is a first guess: a run says it of its own "

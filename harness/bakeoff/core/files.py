@@ -10,6 +10,7 @@ import re
 import shutil
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -24,7 +25,7 @@ from bakeoff_providers.shapes import misfit
 from bakeoff.core.progress import Advance, steps
 
 T = TypeVar("T")
-PROBE = 1 << 20  # bytes that must fit where something is to be written
+TRIAL_BYTES = 1 << 20  # bytes that must fit where something is to be written
 
 _UNQUOTED = re.compile(r"""(?P<key>[\w.-]+) *= *(?P<value>[^\s"'\[{#=][^"'\[\]{}#]*?) *(#.*)?""")
 _SHOWN = 80  # characters of a wrong line
@@ -35,6 +36,8 @@ _LINES_AT_ONCE = _MEGABYTE = 1 << 20  # bytes
 def read_bytes(path: Path) -> bytes:
     """The file's content; a missing or unreadable file is the user's to fix."""
     try:
+        if not (path.is_file() or path.is_dir()) and path.exists():
+            raise InputError("is neither a file nor a folder", file=path, remedy="name a file")
         return path.read_bytes()
     except FileNotFoundError:
         raise InputError("no such file", file=path, remedy="check the path") from None
@@ -42,6 +45,20 @@ def read_bytes(path: Path) -> bytes:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
     except ValueError:
         raise InputError("no file has a null byte in its name", file=path, remedy="check the path") from None
+
+
+def read_text(path: Path) -> str:
+    """The whole file as text, without a byte order mark."""
+    return _utf8(path).decode()
+
+
+def _utf8(path: Path) -> bytes:
+    data = read_bytes(path).removeprefix(codecs.BOM_UTF8)
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
+    return data
 
 
 def first_wrong_byte(path: Path) -> int | None:
@@ -166,6 +183,21 @@ def _with_nan(line: bytes) -> Any:
         return None
 
 
+def check_keys_once(path: Path) -> None:
+    """Of a key that an object has twice, JSON readers drop one without a word: in what people wrote it is refused."""
+    import json
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        content = dict(pairs)
+        if len(content) < len(pairs):
+            ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
+            raise InputError(f"{twice!r} is there twice", file=path, remedy="put what belongs to it into one place")
+        return content
+
+    with contextlib.suppress(ValueError, RecursionError):  # said by whoever reads it for its content
+        json.loads(_utf8(path), object_pairs_hook=once)
+
+
 def read_json(path: Path, shape: type[T]) -> T:
     """Decodes JSON into a typed shape; says at which line or field it stopped fitting."""
     return _decoded(path, lambda data: msgspec.json.decode(data, type=shape), "JSON", shape)
@@ -182,18 +214,17 @@ def read_toml(path: Path, shape: type[T]) -> T:
             line = _line_of(str(error), data)
             shown = f": {line[:_SHOWN]}" if line else ""
             raise InputError(f"is not valid TOML: {error}{shown}", file=path, remedy=_toml_remedy(line)) from None
+        except ValueError as error:  # a number of more digits than Python reads
+            raise InputError(f"is not valid TOML: {error}", file=path, remedy="write a smaller number") from None
         return msgspec.convert(content, type=shape)
 
     return _decoded(path, decode, "TOML", shape)
 
 
 def _decoded(path: Path, decode: Callable[[bytes], T], language: str, shape: type[T]) -> T:
-    data = read_bytes(path)
+    data = _utf8(path)
     try:
-        data.decode()
         return decode(data)
-    except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8 (byte {error.start})", file=path, remedy="save it as UTF-8") from None
     except msgspec.ValidationError as error:
         raise misfit(error, shape, file=path) from None
     except msgspec.DecodeError as error:
@@ -237,7 +268,7 @@ def check_writable(folder: Path, remedy: str = "choose another --out") -> None:
         if not nearest.is_dir():
             raise InputError("is not a folder", file=nearest, remedy=remedy)
         with tempfile.TemporaryFile(dir=nearest) as file:
-            file.write(bytes(PROBE))
+            file.write(bytes(TRIAL_BYTES))
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import logging
 import threading
 import time
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 IDLE = 30.0  # seconds that a connection may say nothing
 WHOLE = 60.0  # seconds from the end of one request to that of the next, however lively its bytes are
+log = logging.getLogger(__name__)
 MOST = 64  # connections at a time: a browser opens six
 
 
@@ -63,7 +67,26 @@ class LocalHandler(BaseHTTPRequestHandler):
     def handle_one_request(self) -> None:
         """As any other; a read that comes too late raises TimeoutError, which ends the connection there."""
         self.until = time.monotonic() + self.whole
-        super().handle_one_request()
+        try:
+            super().handle_one_request()
+        except OSError:
+            raise
+        except Exception as error:
+            log.warning("no answer to %s", self.command, exc_info=error)
+            self.close_connection = True
+            with contextlib.suppress(OSError):
+                self.send_error(500)
+
+    def parse_request(self) -> bool:
+        """As any other; what can't be taken apart is no address."""
+        if not super().parse_request():
+            return False
+        try:
+            urlsplit(self.path)
+        except ValueError:
+            self.send_error(400)
+            return False
+        return True
 
 
 class _InTime(io.RawIOBase):

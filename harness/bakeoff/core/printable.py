@@ -1,4 +1,4 @@
-"""Text for a terminal. From data, what would move the cursor, colour the screen or turn the direction is shown as �."""
+"""Text for people: control characters from data shown as �, and numbers, amounts and names as words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 # C0 but for tab and newline, DEL, C1, and the marks that turn the direction of what follows.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+MOST_LISTED = 12  # names in a sentence
 
 
 def printable(text: str) -> str:
@@ -22,5 +24,17 @@ def counted(number: int, what: str) -> str:
 
 def some(names: Sequence[str], most: int = 5) -> str:
     """The first few names, and how many more there are."""
-    listed = ", ".join(names[:most])
-    return f"{listed} and {len(names) - most} more" if len(names) > most else listed
+    first = ", ".join(names[:most])
+    return f"{first} and {len(names) - most} more" if len(names) > most else first
+
+
+def listed(names: Sequence[str]) -> str:
+    """a, b and c; of very many the first."""
+    if len(names) == 1 or len(names) > MOST_LISTED + 1:
+        return some(names, MOST_LISTED)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def dollars(figure: float) -> str:
+    """As few digits as tell it."""
+    return "$0" if figure == 0 else f"${figure:.2f}" if figure >= 0.01 else f"${figure:.2g}"

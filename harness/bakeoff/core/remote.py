@@ -89,8 +89,8 @@ class SharedFolder:
     def _sizes(self, root: str) -> dict[str, int]:
         """Every file below, as it is now."""
         self._system.invalidate_cache()
-        found = self._system.find(root, detail=True) if self._system.exists(root) else {}
-        return {str(name): int(about["size"]) for name, about in found.items()}
+        files = self._system.find(root, detail=True) if self._system.exists(root) else {}
+        return {str(name): int(about["size"]) for name, about in files.items()}
 
 
 def _opened(address: str) -> tuple[Any, str]:

@@ -17,11 +17,11 @@ SHOWN = 60  # characters of a text that a repr shows
 ChunkStrategy = Literal["whole", "fixed", "sentence", "semantic"]
 
 
-class Chunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class DocumentChunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """How a document is cut before it is embedded; sizes are counted in words, so that every model gets the same."""
 
     chunk_strategy: Annotated[ChunkStrategy, "where a document is cut"] = "whole"
-    max_chunk_size: Annotated[int, "most words of a piece"] = 512
+    max_chunk_size: Annotated[int, "most words of a chunk"] = 512
 
     def __post_init__(self) -> None:
         if self.max_chunk_size < 1:
@@ -35,7 +35,7 @@ class Document(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     text: str
     title: str = ""
     metadata: Mapping[str, Any] = {}
-    chunking: Chunking = Chunking()
+    chunking: DocumentChunking = DocumentChunking()
     fields: Mapping[str, str] = {}
 
     def __repr__(self) -> str:

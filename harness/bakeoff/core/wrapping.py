@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Iterator
 from typing import TextIO
 
+from bakeoff.core.whole import whole_number
+
 PIPE_WIDTH = 100
 HANG = 2  # how much deeper the lines are that go on after an indented one
 
@@ -21,8 +23,7 @@ def screen_width(stream: TextIO) -> int:
     """A terminal's own width; a pipe is as wide as COLUMNS says, or 100."""
     if stream.isatty():
         return shutil.get_terminal_size().columns
-    given = os.environ.get("COLUMNS", "")
-    return int(given) if given.isdecimal() and int(given) > 0 else PIPE_WIDTH
+    return whole_number(os.environ.get("COLUMNS", "")) or PIPE_WIDTH
 
 
 def wrapped(text: str, width: int) -> list[str]:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from bakeoff.core.hashing import Identity, space_name
 from bakeoff.embedding.locks import all_locked
-from bakeoff.embedding.old_segments import SUFFIX
 from bakeoff.embedding.shards import MANIFEST, ROWS
 from bakeoff.embedding.space import IDENTITY, IN_USE, Space, read_identity
 
@@ -64,7 +63,6 @@ class VectorCache:
             identity = read_identity(folder)
             if identity is None:
                 continue  # its vectors may be sound, and nobody knows what of: only `clear` removes them
-            Space(folder, identity).close()  # takes over what an earlier version has left
             before = _size(folder)
             with _alone(folder, _manifests(folder)) as free:
                 in_use += not free
@@ -77,7 +75,7 @@ class VectorCache:
         """Deletes every space that no process reads or writes."""
         freed = in_use = 0
         for folder in self._folders():
-            with _alone(folder, [*_manifests(folder), *sorted(folder.glob(f"*{SUFFIX}"))]) as free:
+            with _alone(folder, _manifests(folder)) as free:
                 if not free:
                     in_use += 1
                     continue
@@ -88,7 +86,7 @@ class VectorCache:
     def _folders(self) -> list[Path]:
         if not self.folder.is_dir():
             return []
-        marks = (IDENTITY, f"*{MANIFEST}", f"*{SUFFIX}")
+        marks = (IDENTITY, f"*{MANIFEST}")
         return sorted(
             folder for folder in self.folder.iterdir() if any(next(folder.glob(mark), None) for mark in marks)
         )

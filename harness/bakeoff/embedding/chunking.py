@@ -1,4 +1,4 @@
-"""Cutting documents as their metadata says, the same for every contender: no model gets friendlier pieces."""
+"""Documents in chunks as their metadata says, the same for every contender: no model gets friendlier ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import sqrt
 
-from bakeoff.core.task import Chunking, Document
+from bakeoff.core.task import Document, DocumentChunking
 
 WINDOW = 10  # sentences on each side of a gap
 # A full stop, question or exclamation mark, a space, and something that can open a sentence.
@@ -20,23 +20,28 @@ _NO_END = re.compile(r"(?:\b[A-Z]|\b(?:St|Mt|Dr|Mr|Mrs|Ms|No|Jr|Sr|vs|etc|e\.g|i
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a document as it is embedded, its title before it; a piece of a field has none."""
+    """A part of a document as it is embedded, its title before it; a part of a field has none."""
 
     id: str
     document: str
     text: str
 
 
-def chunks(document: Document, field: str = "") -> list[Chunk]:
-    """The pieces of one document, or of one of its fields. A document that is not cut keeps its own id."""
+def document_chunks(document: Document, field: str = "") -> list[Chunk]:
+    """The chunks of one document, or of one of its fields. A document that is not cut keeps its own id."""
     title, text = ("", document.field(field)) if field else (document.title, document.text)
-    texts = [f"{title} {piece}".strip() for piece in pieces_of(text, document.chunking) or [""]]
+    texts = [f"{title} {chunk}".strip() for chunk in split_text(text, document.chunking) or [""]]
+    return numbered_chunks(document, texts)
+
+
+def numbered_chunks(document: Document, texts: Sequence[str]) -> list[Chunk]:
+    """Texts of one document under its id: `id#0`, `id#1`, …; a single one keeps the document's own."""
     if len(texts) == 1:
         return [Chunk(document.id, document.id, texts[0])]
     return [Chunk(f"{document.id}#{place}", document.id, text) for place, text in enumerate(texts)]
 
 
-def pieces_of(text: str, chunking: Chunking) -> list[str]:
+def split_text(text: str, chunking: DocumentChunking) -> list[str]:
     """A text cut by one of the strategies that count words."""
     size = chunking.max_chunk_size
     match chunking.chunk_strategy:
@@ -86,23 +91,23 @@ def _packed(parts: Sequence[str], size: int) -> list[str]:
 
 
 def _semantic(parts: Sequence[str], size: int) -> list[str]:
-    """Cuts where the vocabulary changes most, again and again until each piece fits (after Hearst's TextTiling).
+    """Cuts where the vocabulary changes most, again and again until each chunk fits (after Hearst's TextTiling).
 
-    It looks at words only, never at a contender's vectors: every contender gets the same pieces. A gap is judged once,
+    It looks at words only, never at a contender's vectors: every contender gets the same chunks. A gap is judged once,
     by the sentences around it, so that a book takes no longer than its length.
     """
     weakest = _gaps(parts)
     words = [0, *accumulate(len(part.split()) for part in parts)]
-    pieces: list[str] = []
+    chunks: list[str] = []
     waiting = [(0, len(parts))]
     while waiting:
         start, end = waiting.pop()
         if end - start <= 1 or words[end] - words[start] <= size:
-            pieces += _packed(parts[start:end], size)
+            chunks += _packed(parts[start:end], size)
             continue
         cut = weakest(start + 1, end)
         waiting += [(cut, end), (start, cut)]  # the left one is taken next
-    return pieces
+    return chunks
 
 
 def _gaps(parts: Sequence[str]) -> Callable[[int, int], int]:

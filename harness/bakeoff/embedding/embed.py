@@ -44,7 +44,7 @@ class Embedder:
     _spaces: dict[Role, Space | None] = field(default_factory=dict)
     _uncached: dict[Path, Space] = field(default_factory=dict)
     _elsewhere: KeyIndex = field(default_factory=KeyIndex)
-    _probed: list[Space] = field(default_factory=list)
+    _writable: list[Space] = field(default_factory=list)
     _counted: dict[tuple[Role, Space], Places] = field(default_factory=dict)
     _times: dict[tuple[Role, str], int] = field(default_factory=dict)  # of single calls in this run, for rows to come
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -138,10 +138,10 @@ class Embedder:
         missing = [part for batch in plan if (part := _absent(batch, space))]
         advance(len(keys) - int(np.count_nonzero(asked)))
         if missing:
-            if space not in self._probed:
+            if space not in self._writable:
                 self.provider.ready()
-                space.probe(sum(map(len, missing)))
-                self._probed.append(space)
+                space.check_writable(sum(map(len, missing)))
+                self._writable.append(space)
             self._ask_batches(missing, role, space, advance)
         self.usage[role].count([self._noted(texts, space.find(keys), asked, role, space)])
 
@@ -161,7 +161,7 @@ class Embedder:
         while text not in space:
             with self._claimed([text], keys_of([text]), space) as (mine, names, _):
                 if mine:
-                    space.probe(1)
+                    space.check_writable(1)
                     batch, attempted = self._call([text], role)
                     self._account(batch, [text], role, attempted)
                     space.put([text], batch.vectors, batch.tokens, names)
@@ -206,11 +206,11 @@ class Embedder:
         asked = places < 0
         if asked.any():
             missing = [text for text, absent in zip(texts, asked, strict=True) if absent]
-            if space not in self._probed:
+            if space not in self._writable:
                 if total and not self.offline:
                     self.provider.ready()
-                space.probe(max(len(missing), total - len(space)))
-                self._probed.append(space)
+                space.check_writable(max(len(missing), total - len(space)))
+                self._writable.append(space)
             self._ask(missing, role, space, advance, keys[asked])
             places = space.find(keys)
         return self._noted(texts, places, asked | (self._elsewhere.find(keys) >= 0), role, space)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bakeoff_providers import stopping
+from bakeoff_providers.file_lock import is_at, try_lock
 
 from bakeoff.embedding.key_index import Keys
 
@@ -17,15 +18,7 @@ _LARGEST = (1 << 62) - 1  # offsets in a lock file are signed
 
 def locked(file: int) -> bool:
     """Takes the file's lock if nobody holds it. Where the system has no such locks, nothing is ever deleted."""
-    try:
-        import fcntl
-    except ImportError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+    return try_lock(file) is True
 
 
 @contextlib.contextmanager
@@ -58,24 +51,18 @@ class InUse:
         """
         while self._handle is None and self._file.parent.is_dir():
             try:
-                import fcntl
-
                 handle = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o666)
-            except (ImportError, OSError):
-                return
-            try:
-                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(handle)
-                stopping.sleep(WAIT)
             except OSError:
-                os.close(handle)
                 return
-            else:
-                if _leads_to(self._file, handle):
-                    self._handle = handle
-                else:
-                    os.close(handle)  # deleted before it was ours
+            ours = try_lock(handle, shared=True)
+            if ours and _leads_to(self._file, handle):
+                self._handle = handle
+                return
+            os.close(handle)  # no locks here, somebody deletes, or it was deleted before it was ours
+            if ours is None:
+                return
+            if not ours:
+                stopping.sleep(WAIT)
 
     def close(self) -> None:
         """Others may delete the files now."""
@@ -90,7 +77,7 @@ class InUse:
 
 def _leads_to(path: Path, handle: int) -> bool:
     try:
-        return os.path.samestat(os.fstat(handle), path.stat())
+        return is_at(handle, path)
     except OSError:
         return False
 

@@ -11,6 +11,7 @@ import xxhash
 from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.cards import family_prompts
 
+from bakeoff.core.printable import some
 from bakeoff.core.task import Document, Task, document_blocks
 from bakeoff.embedding.batches import estimated_tokens
 
@@ -35,8 +36,7 @@ def task_warnings(task: Task) -> list[str]:
             twins.append(f"{document.id} = {original}")
     if not twins:
         return []
-    shown = ", ".join(twins[:5]) + (", …" if len(twins) > 5 else "")
-    return [f"{len(twins)} duplicate documents ({shown}): keep one of each, or grade both alike"]
+    return [f"{len(twins)} duplicate documents ({some(twins)}): keep one of each, or grade both alike"]
 
 
 def _prints(documents: Sequence[Document]) -> list[int]:
@@ -79,12 +79,12 @@ def _cut(provider: Provider, long: int, texts: int) -> str:
 
 
 def cutting_advice(provider: Provider) -> str:
-    """Pieces that the model reads whole; in bytes where its tokenizer is not here, as no text has more tokens."""
+    """Chunks that the model reads whole; in bytes where its tokenizer is not here, as no text has more tokens."""
     size, unit = provider.context_tokens() or 0, "tokens"
     if not provider.own_tokens:
         size, unit = max(1, size - _ENDS - len(provider.card.prompted("", Role.DOCUMENT).encode())), "bytes"
     chunking = f'chunking = {{ strategy = "recursive", size = {size}, unit = "{unit}" }}'
-    return f"a [[contender]] of its own with {chunking} shows whether pieces do better"
+    return f"a [[contender]] of its own with {chunking} shows whether chunks do better"
 
 
 def too_long(provider: Provider, texts: Sequence[str]) -> int:

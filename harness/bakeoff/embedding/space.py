@@ -20,8 +20,7 @@ from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.hashing import Identity
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
-from bakeoff.embedding.locks import Claims, InUse, all_locked
-from bakeoff.embedding.old_segments import SUFFIX, old_batches
+from bakeoff.embedding.locks import Claims, InUse
 from bakeoff.embedding.shard_rows import ROW_BITS, ShardRows
 from bakeoff.embedding.shards import MANIFEST, ROWS, Batch, Description, Shard, ShardWriter, Tokens
 
@@ -50,9 +49,8 @@ class Space:
         self._own: int | None = None  # the number of the shard that is being written here
         self._written: set[int] = set()  # and of all that were
         self._foreign = 0  # batches of another dimension
-        self._probed = 0  # vectors that there was room for
+        self._room_for = 0  # vectors that there was room for
         self._hold()
-        self._take_over_old_segments()
         for other in complete:
             self._find_shards(other)
         self.refresh()
@@ -150,9 +148,9 @@ class Space:
             if batches:
                 self._remember(number, batches)
 
-    def probe(self, vectors: int) -> None:
+    def check_writable(self, vectors: int) -> None:
         """Makes sure, once for so many, that vectors can be kept, before anything is asked or paid for."""
-        if vectors <= self._probed:
+        if vectors <= self._room_for:
             return
         needed = vectors * (4 * (self.dimensions or _UNKNOWN_DIMENSIONS) + 64)
         remedy = "make room, set BAKEOFF_HOME to a folder on another disk, or run with --no-cache"
@@ -169,7 +167,7 @@ class Space:
         if free < needed:
             problem = f"{needed / 1e6:,.0f} MB of vectors are to come, {free / 1e6:,.0f} MB are free"
             raise InputError(problem, file=self.folder, remedy=remedy)
-        self._probed = vectors
+        self._room_for = vectors
 
     def batches(self) -> Iterator[tuple[Keys, Tokens, Vectors]]:
         """Everything once, in the order in which it was written."""
@@ -236,28 +234,6 @@ class Space:
             if read_json(self.folder / IDENTITY, dict[str, Any]) == self.identity:
                 return
         write_json(self.folder / IDENTITY, self.identity)
-
-    def _take_over_old_segments(self) -> None:
-        """Segments of earlier versions become shards, one per dimension; they go when the shards are whole."""
-        segments = sorted(self.folder.glob(f"*{SUFFIX}"))
-        if not segments:
-            return
-        writers: dict[int, ShardWriter] = {}
-        with contextlib.suppress(OSError), all_locked(segments) as free:  # a full disk: they stay as they are
-            if not free:
-                return
-            try:
-                for segment in segments:
-                    for keys, tokens, vectors in old_batches(segment):
-                        width = int(vectors.shape[1])
-                        if width not in writers:
-                            writers[width] = ShardWriter(self.folder, self.identity, width)
-                        writers[width].append(keys, tokens, vectors)
-            finally:
-                for writer in writers.values():
-                    writer.close()
-            for segment in segments:
-                segment.unlink()
 
 
 def read_identity(folder: Path) -> Identity | None:

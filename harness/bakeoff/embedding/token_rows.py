@@ -96,7 +96,7 @@ def embed_tokens(
     truncated = 0
     with progress(f"{provider.card.name}: token vectors", len(missing)) as advance:
         if missing:
-            space.probe(len(missing) * (provider.card.context or 512))
+            space.check_writable(len(missing) * (provider.card.context or 512))
         for start in range(0, len(missing), BATCH):
             batch = missing[start : start + BATCH]
             answer = tokens.embed_tokens(batch, Role.DOCUMENT)

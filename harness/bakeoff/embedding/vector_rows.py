@@ -45,7 +45,7 @@ class FileRows:
 
 @dataclass(slots=True)
 class VectorRows:
-    """Unit vectors, one row per piece of the corpus; rows are read when they are asked for."""
+    """Unit vectors, one row per chunk of the corpus; rows are read when they are asked for."""
 
     space: RowSource
     places: Places

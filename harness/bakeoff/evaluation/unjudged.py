@@ -1,4 +1,4 @@
-"""What unjudged documents could change: scores if they were all relevant, and grades that would turn a winner."""
+"""What unjudged documents could change: scores if they were all relevant, and grades that would change the winner."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
+from bakeoff.evaluation.score import score_queries
 
 NOISE = 1e-12  # rounding of equal scores
 BLOCK = 4096  # queries whose documents are graded at once
@@ -38,12 +38,12 @@ def if_relevant(
             }
             for query in asked
         }
-        return evaluate(join(answers, graded, asked), [measure], rel)[measure]
+        return score_queries(join(answers, graded, asked), [measure], rel)[measure]
 
     return np.concatenate([values(queries[start : start + BLOCK]) for start in range(0, len(queries), BLOCK)])
 
 
-def turn(
+def winner_changing_grades(
     best: Answers,
     challenger: Answers,
     judgments: Judgments,
@@ -61,8 +61,8 @@ def turn(
     open_ = {query: _favouring(best.get(query), challenger.get(query), judgments, query, measure) for query in queries}
     graded = {query: {**judgments.get(query, {}), **dict.fromkeys(open_[query], highest)} for query in queries}
     now, then = (
-        evaluate(join(challenger, truth, queries), [measure], rel)[measure]
-        - evaluate(join(best, truth, queries), [measure], rel)[measure]
+        score_queries(join(challenger, truth, queries), [measure], rel)[measure]
+        - score_queries(join(best, truth, queries), [measure], rel)[measure]
         for truth in (judgments, graded)
     )
     if weights is not None:

@@ -10,17 +10,17 @@ from bakeoff_providers.cards import FAMILIES, check_prompt, family_prompts
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
-from bakeoff.embedding.cutting import Cutting
+from bakeoff.embedding.contender_chunking import ContenderChunking
 from bakeoff.lineup.entries import ContenderEntry, Prompt, PromptName
 
 
-def named_cuttings(entry: ContenderEntry, name: str) -> Iterator[tuple[str, Cutting | None]]:
+def named_chunkings(entry: ContenderEntry, name: str) -> Iterator[tuple[str, ContenderChunking | None]]:
     """Every way to cut, with the row's name; one that is alone under a label of its own adds nothing to the name."""
     given = entry.chunking if isinstance(entry.chunking, list) else [entry.chunking]
     if not given:
         yield name, None
-    for cutting in given:
-        yield (name if len(given) == 1 and entry.label else f"{name}@{cutting}"), cutting
+    for chunking in given:
+        yield (name if len(given) == 1 and entry.label else f"{name}@{chunking}"), chunking
 
 
 def named_prompts(entry: ContenderEntry, name: str) -> Iterator[tuple[str, dict[str, Any]]]:

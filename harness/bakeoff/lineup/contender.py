@@ -15,16 +15,13 @@ from bakeoff_providers.base import Provider
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
-from bakeoff.embedding.cutting import Cutting
+from bakeoff.embedding.contender_chunking import ContenderChunking
 from bakeoff.lineup.values import json_safe
 from bakeoff.search.existing import EXISTING
 from bakeoff.search.fusion import Fusion
-from bakeoff.search.rankers import RANKERS
-from bakeoff.search.rerankers import RERANKERS
-from bakeoff.search.retrievers import RETRIEVERS
-from bakeoff.search.stores import STORES
-from bakeoff.search.token_stores import TOKEN_STORES
 from bakeoff.search.variants import Variant
+
+NAMES_IT = {"names it": True}  # of settings by whose value a contender may be called
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +39,11 @@ class Rerank:
 class Contender:
     """One row of the matrix. `name` is its label without the store."""
 
-    label: str
-    name: str = ""
-    provider: str = ""
-    ranker: str = ""
-    model: str = ""
+    label: str = dataclasses.field(metadata=NAMES_IT)
+    name: str = dataclasses.field(default="", metadata=NAMES_IT)
+    provider: str = dataclasses.field(default="", metadata=NAMES_IT)
+    ranker: str = dataclasses.field(default="", metadata=NAMES_IT)
+    model: str = dataclasses.field(default="", metadata=NAMES_IT)
     store: str = ""
     field: str = ""
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -58,18 +55,9 @@ class Contender:
     answers: dict[str, str] = dataclasses.field(default_factory=dict)  # seed → file; "" where there is only one
     retriever: dict[str, Any] = dataclasses.field(default_factory=dict)  # where rankings are asked for: a file or a URL
     fusion: Fusion | None = None
-    chunking: Cutting | None = None
+    chunking: ContenderChunking | None = None
     rerank: Rerank | None = None
     live: Any = dataclasses.field(default=None, repr=False, compare=False)  # a function or object from Python
-
-    @property
-    def kind(self) -> str:
-        """Where its rankings come from, as results name it."""
-        if self.provider:
-            return self.vectors or ("existing" if self.existing else "dense")
-        if self.retriever or self.rerank:
-            return "retriever" if self.retriever else "reranked"
-        return "lexical" if self.ranker else "fused" if self.fusion else "given"
 
     @property
     def names(self) -> set[str]:
@@ -94,23 +82,6 @@ class Contender:
         if self.chunking is not None:
             options += f" {msgspec.json.encode(self.chunking).decode()}"
         return self.provider, self.model, self.field, f"{options} {self.vectors}".strip()
-
-    def missing(self) -> str | None:
-        """What keeps this contender from running here, without asking any server."""
-        if self.chunking and (reason := self.chunking.missing()):
-            return reason
-        if self.provider:
-            provider = None if self.live is not None else PROVIDERS.get(self.provider).missing(**self.options)
-            if self.existing:
-                return provider or EXISTING.get(self.store).missing()
-            if self.vectors:
-                return provider or TOKEN_STORES.get(self.store).missing(**self.store_options)
-            return provider or (STORES.get(self.store).missing(**self.store_options) if self.store else None)
-        if self.rerank:
-            return RERANKERS.get(self.rerank.provider).missing(**self.rerank.options)
-        if self.retriever:
-            return RETRIEVERS.get(self.retriever["kind"]).missing(**self.retriever)
-        return RANKERS.get(self.ranker).missing() if self.ranker else None
 
     def create(self, folder: Path) -> Provider:
         """Its provider; files that its options name are looked for beside the line-up."""
@@ -140,7 +111,8 @@ class Contender:
 
 def names_of(contender: Mapping[str, Any]) -> set[str]:
     """What a contender, as a line-up or a result describes it, may be called by."""
-    return {contender[key] for key in ("label", "name", "provider", "ranker", "model") if contender.get(key)}
+    keys = [setting.name for setting in dataclasses.fields(Contender) if setting.metadata == NAMES_IT]
+    return {contender[key] for key in keys if contender.get(key)}
 
 
 def called(wanted: Sequence[str], names: Mapping[str, set[str]]) -> list[str]:

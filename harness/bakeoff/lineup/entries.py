@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from bakeoff.embedding.cutting import Cutting
+from bakeoff.embedding.contender_chunking import ContenderChunking
 from bakeoff.search.existing.base import Collection, Existing, Id, Metric, Split, VectorField
 from bakeoff.search.fusion import MethodName
 from bakeoff.search.variants import Precision
@@ -98,7 +98,9 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = "vectors"
     vectors: Annotated[Literal["", "tokens"], "tokens: a vector for each token, compared by MaxSim; no store"] = ""
     options: Annotated[dict[str, Any], "options of the provider, ranker or retriever"] = {}
-    chunking: Annotated[Cutting | list[Cutting], "how documents are cut; each of several is a row"] = []
+    chunking: Annotated[
+        ContenderChunking | list[ContenderChunking], "how documents are cut; each of several is a row"
+    ] = []
     prompt: Annotated[
         str | Prompt | list[str | Prompt],
         "what goes before texts: default, none, a family of models, or a table; each of several is a row",

@@ -52,7 +52,7 @@ def lineup_of(
         raise InputError("there is no measure", remedy=f"for example {list(DEFAULT_MEASURES)}")
     return Lineup(
         name=name,
-        task=_task(task),
+        task=task_from_python(task),
         contenders=tuple(rows),
         measures=chosen,
         primary=primary_measure(chosen, primary),
@@ -122,7 +122,7 @@ def _called(row: Contender, label: str) -> Contender:
     return replace(row, label=safe_label(label))
 
 
-def _task(given: str | Path | Task | Mapping[str, Any]) -> str | dict[str, Any] | Task:
+def task_from_python(given: str | Path | Task | Mapping[str, Any]) -> str | dict[str, Any] | Task:
     """A task, its name or folder, a BEIR folder without a task.toml, or BEIR's three dicts."""
     if isinstance(given, Task):
         return given

@@ -12,6 +12,7 @@ from typing import Any
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
+from bakeoff.core.printable import some
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure, primary_measure
 from bakeoff.lineup.checks import check_addresses, check_labels, check_name, check_no_password, check_settings
@@ -64,9 +65,7 @@ class Lineup:
             raise InputError(error.problem, file=path, place=error.place, remedy=error.remedy) from None
 
     def __repr__(self) -> str:
-        labels = ", ".join(contender.label for contender in self.contenders[:10])
-        more = f" and {len(self.contenders) - 10} more" if len(self.contenders) > 10 else ""
-        return f"Lineup({self.name!r}: {labels}{more})"
+        return f"Lineup({self.name!r}: {some([contender.label for contender in self.contenders], 10)})"
 
     def narrowed(self, only: Sequence[str] = (), stores: Sequence[str] = ()) -> Lineup:
         """The contenders that match any of the given names (label, provider, ranker or model) and stores."""
@@ -108,7 +107,7 @@ class Lineup:
         """What goes into every result as JSON; `lineup_text` makes the file of it again."""
         return {
             "name": self.name,
-            "task": json_safe(_described(self.task)),
+            "task": json_safe(_task_in_result(self.task)),
             **({"overrides": json_safe(self.overrides)} if self.overrides else {}),
             "measures": [str(measure) for measure in self.measures],
             "primary": str(self.primary),
@@ -130,7 +129,7 @@ class Lineup:
         return tuple(dict.fromkeys(wanted))
 
 
-def _described(task: str | dict[str, Any] | Task) -> str | dict[str, Any]:
+def _task_in_result(task: str | dict[str, Any] | Task) -> str | dict[str, Any]:
     """What a result says of a task that was made in Python: it can't be read again."""
     return {"name": task.name, "format": "memory"} if isinstance(task, Task) else task
 

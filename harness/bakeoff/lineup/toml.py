@@ -8,9 +8,7 @@ from typing import Any
 
 from bakeoff.core.files import read_toml
 from bakeoff.lineup.entries import LineupFile
-from bakeoff.lineup.sources import contender_entry
-from bakeoff.lineup.sources.fusion import fusion_entry
-from bakeoff.lineup.sources.rerank import rerank_entry
+from bakeoff.lineup.sources import table_of
 from bakeoff.lineup.values import toml_value
 
 _SETTINGS = (
@@ -39,15 +37,9 @@ def lineup_text(lineup: Mapping[str, Any]) -> str:
     """The file for `Lineup.to_dict()`, one table for each row: `bakeoff run` gives the same rows, in the same order."""
     lines = _lines({key: lineup.get(key) for key in _SETTINGS})
     for row in lineup["contenders"]:
-        heading, entry = _table(row)
+        heading, entry = table_of(row)
         lines += ["", f"[[{heading}]]", *_lines(entry)]
     return "\n".join(lines) + "\n"
-
-
-def _table(row: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    if "rerank" in row:
-        return "rerank", rerank_entry(row)
-    return ("fusion", fusion_entry(row)) if "fusion" in row else ("contender", contender_entry(row))
 
 
 def _lines(settings: Mapping[str, Any]) -> list[str]:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.whole import whole_number
 from bakeoff.production.check import Check, Gauge
 from bakeoff.production.clusters import Clusters
 from bakeoff.production.sequential import p_value, ratio, split_p, width
-from bakeoff.statistics.constants import ALPHA
+from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.tasks.search_log import Impression, LogColumns, read_log, timestamp
 
 NEEDED = ("query", "user", "session", "shown", "clicked", "arm")
@@ -38,8 +39,7 @@ class Difference:
 def metric_of(name: str) -> Callable[[Session], float]:
     """A value per session by its spelling: click@10, rr (mean reciprocal rank of first clicks), success."""
     kind, _, cut = name.partition("@")
-    if kind == "click" and cut.isdecimal() and int(cut) > 0:
-        k = int(cut)
+    if kind == "click" and (k := whole_number(cut)):
         return lambda session: float(any(set(one.shown[:k]) & set(one.clicked) for one in session))
     if name == "rr":
         return lambda session: sum(map(_first_click, session)) / len(session)
@@ -64,14 +64,16 @@ def mismatch(users: Sequence[int], split: Sequence[float]) -> float:
 
 
 def difference(control: Clusters, treatment: Clusters, alpha: float = ALPHA) -> Difference:
-    """Welch's interval over users: valid for one look, at a time that was planned."""
+    """Welch's interval over users: valid for one look, at a time that was planned; of too few it says nothing."""
     from scipy.special import stdtr, stdtrit
 
     value = treatment.mean - control.mean
+    if min(len(control), len(treatment)) < FEWEST:
+        return _unknown(value)
     variances = [control.standard_error**2, treatment.standard_error**2]
     error = math.sqrt(sum(variances))
-    if error == 0 or math.isinf(error):
-        return _degenerate(value, error)
+    if error <= NOISE:
+        return _without_spread(control, treatment, alpha)
     freedom = sum(variances) ** 2 / sum(
         variance**2 / (len(arm) - 1) for variance, arm in zip(variances, (control, treatment), strict=True)
     )
@@ -83,25 +85,35 @@ def difference(control: Clusters, treatment: Clusters, alpha: float = ALPHA) -> 
 
 
 def always_valid(control: Clusters, treatment: Clusters, planned: int, alpha: float = ALPHA) -> Difference:
-    """An interval that holds at every look; while there are too few users it says nothing."""
+    """An interval that holds at every look; while there are too few users, or none differ, it says nothing."""
     from scipy.special import ndtri
 
     value = treatment.mean - control.mean
     error = math.hypot(control.standard_error, treatment.standard_error)
-    if min(len(control), len(treatment)) < FEWEST:
-        error = math.inf
-    if error == 0 or math.isinf(error):
-        return _degenerate(value, error)
+    if min(len(control), len(treatment)) < FEWEST or error <= NOISE:
+        return _unknown(value)
     r = ratio(len(control) + len(treatment), planned, alpha)
     half = width(r, alpha) * error
     p = p_value(abs(value) / error, r)
     return Difference(value, value - half, value + half, p, half + float(ndtri(POWER)) * error)
 
 
-def _degenerate(value: float, error: float) -> Difference:
-    """No spread at all, or nothing known of it."""
-    p = 0.0 if error == 0 and value != 0 else 1.0
-    return Difference(value, value - error, value + error, p, error)
+def _unknown(value: float) -> Difference:
+    """A difference of which nothing else is known yet."""
+    return Difference(value, -math.inf, math.inf, 1.0, math.inf)
+
+
+def _without_spread(control: Clusters, treatment: Clusters, alpha: float) -> Difference:
+    """All users of an arm are alike: p by exchanging users between the arms, the interval from their numbers alone.
+
+    Of n who are alike, others are at most a share of 1 − (alpha/4)^(1/n); metrics are from 0 to 1.
+    """
+    old, new = control.mean, treatment.mean
+    value, others = new - old, [1 - (alpha / 4) ** (1 / len(arm)) for arm in (control, treatment)]
+    low = value - others[0] * (1 - old) - others[1] * new
+    high = value + others[0] * old + others[1] * (1 - new)
+    ways = math.comb(len(control) + len(treatment), len(control))
+    return Difference(value, low, high, 1.0 if abs(value) <= NOISE else min(1.0, 2 / ways), math.inf)
 
 
 def read_arms(path: Path, columns: LogColumns, control: str, treatment: str) -> tuple[list[Impression], int]:
@@ -154,28 +166,28 @@ def compare_arms(
                 f"arm {arm!r} has {len(clusters)} users of its own", file=path, remedy="collect more first"
             )
     p_split = (mismatch if planned is None else split_p)([len(arm) for arm in arms], split)
-    found = difference(*arms, alpha) if planned is None else always_valid(*arms, planned, alpha)
-    sentences = _sentences(found, arms, (control, treatment), metric, mixed, p_split, planned, alpha)
-    worse = p_split < MISMATCH or found.high < 0
+    gap = difference(*arms, alpha) if planned is None else always_valid(*arms, planned, alpha)
+    sentences = _sentences(gap, arms, (control, treatment), metric, mixed, p_split, planned, alpha)
+    worse = p_split < MISMATCH or gap.high < 0
     sessions = [int(arm.rows.sum()) for arm in arms]
     figures = {
         "metric": metric, "control": control, "treatment": treatment, "users": [len(arm) for arm in arms],
-        "sessions": sessions, "means": [arm.mean for arm in arms], "difference": found.value, "low": found.low,
-        "high": found.high, "p": found.p, "detectable": found.detectable, "split_p": p_split,
+        "sessions": sessions, "means": [arm.mean for arm in arms], "difference": gap.value, "low": gap.low,
+        "high": gap.high, "p": gap.p, "detectable": gap.detectable, "split_p": p_split,
         "users_in_both_arms": mixed, "sequential": planned is not None,
     }  # fmt: skip
     labels = {"metric": metric, "treatment": treatment}
     gauges = [
-        Gauge("ab_difference", "Mean of the treatment minus mean of the control", found.value, labels),
-        Gauge("ab_difference_low", "Lower end of the interval of the difference", found.low, labels),
-        Gauge("ab_difference_high", "Upper end of the interval of the difference", found.high, labels),
+        Gauge("ab_difference", "Mean of the treatment minus mean of the control", gap.value, labels),
+        Gauge("ab_difference_low", "Lower end of the interval of the difference", gap.low, labels),
+        Gauge("ab_difference_high", "Upper end of the interval of the difference", gap.high, labels),
         Gauge("ab_split_p", "p of the test that users came in the planned proportions", p_split, labels),
     ]
     return Check(command="ab", worse=worse, sentences=sentences, figures=figures, gauges=gauges)
 
 
 def _sentences(
-    found: Difference,
+    gap: Difference,
     arms: Sequence[Clusters],
     names: tuple[str, str],
     metric: str,
@@ -195,15 +207,19 @@ def _sentences(
             f"The users did not come in the planned proportions (p = {p_split:.1g}): the experiment lost or counted "
             "some twice, and the difference below can't be trusted."
         )
-    if math.isinf(found.high):
-        return [*said, f"Too early to look: each arm needs {FEWEST} users at least."]
+    if math.isinf(gap.high):
+        few = min(len(arm) for arm in arms) < FEWEST
+        needed = f"each arm needs {FEWEST} users at least" if few else "no two users of an arm differ"
+        return [*said, f"Too early to look: {needed}."]
     how = "valid at every look" if planned is not None else "valid for one look, at a planned time"
     said.append(
-        f"{names[1]} minus {names[0]}: {found.value:+.4f} ({1 - alpha:.0%} interval {found.low:+.4f} to "
-        f"{found.high:+.4f}, users as clusters, {how}; p = {found.p:.2g})."
+        f"{names[1]} minus {names[0]}: {gap.value:+.4f} ({1 - alpha:.0%} interval {gap.low:+.4f} to "
+        f"{gap.high:+.4f}, users as clusters, {how}; p = {gap.p:.2g})."
     )
-    if found.low > 0 or found.high < 0:
-        said.append(f"{names[1]} is {'better' if found.low > 0 else 'worse'}.")
+    if gap.low > 0 or gap.high < 0:
+        said.append(f"{names[1]} is {'better' if gap.low > 0 else 'worse'}.")
+    elif math.isinf(gap.detectable):
+        said.append("No difference is shown: no two users of an arm differ.")
     else:
-        said.append(f"No difference is shown; one of {found.detectable:.4f} would be, in 80% of such logs.")
+        said.append(f"No difference is shown; one of {gap.detectable:.4f} would be, in 80% of such logs.")
     return said

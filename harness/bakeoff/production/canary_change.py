@@ -21,7 +21,7 @@ Way = Literal[
 ]
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class VectorChange(msgspec.Struct, frozen=True, kw_only=True):
     """`size` is the distance of the means in noise floors, `limit` what noise alone reaches once in 200 checks."""
 
     way: Way
@@ -39,7 +39,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         return self.way != "same"
 
 
-def compare(old: NDArray[np.floating], new: NDArray[np.floating]) -> Change:
+def compare(old: NDArray[np.floating], new: NDArray[np.floating]) -> VectorChange:
     """Calls × texts × dimensions against the same texts, asked again."""
     if old.shape[2] != new.shape[2]:
         return _unlike("other dimension")
@@ -61,7 +61,7 @@ def compare(old: NDArray[np.floating], new: NDArray[np.floating]) -> Change:
         way = _way(mean_a, mean_b, b)
     elif ratio > noisier:
         way = "noisier"
-    return Change(
+    return VectorChange(
         way=way, size=size, limit=limit, noise=floor, cosine=float(cosines.mean()), worst_cosine=float(cosines.min()),
         norm_ratio=float(np.median(norms_b / norms_a)), noise_ratio=ratio,
     )  # fmt: skip
@@ -102,9 +102,9 @@ def _way(old: NDArray[np.float64], new: NDArray[np.float64], calls: NDArray[np.f
     return "nearly the same" if float((unit_old * unit_new).sum(axis=1).mean()) > SIMILAR else "other model"
 
 
-def _unlike(way: Way) -> Change:
+def _unlike(way: Way) -> VectorChange:
     nothing = dict.fromkeys(("limit", "noise", "cosine", "worst_cosine", "norm_ratio", "noise_ratio"), math.nan)
-    return Change(way=way, size=math.inf, **nothing)
+    return VectorChange(way=way, size=math.inf, **nothing)
 
 
 EXPLAINED: dict[Way, str] = {
@@ -119,7 +119,7 @@ EXPLAINED: dict[Way, str] = {
 }
 
 
-def sentences(change: Change, texts: int, calls: Sequence[int]) -> list[str]:
+def sentences(change: VectorChange, texts: int, calls: Sequence[int]) -> list[str]:
     """What was found, its size against the noise, and what it means."""
     if change.way == "other dimension":
         return ["Changed: other dimension.", EXPLAINED[change.way]]

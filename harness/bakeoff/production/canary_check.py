@@ -15,13 +15,13 @@ from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Task
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.production.canary import CHECK_CALLS, Recording, ask, ask_queries
-from bakeoff.production.canary_change import Change, compare, sentences
+from bakeoff.production.canary_change import VectorChange, compare, sentences
 from bakeoff.production.check import Check, Gauge
 from bakeoff.production.log_replay import overlap
-from bakeoff.search import exact
-from bakeoff.statistics.small_samples import difference_intervals
+from bakeoff.search import brute_force
+from bakeoff.statistics.averaging import WEIGHTED, averaging_of
 
 K = 10
 NDCG = Measure.parse("ndcg@10")
@@ -34,8 +34,9 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     overlap: float
     score_before: float
     score_after: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
+    weighting: str | None = None
 
 
 def check(recording: Recording, provider: Provider, *, calls: int = CHECK_CALLS, task: Task | None = None) -> Check:
@@ -56,8 +57,8 @@ def check(recording: Recording, provider: Provider, *, calls: int = CHECK_CALLS,
         figures["task"] = msgspec.to_builtins(effect)
         said.append(
             f"On {task.name}, today's queries over the documents as recorded: top-{K} overlap {effect.overlap:.3f}, "
-            f"{NDCG.label} {effect.score_before:.4f} → {effect.score_after:.4f} "
-            f"(95% interval of the change {effect.low:+.4f} to {effect.high:+.4f})."
+            f"{NDCG.label} {effect.score_before:.4f} → {effect.score_after:.4f}{_interval(effect)}"
+            f"{f' ({effect.weighting})' if effect.weighting else ''}."
         )
         gauges.append(Gauge("canary_overlap", "Top 10 that a task keeps", effect.overlap, {"task": task.name}))
     return Check(command="canary", worse=change.changed, sentences=said, figures=figures, gauges=gauges)
@@ -74,26 +75,35 @@ def effect_on(recording: Recording, task: Task, queries: NDArray[np.float32]) ->
     before = _rankings(unit(recording.queries, recording.head.model), documents, ids, task)
     after = _rankings(unit(queries, recording.head.model), documents, ids, task)
     asked = [query.id for query in task.queries]
-    old, new = (evaluate(join(one, task.judgments, asked), [NDCG], task.rel)[NDCG] for one in (before, after))
-    low, high = (float(end[0]) for end in difference_intervals(np.stack([new, old], axis=1), [(0, 1)]))
-    shared = float(np.mean([overlap(before[query].ids, after[query].ids, K) for query in asked]))
+    old, new = (score_queries(join(one, task.judgments, asked), [NDCG], task.rel)[NDCG] for one in (before, after))
+    averaging = averaging_of([query.drawn for query in task.queries])
+    change = averaging.pairs({"after": new, "before": old})[0]
+    shared = np.array([overlap(before[query].ids, after[query].ids, K) for query in asked])
     return Effect(
-        queries=len(asked), overlap=shared, score_before=float(old.mean()), score_after=float(new.mean()), low=low,
-        high=high,
+        queries=len(asked), overlap=averaging.mean(shared), score_before=averaging.mean(old),
+        score_after=averaging.mean(new), low=change.low, high=change.high,
+        weighting=None if averaging.weights is None else WEIGHTED,
     )  # fmt: skip
+
+
+def _interval(effect: Effect) -> str:
+    """Nothing for a single query."""
+    if effect.low is None or effect.high is None:
+        return ""
+    return f" (95% interval of the change {effect.low:+.4f} to {effect.high:+.4f})"
 
 
 def _rankings(
     queries: NDArray[np.float32], documents: NDArray[np.float32], ids: Sequence[str], task: Task
 ) -> dict[str, Ranking]:
-    rows, scores = exact.nearest(queries, documents, K)
+    rows, scores = brute_force.nearest(queries, documents, K)
     return {
         query.id: ordered((ids[row], float(score)) for row, score in zip(rows[at], scores[at], strict=True))
         for at, query in enumerate(task.queries)
     }
 
 
-def _gauges(change: Change, model: str) -> list[Gauge]:
+def _gauges(change: VectorChange, model: str) -> list[Gauge]:
     labels = {"model": model}
     return [
         Gauge("canary_changed", "1 where the model changed behind its name", float(change.changed), labels),

@@ -36,12 +36,16 @@ class ClickCounts:
 
 @dataclass(frozen=True, slots=True)
 class Attraction:
-    """What a model makes of the counts: a mean and a 95% interval per pair; how often each place is looked at."""
+    """What a model makes of the counts: a mean and a 95% interval per pair; how often each place is looked at.
+
+    `bands` has for each pair how much of the belief is below the first cut, between the first two, and so on.
+    """
 
     mean: Values
     low: Values
     high: Values
     examined: Values
+    bands: Values
 
 
 def count(impressions: Sequence[Impression], places: int) -> ClickCounts:
@@ -61,7 +65,7 @@ def count(impressions: Sequence[Impression], places: int) -> ClickCounts:
     return ClickCounts(list(numbers), shown, hit)
 
 
-def fit(counts: ClickCounts, model: Model = "position") -> Attraction:
+def fit(counts: ClickCounts, model: Model = "position", cuts: Sequence[float] = ()) -> Attraction:
     """The attraction of every pair under a model; `ctr` takes every place for looked at."""
     shown, clicked = counts.shown, counts.clicked
     examined = np.ones(shown.shape[1])
@@ -69,7 +73,7 @@ def fit(counts: ClickCounts, model: Model = "position") -> Attraction:
         examined = _examination(shown, clicked)
     looked = (shown * examined).sum(axis=1)
     overall = float(np.clip(clicked.sum() / looked.sum(), 1e-3, 0.999))
-    return _beliefs(shown, clicked, examined, overall)
+    return _beliefs(shown, clicked, examined, overall, cuts)
 
 
 def _examination(shown: Values, clicked: Values) -> Values:
@@ -95,12 +99,14 @@ def _examination(shown: Values, clicked: Values) -> Values:
     return np.asarray(np.minimum(examined / examined[0], 1.0), dtype=np.float64)
 
 
-def _beliefs(shown: Values, clicked: Values, examined: Values, overall: float) -> Attraction:
+def _beliefs(shown: Values, clicked: Values, examined: Values, overall: float, cuts: Sequence[float]) -> Attraction:
     """Bayes on a grid for each pair, the places' pull taken as known; the prior is the log's mean, worth two looks."""
     grid = (np.arange(GRID) + 0.5) / GRID
     prior = (PRIOR * overall - 1) * np.log(grid) + (PRIOR * (1 - overall) - 1) * np.log(1 - grid)
     no_click = np.log1p(-np.minimum(np.outer(examined, grid), 1 - 1e-12))
     mean, low, high = (np.empty(len(shown)) for _ in range(3))
+    bands, inside = np.empty((len(shown), len(cuts) + 1)), np.searchsorted(cuts, grid, side="right")
+    of_band = (inside[:, None] == np.arange(len(cuts) + 1)).astype(np.float64)
     for start in range(0, len(shown), BLOCK):
         part = slice(start, start + BLOCK)
         hits = clicked[part]
@@ -108,9 +114,9 @@ def _beliefs(shown: Values, clicked: Values, examined: Values, overall: float) -
         belief = np.exp(belief - belief.max(axis=1, keepdims=True))
         belief /= belief.sum(axis=1, keepdims=True)
         below = np.cumsum(belief, axis=1)
-        mean[part] = belief @ grid
+        mean[part], bands[part] = belief @ grid, belief @ of_band
         low[part], high[part] = (
             grid[(below < 0.025).sum(axis=1)],
             grid[np.minimum((below < 0.975).sum(axis=1), GRID - 1)],
         )
-    return Attraction(mean, low, high, examined)
+    return Attraction(mean, low, high, examined, bands)

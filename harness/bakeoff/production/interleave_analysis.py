@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.printable import counted
 from bakeoff.production.check import Check, Gauge
 from bakeoff.production.clusters import Clusters
 from bakeoff.statistics.constants import ALPHA
@@ -61,9 +62,10 @@ def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA) -> Check
     decided = p <= alpha
     sentences = [
         f"{len(impressions)} queries of {len(users)} users: b won {wins}, {ties} tied, a won {losses}.",
-        f"{ahead} users clicked more of b, {behind} more of a, {even} neither: exact sign test p = {p:.2g}.",
-        f"Preference for b: {preference:+.4f} ({100 * (1 - alpha):g}% interval {low:+.4f} to {high:+.4f}): of those "
-        "who clicked more of one, the share for b less the share for a.",
+        f"b won more queries than a for {counted(ahead, 'user')}, a more than b for {behind}, as many for {even}: "
+        f"exact sign test p = {p:.2g}.",
+        f"Preference for b: {preference:+.4f} ({100 * (1 - alpha):g}% interval {low:+.4f} to {high:+.4f}): of users "
+        "with more queries for one side, the share for b less the share for a.",
     ]
     if decided:
         sentences.append(f"People prefer {better}.")
@@ -79,7 +81,7 @@ def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA) -> Check
         "users_for_b": ahead, "users_for_a": behind, "preference": preference, "low": low, "high": high, "p": p,
         "decided": decided, "better": better if decided else None, "more_users_needed": more,
     }  # fmt: skip
-    about = "Of users who clicked more of one side, the share for b minus the share for a"
+    about = "Of users with more queries won by one side, the share for b minus the share for a"
     gauges = [
         Gauge("interleave_preference", about, preference),
         Gauge("interleave_p", "Exact sign test over users", p),
@@ -104,7 +106,10 @@ def preference_of(ahead: int, behind: int, alpha: float = ALPHA) -> tuple[float,
 def _more_users(ahead: int, even: int, behind: int, alpha: float) -> int | None:
     """How many more would show this preference in 4 of 5 cases, if as many of them have none; None where none would."""
     votes = np.repeat([1.0, -1.0], [ahead, behind])
-    if len(votes) < 2:
+    if not len(votes):
         return None
-    needed = queries_needed(float(votes.mean()), float(votes.std(ddof=1)), alpha=alpha)
+    if not ahead or not behind:  # all for one side, so all that come: n of n have p = 2 / 2ⁿ
+        needed: int | None = math.ceil(1 - math.log2(alpha))
+    else:
+        needed = queries_needed(float(votes.mean()), float(votes.std(ddof=1)), alpha=alpha)
     return None if needed is None else max(0, math.ceil((needed - len(votes)) * (1 + even / len(votes))))

@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import Unavailable
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.files import write_atomic
 from bakeoff.core.ranking import Ranking
@@ -22,6 +21,8 @@ from bakeoff.running.failures import adapter_work
 from bakeoff.running.prepare import Preparation
 from bakeoff.running.settings import Settings
 from bakeoff.running.stages import Prepared
+from bakeoff.search.stores.scratch import scratch
+from bakeoff.statistics.constants import NOISE
 from bakeoff.tasks.kinds import load_kind
 
 PERSISTENCE = 0.9  # RBO: the chance of going on from one place to the next
@@ -34,10 +35,13 @@ def overlap(a: Sequence[str], b: Sequence[str], k: int) -> float:
 
 
 def rbo(a: Sequence[str], b: Sequence[str], k: int, p: float = PERSISTENCE) -> float:
-    """Rank-biased overlap, extrapolated from depth k (Webber, Moffat and Zobel 2010, equation 23 for even lists)."""
-    depth = min(k, len(a), len(b))
+    """Rank-biased overlap, extrapolated from depth k (Webber, Moffat and Zobel 2010, equation 23 for even lists).
+
+    Places that only the longer list fills are places where the two disagree.
+    """
+    depth = min(k, max(len(a), len(b)))
     if not depth:
-        return float(not a and not b)
+        return 1.0
     agreements = [len(set(a[:d]) & set(b[:d])) / d for d in range(1, depth + 1)]
     summed = sum(agreement * p**d for d, agreement in enumerate(agreements, start=1))
     return agreements[-1] * p**depth + (1 - p) / p * summed
@@ -99,7 +103,7 @@ def replay(
         *[
             f"Changed most: {queries[at].text!r} (overlap {overlaps[at]:.2f}, RBO {biased[at]:.2f})."
             for at in order[:5]
-            if biased[at] < 1
+            if biased[at] < 1 - NOISE
         ],
     ]
     if out is not None:
@@ -110,7 +114,9 @@ def replay(
         said.append(f"{len(pairs)} pairs that only one list has are worth grading; written to {out}.")
     figures = {
         "queries": len(queries), "overlap": float(share @ overlaps), "rbo": float(share @ biased), "same": same, "k": k,
-        "changed_most": [{"query": queries[at].text, "overlap": overlaps[at], "rbo": biased[at]} for at in order[:20]],
+        "changed_most": [
+            {"query": queries[at].text, "overlap": float(overlaps[at]), "rbo": float(biased[at])} for at in order[:20]
+        ],
         "worth_grading": len(pairs),
     }  # fmt: skip
     gauges = [

@@ -17,7 +17,10 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.arrays import Values
 from bakeoff.core.files import read_json_lines, write_atomic
 from bakeoff.core.sampling import order_key
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.measures.base import figure_of
 from bakeoff.production.check import Check, Gauge
+from bakeoff.report.pairs import difference_text
 from bakeoff.statistics.averaging import PerQueryAsked
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.stratified import Strata, estimate
@@ -109,21 +112,28 @@ def read_sample(path: Path) -> dict[str, SampledQuery]:
 
 def weighted_matrix(scores: Mapping[str, Values], sample: Sequence[SampledQuery], measure: str) -> Check:
     """Every contender's mean per query asked, best first, and every pair's difference, by the tests of the matrix."""
-    strata = strata_arrays(sample)
+    strata, by = strata_arrays(sample), Measure.parse(measure)
     rows = {label: estimate(values, strata) for label, values in scores.items()}
     order = sorted(rows, key=lambda label: -rows[label].mean)
-    pairs = PerQueryAsked(strata).pairs({label: scores[label] for label in order}, among=order)
+    asked = PerQueryAsked(strata)
+    pairs = asked.pairs({label: scores[label] for label in order}, among=order, bounded=by.bounded)
+    low, high = asked.intervals(np.stack([scores[label] for label in rows], axis=1), by.bounded)
     said = [f"{measure} per query asked, over {len(sample)} drawn queries:"]
+    figures_of = {
+        label: {"mean": by.figure(row.mean), "low": figure_of(by, low[at]), "high": figure_of(by, high[at])}
+        for at, (label, row) in enumerate(rows.items())
+    }
     for label in order:
-        row, plain = rows[label], float(scores[label].mean())
-        said.append(f"{label}: {row.mean:.4f} ({row.low:.4f} to {row.high:.4f}); per drawn query {plain:.4f}.")
+        row = figures_of[label]
+        interval = "" if row["low"] is None else f" ({row['low']:.4f} to {row['high']:.4f})"
+        plain = by.aggregate(scores[label])
+        said.append(f"{label}: {row['mean']:.4f}{interval}; per drawn query {plain:.4f}.")
     for pair in pairs:
         verdict = "differ" if pair.p_holm <= ALPHA else "can't be told apart"
-        interval = "" if pair.low is None else f"{pair.low:+.4f} to {pair.high:+.4f}, "
-        said.append(f"{pair.a} and {pair.b} {verdict}: {pair.difference:+.4f} ({interval}p = {pair.p_holm:.2g}).")
+        said.append(f"{pair.a} and {pair.b} {verdict}: {difference_text(pair, by)}, p (Holm) = {pair.p_holm:.2g}.")
     figures = {
         "measure": measure,
-        "rows": {label: msgspec.to_builtins(rows[label]) for label in order},
+        "rows": {label: {**figures_of[label], "p": rows[label].p} for label in order},
         "pairs": [
             {"a": pair.a, "b": pair.b, "mean": pair.difference, "low": pair.low, "high": pair.high, "p": pair.p,
              "p_holm": pair.p_holm}
@@ -131,7 +141,7 @@ def weighted_matrix(scores: Mapping[str, Values], sample: Sequence[SampledQuery]
         ],
     }  # fmt: skip
     gauges = [
-        Gauge("log_mean", "Mean per query asked", rows[label].mean, {"contender": label, "measure": measure})
+        Gauge("log_mean", "Mean per query asked", by.figure(rows[label].mean), {"contender": label, "measure": measure})
         for label in order
     ]
     return Check(command="log matrix", worse=False, sentences=said, figures=figures, gauges=gauges)

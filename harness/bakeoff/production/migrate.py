@@ -21,7 +21,7 @@ from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
@@ -74,7 +74,7 @@ def procrustes(source: NDArray[np.floating], target: NDArray[np.floating]) -> ND
 
 
 def sides(lineup: Lineup, old: str, new: str, settings: Settings) -> tuple[Task, Index, Side, Side, list[str]]:
-    """Both models over the line-up's task, through the cache; and the texts of its pieces."""
+    """Both models over the line-up's task, through the cache; and the texts of its chunks."""
     chosen = {contender.label: contender for contender in lineup.contenders}
     for label in (old, new):
         if label not in chosen or not chosen[label].provider:
@@ -112,7 +112,7 @@ def ways(
 
     def scored(rankings: Mapping[str, Ranking]) -> Values:
         ids = [query.id for query in task.queries]
-        return evaluate(join(rankings, task.judgments, ids, DEPTH), [measure], task.rel)[measure]
+        return score_queries(join(rankings, task.judgments, ids, DEPTH), [measure], task.rel)[measure]
 
     def searched(queries: Vectors, documents: Vectors) -> Mapping[str, Ranking]:
         by_id = {query.id: vector for query, vector in zip(task.queries, queries, strict=True)}
@@ -120,7 +120,7 @@ def ways(
 
     before, after = searched(old.queries, old.documents), searched(new.queries, new.documents)
     whole = _cost(new, texts, scale)
-    found = [
+    compared = [
         Way("old", "as it is", scored(before), Cost()),
         Way("new", "everything embedded again, then switched", scored(after), whole),
     ]
@@ -133,13 +133,13 @@ def ways(
             for side in (old, new):
                 asked = "old" if side is old else "new"
                 about = f"one index, {share:.0%} of it new vectors, {asked} queries"
-                found.append(Way(f"mixed {share:.0%} {asked}", about, scored(searched(side.queries, mixed)), cost))
+                compared.append(Way(f"mixed {share:.0%} {asked}", about, scored(searched(side.queries, mixed)), cost))
     for share in SHARES:
         again = order[: max(1, round(share * len(order)))]
         parts = _parts(task, index, old, new, again)
         about = f"{share:.0%} moved to a new index, each part asked by its own model, fused by rank"
         cost = _cost(new, [texts[at] for at in again], scale, grows=False)
-        found.append(Way(f"parts {share:.0%}", about, scored(parts), cost))
+        compared.append(Way(f"parts {share:.0%}", about, scored(parts), cost))
     for pairs in PAIRS:
         if pairs <= len(order):
             learnt = order[:pairs]
@@ -147,10 +147,10 @@ def ways(
             about = f"new queries on the old index, mapped from {pairs} pairs"
             rankings = searched(unit(mapped.astype(np.float32), new.label), old.documents)
             cost = _cost(new, [texts[at] for at in learnt], 1.0, grows=False)
-            found.append(Way(f"mapped {pairs}", about, scored(rankings), cost))
+            compared.append(Way(f"mapped {pairs}", about, scored(rankings), cost))
     fused = {query.id: weighted_rrf([before[query.id], after[query.id]], (1, 1)) for query in task.queries}
-    found.append(Way("both", "both indexes, two searches, fused by rank", scored(fused), whole))
-    return found
+    compared.append(Way("both", "both indexes, two searches, fused by rank", scored(fused), whole))
+    return compared
 
 
 def _parts(task: Task, index: Index, old: Side, new: Side, again: Sequence[int]) -> dict[str, Ranking]:

@@ -20,7 +20,7 @@ from bakeoff.core.clock import percentiles, timed
 from bakeoff.core.sampling import order_key
 from bakeoff.production.check import Check, Gauge
 from bakeoff.running.failures import reason_of
-from bakeoff.search.exact import TOLERANCE
+from bakeoff.search import brute_force
 from bakeoff.search.existing.base import ExistingIndex
 from bakeoff.statistics.small_samples import mean_intervals
 
@@ -82,8 +82,8 @@ def recalls(
     shares = []
     for row, wanted in enumerate(min(k, int(np.isfinite(scores).sum())) for scores in best):
         last = best[row][wanted - 1] if wanted else 0.0
-        found = sum(score >= last - TOLERANCE for score in scored[row])
-        shares.append(min(found, wanted) / wanted if wanted else 1.0)
+        size = 1.0 if metric == "cosine" or not wanted else float(np.abs(best[row][:wanted]).max()) or 1.0
+        shares.append(brute_force.recall(np.array(scored[row]) / size, last / size, wanted))
     return np.array(shares), times
 
 
@@ -97,12 +97,12 @@ def _exact(
     for row, answer in enumerate(answers):
         for name in set(answer):
             wanted.setdefault(name, []).append(row)
-    pieces: dict[tuple[int, str], list[float]] = {}
+    entry_scores: dict[tuple[int, str], list[float]] = {}
     for names, vectors in index.blocks():
         scores = asked @ _prepared(vectors, metric, query=False).T
         for column, name in enumerate(names):
             for row in wanted.get(name, ()):
-                pieces.setdefault((row, name), []).append(float(scores[row, column]))
+                entry_scores.setdefault((row, name), []).append(float(scores[row, column]))
         if queries.own:
             places = {name: column for column, name in enumerate(names)}
             for row, name in enumerate(queries.own):
@@ -111,7 +111,7 @@ def _exact(
         best = -np.sort(-np.concatenate([best, scores], axis=1), axis=1)[:, :k]
     scored: list[list[float]] = []
     for row, answer in enumerate(answers):
-        left = {name: sorted(pieces.get((row, name), []), reverse=True) for name in set(answer)}
+        left = {name: sorted(entry_scores.get((row, name), []), reverse=True) for name in set(answer)}
         scored.append([left[name].pop(0) for name in answer if left[name]])  # several entries may have one name
     return best, scored
 
@@ -134,6 +134,7 @@ def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, metric: Metric
         shares, times = recalls(index, queries, k, metric)
     mean, latency = float(shares.mean()), percentiles(times)
     low, high = (float(end[0]) for end in mean_intervals(shares[:, None]))
+    interval = f" (95% interval {low:.4f} to {high:.4f})" if np.isfinite(low) else ""  # a single query has none
     worse = mean < min_recall
     worst = int(np.count_nonzero(shares < 0.5))
     shown = {name: value for name, value in (("p50", latency.p50), ("p95", latency.p95)) if value is not None}
@@ -141,8 +142,7 @@ def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, metric: Metric
     said = [
         f"{index.name} {index.collection or index.existing}: {index.entries} entries of {index.dimensions} dimensions; "
         f"{len(shares)} queries from {queries.source}.",
-        f"Recall@{k} against exact search: {mean:.4f} (95% interval {low:.4f} to {high:.4f}); "
-        f"{worst} queries lost more than half.",
+        f"Recall@{k} against exact search: {mean:.4f}{interval}; {worst} queries lost more than half.",
         *([f"Search took {times_said}."] if times_said else []),
         f"This is {'below' if worse else 'not below'} the limit of {min_recall:g}.",
     ]
@@ -153,7 +153,7 @@ def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, metric: Metric
     labels = {"index": index.name, "collection": index.collection}
     gauges = [
         Gauge("probe_recall", "Share of the nearest entries that the index returns", mean, labels),
-        Gauge("probe_recall_low", "Lower end of the interval of recall", low, labels),
+        *([Gauge("probe_recall_low", "Lower end of the interval of recall", low, labels)] if interval else []),
         Gauge("probe_entries", "Entries in the collection", float(index.entries), labels),
     ]
     gauges += [

@@ -39,7 +39,6 @@ class BakeoffFixture:
         """
         __tracebackhide__ = True
         from bakeoff_providers.errors import InputError
-        from bakeoff_providers.scratch import scratch
 
         from bakeoff.core.paths import vectors_folder
         from bakeoff.lineup.lineup import Lineup
@@ -49,6 +48,7 @@ class BakeoffFixture:
         from bakeoff.results.schema import find
         from bakeoff.running.runner import run
         from bakeoff.running.settings import Settings
+        from bakeoff.search.stores.scratch import scratch
 
         folder = self._root / baseline
         kept = find(folder)

@@ -101,7 +101,7 @@ def bundle() -> str:
     kept = home() / "vega" / f"bundle-{version('vl-convert-python')}.js"
     if not kept.is_file():
         write_atomic(kept, vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
-    return kept.read_text()
+    return kept.read_text(encoding="utf-8")
 
 
 def _plain(chart: alt.TopLevelMixin, *, legend: bool) -> dict[str, Any]:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bakeoff.core.figures import PairedDifference
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import counted, listed
 from bakeoff.report.pairs import alike_note, p_text, pairs_table, with_interval
 from bakeoff.results.compare import Comparison
 from bakeoff.results.gate import Gate
-from bakeoff.results.recommend import listed
 from bakeoff.statistics.averaging import WEIGHTED
 from bakeoff.statistics.constants import ALPHA
 

@@ -16,10 +16,7 @@ from rich.segment import Segment
 from bakeoff.core.printable import printable
 from bakeoff.core.progress import Advance
 from bakeoff.core.wrapping import screen_width
-from bakeoff.report.grid import Figures, Grid
 from bakeoff.report.prose import Prose
-
-__all__ = ["Bars", "Figures", "Screen", "console", "grid"]
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -47,11 +44,6 @@ def console(*, stderr: bool = False) -> Console:
     """Nothing from data is read as markup. A pipe is as wide as COLUMNS says, or 100."""
     stream = sys.stderr if stderr else sys.stdout
     return Screen(stderr=stderr, markup=False, highlight=False, width=None if stream.isatty() else screen_width(stream))
-
-
-def grid(*heads: str) -> Grid:
-    """The look of every table: a line under the heads, no boxes."""
-    return Grid(heads)
 
 
 class Bars:

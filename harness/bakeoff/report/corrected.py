@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bakeoff.statistics.ppi import Estimate
+from bakeoff.statistics.ppi import CorrectedMean
 
 if TYPE_CHECKING:
     from bakeoff.report.grid import Grid
 
 
-def corrected_table(rows: Sequence[tuple[str, Estimate, Estimate, Estimate]], differences: bool) -> Grid:
+def corrected_table(rows: Sequence[tuple[str, CorrectedMean, CorrectedMean, CorrectedMean]], differences: bool) -> Grid:
     """A row for each contender or pair."""
     from rich.text import Text
 
-    from bakeoff.report.console import Figures, grid
+    from bakeoff.report.grid import Figures, Grid
 
     what = "difference" if differences else "contender"
-    table = grid(
-        what,
-        Figures("people only [95%]"),
-        Figures("corrected [95%]"),
-        Figures("model's weight"),
-        Figures("model alone, not corrected"),
+    table = Grid(
+        [
+            what,
+            Figures("people only [95%]"),
+            Figures("corrected [95%]"),
+            Figures("model's weight"),
+            Figures("model alone, not corrected"),
+        ]
     )
     sign = "+" if differences else ""
     for name, people, corrected, model in rows:

@@ -13,10 +13,10 @@ from rich.console import Console
 
 from bakeoff.core.paths import vectors_folder
 from bakeoff.core.task import Task
-from bakeoff.lineup.from_python import lineup_of
+from bakeoff.lineup.from_python import lineup_of, task_from_python
 from bakeoff.lineup.lineup import DEFAULT_MEASURES, Lineup
 from bakeoff.report import PAGE, render
-from bakeoff.report.console import Figures, grid
+from bakeoff.report.grid import Figures, Grid
 from bakeoff.report.matrix import Line, matrix
 from bakeoff.results.columns import TOTAL, Column, Quantity
 from bakeoff.results.result import Result, TableName
@@ -54,7 +54,7 @@ def evaluate(
     if isinstance(contenders, Lineup):
         lineup = contenders
         if task is not None:
-            lineup = replace(lineup, task=lineup_of({"x": "bm25"}, task).task)
+            lineup = replace(lineup, task=task_from_python(task))
     else:
         lineup = lineup_of(
             contenders,
@@ -120,7 +120,7 @@ class Evaluation:
         target = io.StringIO()
         console = Console(file=target, width=WIDTH, markup=False, highlight=False, color_system=None)
         columns, lines = self._shown()
-        table = grid("contender", *(Figures(column.head) for column in columns))
+        table = Grid(["contender", *(Figures(column.head) for column in columns)])
         for line in lines[:MOST_LINES]:
             figures = [line.reason] if line.reason else [line.cells[column.key].text for column in columns]
             table.add_row(line.row.label, *figures, *[""] * (len(columns) - len(figures)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,17 @@ _STATIC = Path(__file__).parent / "static"
 SCRIPTS = ("common.js", "limits.js", "matrix.js", "charts.js", "queries.js", "start.js")
 
 
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a plain table's column; texts are set to the left, figures to the right."""
+
+    name: str
+    is_text: bool = False
+
+
 def document(template: str, content: Mapping[str, Any], data: Any, charts: Sequence[Chart]) -> str:
     """A whole page. Only the scripts inside may run: an injected one has the wrong hash."""
-    scripts = ["".join((_STATIC / name).read_text() for name in SCRIPTS)]
+    scripts = ["".join((_STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)]
     specs = [spec for chart in charts for spec in chart.specs]
     if specs:
         scripts.insert(0, bundle().replace("</script", "<\\/script"))

@@ -23,7 +23,10 @@ class Figures(str):
 
 @dataclass(slots=True)
 class Grid:
-    """Heads over rows. The first `keys` columns are repeated where the others go on below; `wide` never splits."""
+    """The look of every table: heads, a line under them, rows.
+
+    The first `keys` columns are repeated where the others go on below; `wide` never splits.
+    """
 
     heads: Sequence[str]
     keys: int = 1

@@ -12,13 +12,12 @@ from typing import Any
 import msgspec
 
 from bakeoff.core.files import write_atomic
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import counted, listed
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report import charts as drawing
 from bakeoff.report.charts import Chart, colour_of, guarded, inline
 from bakeoff.report.frame import document
 from bakeoff.report.theme import SERIES, var
-from bakeoff.results.recommend import listed
 from bakeoff.results.schema import Row, Summary
 
 
@@ -59,9 +58,9 @@ def changes(before: Summary, after: Summary) -> list[str]:
 def all_changes(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Every result before which something changed: when, which one, and what."""
     return [
-        {"when": after.summary.started[:10], "result": after.name, "changes": found}
+        {"when": after.summary.started[:10], "result": after.name, "changes": changed}
         for before, after in pairwise(entries)
-        if (found := changes(before.summary, after.summary))
+        if (changed := changes(before.summary, after.summary))
     ]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bakeoff.core.printable import dollars
 from bakeoff.results.columns import MODEL, STORE, Column, Quantity, columns
-from bakeoff.results.recommend import dollars
 from bakeoff.results.schema import Row, Summary
 from bakeoff.results.tables import ordered_rows
 
@@ -82,7 +82,7 @@ class Line:
     @property
     def type(self) -> str:
         """`ran`, `scale` (the oracle and the random order) or `lost`."""
-        return "lost" if self.reason else "scale" if self.row.kind == "baseline" else "ran"
+        return "lost" if self.reason else "scale" if self.row.row_type == "baseline" else "ran"
 
     @property
     def search_text(self) -> str:
@@ -125,7 +125,7 @@ def _line(row: Row, summary: Summary, heads: Sequence[Column], best: Mapping[str
         texts = {MODEL.key: Cell(short_name(row), "lost"), STORE.key: Cell(row.store or "–", "lost")}
         return Line(row, texts, f"not run: {row.not_run}")
     cells = {
-        MODEL.key: Cell(short_name(row), "scale" if row.kind == "baseline" else "name"),
+        MODEL.key: Cell(short_name(row), "scale" if row.row_type == "baseline" else "name"),
         STORE.key: Cell(row.store or "–"),
     }
     tied = False
@@ -161,7 +161,7 @@ def _measure(row: Row, column: Column, summary: Summary, best: float) -> Cell:
     equivalent = standing is not None and standing.relation == "equivalent"
     # what is as good and shows the same figure has the same mark: nobody can see the digits that differ
     shows_best = (row.ties.get(measure) or equivalent) and f"{value.mean:.3f}" == f"{best:.3f}"
-    if column.ranks and row.kind != "baseline" and (round(value.mean, 12) == best or shows_best):
+    if column.ranks and row.row_type != "baseline" and (round(value.mean, 12) == best or shows_best):
         state, marks = "best", [BEST]
     elif equivalent:
         state, marks = "tied", [EQUIVALENT]
@@ -171,7 +171,7 @@ def _measure(row: Row, column: Column, summary: Summary, best: float) -> Cell:
         marks.append(f"{standing.probability:.0%}")
     if measure in row.targets:
         marks.append(MET if row.targets[measure] else MISSED)
-    scale = {other.label: other.measures[measure].mean for other in summary.rows if other.kind == "baseline"}
+    scale = {other.label: other.measures[measure].mean for other in summary.rows if other.row_type == "baseline"}
     floor, ceiling, target = scale.get("random"), scale.get("oracle"), summary.task.targets.get(measure)
     return Cell(
         f"{value.mean:.3f}",

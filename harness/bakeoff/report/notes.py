@@ -10,21 +10,21 @@ from bakeoff.core.printable import counted
 from bakeoff.report.matrix import DOUBT
 from bakeoff.results.schema import Summary
 
-NoteKind = Literal["warning", "loss", "doubt", "stable"]
+NoteTopic = Literal["warning", "loss", "doubt", "stable"]
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
     """Something that must be read with the figures, and the rows that it is about."""
 
-    kind: NoteKind
+    topic: NoteTopic
     text: str
     about: str = ""
 
     @property
     def sentence(self) -> str:
         """In one line; a doubt starts with the mark that its figures carry."""
-        mark = f"{DOUBT} " if self.kind == "doubt" else ""
+        mark = f"{DOUBT} " if self.topic == "doubt" else ""
         return mark + (f"{self.about}: {self.text}" if self.about else self.text)
 
 
@@ -57,11 +57,14 @@ def _stable(summary: Summary) -> str:
 
 
 def _index_loss(loss: Loss) -> str:
+    """Without the row's own NDCG where nothing was lost: the sentence is the same for all such rows."""
     lost = round(loss.ndcg_lost, 3) + 0.0  # no minus before a zero
     queries = "1 query" if loss.short == 1 else f"{loss.short} queries"
     change = f"of which the index lost {lost:.3f}"
     if lost < 0:
         change = f"and by chance {-lost:.3f} more with what the index returns"
+    if lost == 0 and round(loss.recall, 3) == 1 and not loss.short:
+        return "the index lost 0.000 of NDCG@10; recall@10 against exact search 1.000"
     return (
         f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, {change}; "
         f"recall@10 against exact search {loss.recall:.3f}"

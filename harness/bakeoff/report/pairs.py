@@ -25,11 +25,11 @@ def pairs_table(
     """
     from rich.text import Text
 
-    from bakeoff.report.console import Figures, grid
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.report.prose import Prose
 
     figures = ("mean a", "mean b", "difference [95%]", "p", "p (Holm)", "effect", "wins/ties/losses")
-    table = grid("a", "b", *(Figures(head) for head in figures), *(["a is"] if relations else []))
+    table = Grid(["a", "b", *(Figures(head) for head in figures), *(["a is"] if relations else [])])
     table.title, table.keys = f"{measure.label}, a − b", 2
     for at, pair in enumerate(pairs):
         style = "bold" if pair.p_holm <= ALPHA else ""
@@ -60,6 +60,11 @@ def with_interval(pair: PairedDifference, digits: int = 4) -> str:
     if pair.low is None or pair.high is None:
         return f"{pair.difference:+.{digits}f}"
     return f"{pair.difference:+.{digits}f} [{pair.low:+.{digits}f}, {pair.high:+.{digits}f}]"
+
+
+def difference_text(pair: PairedDifference, measure: Measure) -> str:
+    """The difference and its interval; of logarithms where the measure's values are these and its figure is not."""
+    return with_interval(pair) + ("" if measure.figure(0.0) == 0.0 else " in logarithms")
 
 
 def alike_note(pairs: Sequence[PairedDifference]) -> list[str]:

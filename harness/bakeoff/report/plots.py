@@ -15,6 +15,7 @@ from bakeoff.report.matrix import short_name
 from bakeoff.report.theme import var
 from bakeoff.results.columns import PER_MILLION, TOTAL, Column
 from bakeoff.results.schema import Detailed, Row, Summary
+from bakeoff.statistics.pareto import pareto_front
 
 if TYPE_CHECKING:
     import altair as alt
@@ -38,13 +39,12 @@ def charts(summary: Summary, detailed: Detailed) -> list[Chart]:
     ]
 
 
-def pareto(points: Mapping[str, tuple[float, float]]) -> list[str]:
-    """Those that nothing beats on both (less is better, more is better), from the least on."""
-    front: list[str] = []
-    for name in sorted(points, key=lambda name: (points[name][0], -points[name][1])):
-        if not front or points[name][1] > points[front[-1]][1] + 1e-12:
-            front.append(name)
-    return front
+def front_of(points: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Those that nothing beats on both (less is better, more is better), from the least on; of equal ones the first."""
+    names = list(points)
+    rounded = [((price,), round(quality, 12)) for price, quality in points.values()]
+    first = {rounded[place]: names[place] for place in reversed(pareto_front(rounded))}
+    return list(first.values())[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _against(summary: Summary, palette: Mapping[str, str], price: Price) -> Char
     if len({x for x, _ in known.values()}) == 1 and len(known) > 1:
         same = next(iter(known.values()))[0]
         return Chart(key, title, "", absent=f"The {what} of every contender is the same ({same:g}).{rest}")
-    front = pareto(known)
+    front = front_of(known)
     values = [
         {
             "contender": row.label, "model": short_name(row), "store": row.store or "none", "x": known[row.label][0],
@@ -197,7 +197,7 @@ def _heat(summary: Summary, detailed: Detailed) -> Chart:
         return Chart("categories", title, "", absent="The task's queries have no categories.")
     named = {name: rows[0] for name, rows in alike(summary).items()}
     named = dict(sorted(named.items(), key=lambda item: -item[1].measures[measure].mean))
-    named |= {row.label: row for row in summary.rows if row.label == "random" and row.kind == "baseline"}
+    named |= {row.label: row for row in summary.rows if row.label == "random" and row.row_type == "baseline"}
     heads = {category: f"{category} ({counts.get(category, 0)})" for category in categories}
     values = [
         {"contender": name, "category": heads[category], "value": row.categories[category][measure]}

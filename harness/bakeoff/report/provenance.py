@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bakeoff.core.printable import counted
+from bakeoff.report.frame import Head
 from bakeoff.results.schema import Cost, Detailed, Latency, Row, Summary
 
 Facts = list[tuple[str, str]]
@@ -56,14 +57,6 @@ def run_facts(summary: Summary) -> Facts:
         ("Asked", f"top {lineup['depth']}, {counted(lineup['rounds'], 'round')}, seed {lineup['seed']}"),
         ("Statistics", f"paired by query; {tests}"),
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The head of a plain table's column; texts are set to the left, figures to the right."""
-
-    name: str
-    is_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from bakeoff.core.figures import Section
 from bakeoff.lineup.toml import lineup_text
 from bakeoff.report import plots
 from bakeoff.report.charts import Chart, available, colours, shapes
-from bakeoff.report.frame import document
+from bakeoff.report.frame import Head, document
 from bakeoff.report.matrix import Bar, keys, matrix, short_name
 from bakeoff.report.notes import Note, notes
 from bakeoff.report.page_data import LIMITS, payload, shown_contenders
-from bakeoff.report.provenance import USE, Head, run_facts, task_facts, use_table
+from bakeoff.report.provenance import USE, run_facts, task_facts, use_table
 from bakeoff.results.schema import Detailed, Summary
 
 

@@ -12,21 +12,21 @@ import msgspec
 from bakeoff.core.printable import counted
 from bakeoff.report.matrix import BEST, TIED
 from bakeoff.report.pairs import alike_note, pairs_table
-from bakeoff.results.score import Scored
+from bakeoff.results.score import ScoredRuns
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def terminal(scored: Scored, *, per_query: bool = False) -> RenderableType:
+def terminal(scored: ScoredRuns, *, per_query: bool = False) -> RenderableType:
     """Runs by measures with intervals; for several runs the pairs on the first measure, the one that decides."""
     from rich.console import Group
     from rich.text import Text
 
-    from bakeoff.report.console import Figures, grid
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.report.prose import Prose
 
-    table = grid("run", *(Figures(f"{measure.label} [95%]") for measure in scored.measures))
+    table = Grid(["run", *(Figures(f"{measure.label} [95%]") for measure in scored.measures)])
     table.title = f"{counted(len(scored.queries), 'query')}, sorted in {scored.precision} precision"
     for name in sorted(scored.runs, key=lambda run: -scored.mean(run, scored.measures[0])):
         table.add_row(Text(name), *(Text(_cell(scored, name, measure)) for measure in scored.measures))
@@ -46,7 +46,7 @@ def terminal(scored: Scored, *, per_query: bool = False) -> RenderableType:
     return Group(*parts)
 
 
-def _cell(scored: Scored, run: str, measure: Any) -> str:
+def _cell(scored: ScoredRuns, run: str, measure: Any) -> str:
     low, high = scored.intervals[run][measure]
     interval = "" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]"
     group = scored.best.get(measure, [])
@@ -56,19 +56,19 @@ def _cell(scored: Scored, run: str, measure: Any) -> str:
     return f"{mean:.4f}{interval}{mark}"
 
 
-def _per_query(scored: Scored) -> RenderableType:
+def _per_query(scored: ScoredRuns) -> RenderableType:
     from rich.text import Text
 
-    from bakeoff.report.console import Figures, grid
+    from bakeoff.report.grid import Figures, Grid
 
-    table = grid("query", "run", *(Figures(measure) for measure in scored.measures))
+    table = Grid(["query", "run", *(Figures(measure) for measure in scored.measures)])
     for place, query in enumerate(scored.queries):
         for run, scores in scored.runs.items():
             table.add_row(Text(query), Text(run), *(f"{scores[measure][place]:.4f}" for measure in scored.measures))
     return table
 
 
-def as_csv(scored: Scored, *, per_query: bool = False) -> str:
+def as_csv(scored: ScoredRuns, *, per_query: bool = False) -> str:
     """One value per line, unrounded; the mean's line has `all` for its query, as in trec_eval."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -85,7 +85,7 @@ def as_csv(scored: Scored, *, per_query: bool = False) -> str:
     return out.getvalue()
 
 
-def as_json(scored: Scored, *, per_query: bool = False) -> str:
+def as_json(scored: ScoredRuns, *, per_query: bool = False) -> str:
     """Means, intervals, pairs and notes, unrounded."""
     runs: dict[str, Any] = {}
     for run, scores in scored.runs.items():

@@ -32,7 +32,9 @@ def environment(room: Path = _HERE) -> Environment:
 
 def style(*files: Path) -> Markup:
     """The palette, what all pages share, and a page's own rules."""
-    return Markup(theme.css() + "".join(file.read_text() for file in (_HERE / "static" / "base.css", *files)))
+    return Markup(
+        theme.css() + "".join(file.read_text(encoding="utf-8") for file in (_HERE / "static" / "base.css", *files))
+    )
 
 
 def embedded(content: Any) -> Markup:

@@ -34,7 +34,7 @@ def terminal(summary: Summary, *, wide: bool = False) -> RenderableType:
     parts += [_FittedMatrix(content, wide)]
     parts += [Prose(f"{line.row.label} {line.reason}", STYLES["lost"]) for line in lost]
     parts += [_Legend(keys(summary)), Text("")]
-    parts += [Prose(note.sentence, "yellow" if note.kind == "doubt" else "dim") for note in notes(summary)]
+    parts += [Prose(note.sentence, "yellow" if note.topic == "doubt" else "dim") for note in notes(summary)]
     return Group(*parts, *_sections(summary.sections))
 
 

@@ -25,11 +25,11 @@ def by_language(task: Task) -> list[str]:
         document.id: str(next((document.metadata[key] for key in LANGUAGE_KEYS if key in document.metadata), ""))
         for document in task.documents
     }
-    found = [
+    of_relevant = [
         {languages[document] for document, grade in task.judgments.get(query.id, {}).items() if grade >= task.rel}
         for query in task.queries
     ]
-    return [next(iter(names)) if len(names) == 1 else "" for names in found]
+    return [next(iter(names)) if len(names) == 1 else "" for names in of_relevant]
 
 
 def by_length(task: Task) -> list[str]:

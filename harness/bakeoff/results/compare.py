@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations, count, product
 from pathlib import Path
@@ -15,9 +15,9 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
+from bakeoff.core.printable import listed
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.contender import called
-from bakeoff.results.recommend import listed
 from bakeoff.results.result import Result, load
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of, table_of
@@ -163,46 +163,70 @@ def compare_results(
 
     `lettered` calls several results A, B, C and so on, for a screen: their names are long.
     """
-    if not results:
-        raise InputError("there is no result to compare", remedy="name at least one")
-    first = results[0]
+    _check_comparable(results)
+    first, alone = results[0], len(results) == 1
     measure = first.measure(measure)
-    if len({result.name for result in results}) < len(results):
-        raise InputError("two results have the same name", file=first.name, remedy="load(folder, name) names one")
-    for other in results[1:]:
-        if reasons := why_not(first, other):
-            raise InputError(f"can't be compared with {first.name}: {'; '.join(reasons)}", file=other.name)
-    names: dict[str, set[str]] = {}
-    for result in results:
-        for label, known in result.names.items():
-            names[label] = names.get(label, set()) | known
-    chosen_labels = set(called(contenders, names))
-    alone = len(results) == 1
+    chosen = _chosen(contenders, results)
     letters = dict(zip(_letters(), (result.name for result in results), strict=False)) if lettered and not alone else {}
     shown = {result.name: "" if alone else result.name for result in results}
     shown |= {name: letter for letter, name in letters.items()}
     scores = {
         _side(label, shown[result.name]): result.values(label, measure) for result in results for label in result.labels
     }
-    queries = first.queries
-    averaging = first.averaging()
+    sides = Comparison(
+        measure, first.queries, scores, [], first.averaging(), [], equivalent_within, letters=letters
+    )  # fmt: skip
     if alone or all_pairs:
-        among = {_side(label, shown[result.name]) for result in results for label in chosen_labels}
-        pairs = averaging.pairs(scores, among=among, bounded=measure.bounded)
-        if not pairs:
-            raise InputError("there is only one contender", file=first.name, remedy="name a second result")
-        tested = list(combinations(scores, 2))
-        return Comparison(
-            measure, queries, scores, pairs, averaging, tested, equivalent_within, letters=letters
-        )  # fmt: skip
-    common = [(label, result) for result in results[1:] for label in result.labels if label in first.labels]
-    if not any(label in chosen_labels for label, _ in common):
+        among = {_side(label, shown[result.name]) for result in results for label in chosen}
+        return _each_with_each(sides, among, first.name)
+    return _with_the_first(sides, results, chosen, shown)
+
+
+def _check_comparable(results: Sequence[Result]) -> None:
+    """Results with names of their own that asked the same questions."""
+    if not results:
+        raise InputError("there is no result to compare", remedy="name at least one")
+    first = results[0]
+    if len({result.name for result in results}) < len(results):
+        raise InputError("two results have the same name", file=first.name, remedy="load(folder, name) names one")
+    for other in results[1:]:
+        if reasons := why_not(first, other):
+            raise InputError(f"can't be compared with {first.name}: {'; '.join(reasons)}", file=other.name)
+
+
+def _chosen(contenders: Sequence[str], results: Sequence[Result]) -> set[str]:
+    """The labels that are meant, whichever result knows them; all where none is named."""
+    names: dict[str, set[str]] = {}
+    for result in results:
+        for label, known in result.names.items():
+            names[label] = names.get(label, set()) | known
+    return set(called(contenders, names))
+
+
+def _each_with_each(sides: Comparison, among: Set[str], name: str) -> Comparison:
+    """Within one result, or over all sides of several."""
+    pairs = sides.averaging.pairs(sides.scores, among=among, bounded=sides.measure.bounded)
+    if not pairs:
+        raise InputError("there is only one contender", file=name, remedy="name a second result")
+    return replace(sides, pairs=pairs, tested=list(combinations(sides.scores, 2)))
+
+
+def _with_the_first(
+    sides: Comparison, results: Sequence[Result], chosen: Set[str], shown: Mapping[str, str]
+) -> Comparison:
+    """Over several results: each contender against itself in the first one."""
+    first, *others = results
+    common = [(label, result) for result in others for label in result.labels if label in first.labels]
+    if not any(label in chosen for label, _ in common):
         raise InputError("the results have no contender in common", remedy="--all-pairs compares each with each")
     tested = [(_side(label, shown[result.name]), _side(label, shown[first.name])) for label, result in common]
-    compared = compare_chosen(scores, tested, partial(averaging.pairs, bounded=measure.bounded))
-    pairs = [pair for pair, (label, _) in zip(compared, common, strict=True) if label in chosen_labels]
-    unmatched = [sentence for result in results[1:] for sentence in _unmatched(first, result, chosen_labels, shown)]
-    return Comparison(measure, queries, scores, pairs, averaging, tested, equivalent_within, unmatched, letters)
+    compared = compare_chosen(sides.scores, tested, partial(sides.averaging.pairs, bounded=sides.measure.bounded))
+    return replace(
+        sides,
+        pairs=[pair for pair, (label, _) in zip(compared, common, strict=True) if label in chosen],
+        tested=tested,
+        unmatched=[sentence for result in others for sentence in _unmatched(first, result, chosen, shown)],
+    )
 
 
 def _unmatched(first: Result, other: Result, chosen: Set[str], shown: Mapping[str, str]) -> list[str]:

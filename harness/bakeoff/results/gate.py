@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -15,6 +15,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.contender import called
 from bakeoff.results.compare import why_not
 from bakeoff.results.result import Result
+from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.constants import ALPHA, NOISE
@@ -25,7 +26,7 @@ from bakeoff.statistics.tests import hypothesis_of
 MAX_DROP = 0.02  # of the figure that is shown, where nothing else is said
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class ContenderCheck(msgspec.Struct, frozen=True, kw_only=True):
     """One contender: where it was, where it is, and what the gate says to it."""
 
     contender: str
@@ -44,7 +45,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     measure: str
     max_drop: float
-    checks: list[Check] = []
+    checks: list[ContenderCheck] = []
     notes: list[str] = []
     refused: list[str] = []
 
@@ -77,24 +78,52 @@ def gate(
         if not contenders
         else [],
     )
+    scores, refused = _scores(result, baseline, chosen, measure)
+    if refused:
+        return msgspec.structs.replace(verdict, refused=refused)
+    checks = _checks(scores, chosen, measure, result.averaging(), max_drop, alpha)
+    return msgspec.structs.replace(verdict, checks=checks)
+
+
+def _scores(
+    result: Result, baseline: Result, chosen: Sequence[tuple[str, str]], measure: Measure
+) -> tuple[dict[str, Values], list[str]]:
+    """The scores of both sides of every check, and why there can be none."""
     refused = [f"{baseline.name}: {reason}" for reason in why_not(result, baseline)]
     if not refused and not chosen:
         refused.append(f"{baseline.name}: no contender ran")
-    scores = {}
+    scores: dict[str, Values] = {}
     for new, old in chosen if not refused else ():
         try:
-            scores[f"{new} after"] = result.values(new, measure)
-            scores[f"{old} before"] = baseline.values(old, measure)
+            scores[_after(new)] = result.values(new, measure)
+            scores[_before(old)] = baseline.values(old, measure)
         except InputError as error:
             known = f" ({error.remedy})" if error.remedy else ""
             refused.append(
                 f"{error}{known}; the baseline is {baseline.name}: --contender NAME checks one alone, "
                 "--contender NEW=OLD one that the baseline calls otherwise, --baseline names another result"
             )
-    if refused:
-        return msgspec.structs.replace(verdict, refused=refused)
-    averaging = result.averaging()
-    sides = [(f"{new} after", f"{old} before") for new, old in chosen]
+    return scores, refused
+
+
+def _after(label: str) -> str:
+    return f"{label} after"
+
+
+def _before(label: str) -> str:
+    return f"{label} before"
+
+
+def _checks(
+    scores: Mapping[str, Values],
+    chosen: Sequence[tuple[str, str]],
+    measure: Measure,
+    averaging: Averaging,
+    max_drop: float,
+    alpha: float,
+) -> list[ContenderCheck]:
+    """One check for each pair; where a drop is not shown, how many queries would show it."""
+    sides = [(_after(new), _before(old)) for new, old in chosen]
     pairs = compare_chosen(scores, sides, partial(averaging.pairs, bounded=measure.bounded))
     differences = np.stack([differences_of(scores[pair.a], scores[pair.b]) for pair in pairs], axis=1)
     asked = [hypothesis_of(column) for column in differences.T]
@@ -103,26 +132,17 @@ def gate(
     power = HolmPower(np.stack(columns, axis=1), alpha=alpha) if columns else None
     checks = []
     for at, ((new, _), pair) in enumerate(zip(chosen, pairs, strict=True)):
-        after, before = scores[pair.a], scores[pair.b]
-        figures = [measure.figure(averaging.mean(values)) for values in (before, after)]
-        drop = figures[0] - figures[1]
-        failed, reason = _judged(drop, pair, differences[:, at], max_drop, alpha)
-        more = None
-        if power is not None and not failed and drop > max_drop + NOISE and (hypothesis := asked[at]) is not None:
+        before, after = (measure.figure(averaging.mean(scores[side])) for side in (pair.b, pair.a))
+        failed, reason = _judged(before - after, pair, differences[:, at], max_drop, alpha)
+        more, hypothesis = None, asked[at]
+        if power is not None and hypothesis is not None and not failed and before - after > max_drop + NOISE:
             more = power.more_queries(tested.index(hypothesis))
         if more:
             reason += f"; {more_queries(more)} would settle it in 4 of 5 cases"
         checks.append(
-            Check(
-                contender=new,
-                before=figures[0],
-                after=figures[1],
-                pair=pair,
-                failed=failed,
-                reason=reason,
-            )
+            ContenderCheck(contender=new, before=before, after=after, pair=pair, failed=failed, reason=reason)
         )
-    return msgspec.structs.replace(verdict, checks=checks)
+    return checks
 
 
 def _judged(

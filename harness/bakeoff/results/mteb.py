@@ -38,7 +38,7 @@ def mteb_files(result: Result, task: str = "") -> dict[str, dict[str, Any]]:
             if k <= depth
         }
         score = {**figures, "main_score": figures[MAIN], "hf_subset": "default", "languages": list(known.languages)}
-        model = re.sub(r"[^\w.-]+", "__", label if rows[label].kind != "dense" else rows[label].model)
+        model = re.sub(r"[^\w.-]+", "__", label if rows[label].row_type != "dense" else rows[label].model)
         files[f"{model}/{re.sub(r'[^A-Za-z0-9.+-]+', '_', label)}/{name}.json"] = {
             "dataset_revision": str(described.get("revision") or ""),
             "task_name": name,

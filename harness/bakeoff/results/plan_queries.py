@@ -31,6 +31,7 @@ class QueryPlan:
     power: float
     for_power: int | None
     for_anova: int | None
+    drawn: bool = False  # by traffic: the variance is that of the drawn queries all the same
 
     def still(self, needed: int) -> int:
         """How many are missing."""
@@ -41,6 +42,8 @@ class QueryPlan:
         """In words, the basis first."""
         there = f"; {self.have} queries are there already." if self.have else "."
         lines = [f"{self.measure}: a score's variance beside its query and contender is {self.variance:.4f}{there}"]
+        if self.drawn:
+            lines.append("Every drawn query counts alike here; means per query asked, by traffic, vary otherwise.")
         if self.width is not None:
             what = f"A 95% interval of a difference that is {self.width:g} wide on average"
             lines.append(self._line(what, self.for_width))
@@ -98,4 +101,5 @@ def plan_queries(
         power=power,
         for_power=None if difference is None else queries_for_power(difference, known, many, power),
         for_anova=None if difference is None or many < 3 else queries_for_anova(difference, known, many, power),
+        drawn=variance is None and any(result.averaging().weights is not None for result in results),
     )

@@ -18,7 +18,19 @@ NAMES = frozenset(
     {
         *("a", "b", "best", "bases", "categories", "category", "challenger", "field", "figures", "fingerprint", "ids"),
         *("kind", "label", "matrix_measures", "measure", "measures", "method", "model", "name", "of", "primary"),
-        *("provider", "ranker", "relation", "role", "search", "started", "store", "stratum", "tie_group", "vectors"),
+        *(
+            "provider",
+            "ranker",
+            "relation",
+            "role",
+            "row_type",
+            "search",
+            "started",
+            "store",
+            "stratum",
+            "tie_group",
+            "vectors",
+        ),
         *("versions", "without_relevant"),
     }
 )

@@ -9,11 +9,12 @@ import msgspec
 from msgspec import UNSET
 
 from bakeoff.core.clock import SAMPLES_FOR
+from bakeoff.core.printable import counted, dollars, listed
 from bakeoff.results.schema import Recommendation, Row, Verdict
-from bakeoff.statistics.ties import told_from
+from bakeoff.statistics.ties import separated_from
 
 MEGABYTE = 1e6
-MADE_OF_OTHERS = ("fused", "reranked")  # kinds of rows that embed with the models of other rows
+MADE_OF_OTHERS = ("fused", "reranked")  # types of rows that embed with the models of other rows
 FASTER_FROM = 1.5  # times that differ by less are a tie: a busy core does as much
 
 
@@ -145,7 +146,7 @@ def no_p95(row: Row) -> str:
         return f"{few}: raise --rounds."
     if total:
         return f"{few}: a hosted model is timed when a query is first asked: this takes {SAMPLES_FOR[95] + 1} new ones."
-    if row.kind in MADE_OF_OTHERS:
+    if row.row_type in MADE_OF_OTHERS:
         return f"{row.label} asks rows whose query vectors or scores were there already: no answer was timed whole."
     cached = f"The query vectors of {row.label} came from the cache, so its answers were not timed"
     return f"{cached}: --no-cache times them, and pays."
@@ -166,7 +167,7 @@ def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
     why = _priced(cost)
     figure = p95(chosen)
     if len(equals) > 1:
-        why += f", as {_count(len(equals) - 1, 'other')}"
+        why += f", as {counted(len(equals) - 1, 'other')}"
     if len(equals) > 1 and figure is not None:
         which = "the fastest of these" if figure == fastest else f"within {FASTER_FROM:g}× of the fastest of these"
         why += f"; {which} ({_ms(figure)}, p95).{timing_doubt(chosen)}"
@@ -210,9 +211,9 @@ def _best(rows: Sequence[Row], verdict: Verdict) -> Row:
 
 
 def _tied(label: str, verdict: Verdict) -> list[str]:
-    told = told_from(label, ((pair.a, pair.b, pair.p_holm) for pair in verdict.pairs))
+    separated = separated_from(label, ((pair.a, pair.b, pair.p_holm) for pair in verdict.pairs))
     others = [pair.b if pair.a == label else pair.a for pair in verdict.pairs if label in (pair.a, pair.b)]
-    return [other for other in others if other not in told]
+    return [other for other in others if other not in separated]
 
 
 def _named(verdict: Verdict) -> str:
@@ -235,22 +236,3 @@ def round_below(figure: float) -> float:
 
 def _ms(figure: float) -> str:
     return f"{figure:.3g} ms"
-
-
-def dollars(figure: float) -> str:
-    """As few digits as tell it."""
-    return "$0" if figure == 0 else f"${figure:.2f}" if figure >= 0.01 else f"${figure:.2g}"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
-MOST_LISTED = 12  # names in a sentence
-
-
-def listed(names: Sequence[str]) -> str:
-    """a, b and c; of very many the first."""
-    if len(names) > MOST_LISTED + 1:
-        return f"{', '.join(names[:MOST_LISTED])} and {len(names) - MOST_LISTED} more"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

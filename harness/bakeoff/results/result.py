@@ -13,8 +13,8 @@ from bakeoff_providers.registry import missing_modules, nearest
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
+from bakeoff.evaluation.score import score_queries
 from bakeoff.lineup.contender import names_of
 from bakeoff.results.all_scores import AllScores, read_all_scores
 from bakeoff.results.schema import ContenderResult, Detailed, Summary, read_detailed, read_summary
@@ -108,7 +108,7 @@ class Result:
         self._check_depth(label, measure)
         rankings = {query: answer.ranking for query, answer in contender.queries.items()}
         grades = {query: info.grades for query, info in self.detailed.queries.items()}
-        return evaluate(join(rankings, grades, asked), [measure], self.summary.task.rel)[measure]
+        return score_queries(join(rankings, grades, asked), [measure], self.summary.task.rel)[measure]
 
     def _table(self, table: TableName) -> Table:
         if table not in ("matrix", "scores"):

@@ -19,8 +19,10 @@ from bakeoff.core.progress import steps
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import vector_warnings
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores
+from bakeoff.evaluation.measures.base import figure_of
+from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.contender import Contender
+from bakeoff.lineup.sources import row_type_of
 from bakeoff.results.schema import Cost, Latency, Row, Value
 from bakeoff.results.unjudged import bounds_of
 from bakeoff.running.stages import Embedding, NotRun, Scored, Search, SecondStage
@@ -55,7 +57,7 @@ class Rows:
         means = {str(measure): Value(measure.figure(self.averaging.mean(values))) for measure, values in scores.items()}
         return Row(
             label=name,
-            kind="baseline",
+            row_type="baseline",
             model=name,
             local=True,
             measures=means,
@@ -164,7 +166,7 @@ def _named(contender: Contender, *, local: bool) -> Row:
     default = default or contender.options.get("function", "")
     return Row(
         label=contender.label,
-        kind=contender.kind,
+        row_type=row_type_of(contender),
         provider=contender.provider or contender.ranker or second or contender.retriever.get("kind", ""),
         model=contender.model or default or contender.name,
         store=contender.store,
@@ -180,11 +182,6 @@ def _with_intervals(scores: Scores, averaging: Averaging) -> dict[str, Value]:
         )
         for at, (measure, values) in enumerate(scores.items())
     }
-
-
-def figure_of(measure: Measure, mean: float) -> float | None:
-    """The figure of a mean; None where the mean is not known."""
-    return measure.figure(float(mean)) if np.isfinite(mean) else None
 
 
 def _by_category(scores: Scores, task: Task, averaging: Averaging) -> dict[str, dict[str, float]]:

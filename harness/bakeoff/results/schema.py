@@ -37,7 +37,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     relevant: float
 
 
-class Turning(msgspec.Struct, frozen=True, kw_only=True):
+class PossibleWinner(msgspec.Struct, frozen=True, kw_only=True):
     """A contender that would lead if so many unjudged documents had the highest grade."""
 
     challenger: str
@@ -90,7 +90,7 @@ class Row(msgspec.Struct, kw_only=True, frozen=True):
     """One row of the matrix. `not_run` holds the reason where there is nothing else to say."""
 
     label: str
-    kind: str
+    row_type: str
     provider: str = ""
     model: str = ""
     store: str = ""
@@ -115,7 +115,7 @@ class Row(msgspec.Struct, kw_only=True, frozen=True):
     @property
     def ran(self) -> bool:
         """Whether this is a contender that answered."""
-        return self.not_run is None and self.kind != "baseline"
+        return self.not_run is None and self.row_type != "baseline"
 
 
 class TaskInfo(msgspec.Struct, kw_only=True, frozen=True):
@@ -154,7 +154,7 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True):
     smallest_detectable: float | None
     sentences: list[str]
     agreement: dict[str, float] = {}
-    turning: list[Turning] = []
+    turning: list[PossibleWinner] = []
     standings: dict[str, Standing] = {}
     equivalent_within: float | None = None
     recommendations: list[Recommendation] = []
@@ -185,12 +185,8 @@ class Summary(msgspec.Struct, kw_only=True, frozen=True):
         return [row for row in self.rows if row.ran]
 
     def label(self, measure: str) -> str:
-        """What a table calls a measure; results of before labels were kept have it worked out."""
-        if measure in self.labels:
-            return self.labels[measure]
-        from bakeoff.evaluation.measures import Measure  # numpy comes with it, and few results need it
-
-        return Measure.parse(measure).label
+        """What a table calls a measure."""
+        return self.labels.get(measure, measure)
 
 
 class QueryResult(msgspec.Struct, kw_only=True, frozen=True):

@@ -13,13 +13,13 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.figures import PairedDifference
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import counted, some
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.grammar import measures_of
-from bakeoff.evaluation.metrics import Scores, evaluate
 from bakeoff.evaluation.ranked_grades import Ties, join_scores
 from bakeoff.evaluation.run_table import RunTable
+from bakeoff.evaluation.score import Scores, score_queries
 from bakeoff.statistics.compare import compare, tie_group
 from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.small_samples import mean_intervals
@@ -28,10 +28,11 @@ from bakeoff.tasks.formats.trec import Run, read_qrels, read_run
 
 Precision = Literal["double", "single"]
 SCORE_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "recall@100")
+NAMED = 3  # queries in a note
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredRuns:
     """Every run on every measure: per-query values, their means' intervals, and for several runs all pairs."""
 
     queries: list[str]
@@ -57,7 +58,7 @@ def score(
     answered: bool = False,
     precision: Precision = "double",
     seed: int = SEED,
-) -> Scored:
+) -> ScoredRuns:
     """Over every judged query (trec_eval's -c), or over those that every run answered (what it does without).
 
     `precision` is that in which scores are sorted: double as trec_eval 10 does, or single as earlier ones and
@@ -93,7 +94,7 @@ def _score(
     answered: bool,
     precision: Precision,
     seed: int,
-) -> Scored:
+) -> ScoredRuns:
     queries = [query for query in judgments if not answered or all(query in run for run in runs.values())]
     if not queries:
         raise InputError("no judged query is in every run", remedy="check that runs and qrels name queries alike")
@@ -105,8 +106,8 @@ def _score(
 
     def evaluated(run: Run | RunTable) -> Scores:
         if isinstance(run, RunTable):
-            return evaluate(run.join(judgments, queries, depth, ties), measures, rel)
-        return evaluate(join_scores(run, judgments, queries, depth, ties), measures, rel)
+            return score_queries(run.join(judgments, queries, depth, ties), measures, rel)
+        return score_queries(join_scores(run, judgments, queries, depth, ties), measures, rel)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         scores = dict(zip(runs, pool.map(evaluated, runs.values()), strict=True))
@@ -116,7 +117,7 @@ def _score(
         if len(runs) > 1
         else {}
     )
-    return Scored(
+    return ScoredRuns(
         queries=queries,
         measures=list(measures),
         runs=scores,
@@ -159,17 +160,13 @@ def _notes(
         lacking = [query for query in queries if query not in run]
         if lacking and not answered:
             notes.append(
-                f"{name} lacks {len(lacking)} of {len(queries)} queries ({_some(lacking)}), which score 0; "
+                f"{name} lacks {len(lacking)} of {len(queries)} queries ({some(lacking, NAMED)}), which score 0; "
                 "--answered leaves them out, as trec_eval does"
             )
         if extra := [query for query in run if query not in judgments]:
-            unscored = f"({_some(extra)}), which {'is' if len(extra) == 1 else 'are'} not scored"
+            unscored = f"({some(extra, NAMED)}), which {'is' if len(extra) == 1 else 'are'} not scored"
             notes.append(f"{name} has {counted(len(extra), 'query')} without judgments {unscored}")
     if lost := [query for query in queries if not any(grade >= rel for grade in judgments[query].values())]:
-        queries_lost = f"{counted(len(lost), 'query')} ({_some(lost)})"
+        queries_lost = f"{counted(len(lost), 'query')} ({some(lost, NAMED)})"
         notes.append(f"no document is relevant for {queries_lost}: every run scores 0 there")
     return notes
-
-
-def _some(names: Sequence[str], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

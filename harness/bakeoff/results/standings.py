@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Section
+from bakeoff.core.printable import listed
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.recommend import listed
 from bakeoff.results.schema import Standing, Summary, Verdict
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of
@@ -55,8 +55,8 @@ def with_standings(
 
 def _relation(differences: Values, mean: float, p: float, p_equivalent: float | None) -> Relation | Literal["same"]:
     """Rows that score alike are not undecided: more queries of this sort would not tell them apart."""
-    found = relation(mean, p, p_equivalent)
-    return "same" if found == "undecided" and not np.any(np.abs(differences) > NOISE) else found
+    by_tests = relation(mean, p, p_equivalent)
+    return "same" if by_tests == "undecided" and not np.any(np.abs(differences) > NOISE) else by_tests
 
 
 def _margin_sentences(standings: Mapping[str, Standing], best: str | None, margin: float | None) -> list[str]:

@@ -18,7 +18,7 @@ from bakeoff.results.rows import Rows
 from bakeoff.results.schema import ContenderResult, Detailed, QueryInfo, QueryResult, Summary, TaskInfo
 from bakeoff.results.standings import standing_sections, with_standings
 from bakeoff.results.trec_command import trec_commands
-from bakeoff.results.unjudged import turning, turning_sentences, unjudged_sections
+from bakeoff.results.unjudged import possible_winner_sentences, possible_winners, unjudged_sections
 from bakeoff.results.verdict import decide
 from bakeoff.running.runner import Outcome
 from bakeoff.running.stages import Scored
@@ -61,10 +61,10 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
         advance(1)
     if in_part:
         rankings = {row.contender.label: row.rankings for row in outcome.ran}
-        turns = turning(rankings, verdict.best, task, lineup.primary, averaging.weights)
+        winners = possible_winners(rankings, verdict.best, task, lineup.primary, averaging.weights)
         named = lineup.task if isinstance(lineup.task, str) else "TASK"
-        said = turning_sentences(turns, verdict.best, lineup.primary, named, lineup.file or "LINEUP")
-        verdict = replace(verdict, turning=turns, sentences=[*verdict.sentences, *said])
+        said = possible_winner_sentences(winners, verdict.best, lineup.primary, named, lineup.file or "LINEUP")
+        verdict = replace(verdict, turning=winners, sentences=[*verdict.sentences, *said])
     breakdowns = breakdown_sections(task, by_measure[lineup.primary], lineup.primary, averaging)
     return Summary(
         name=lineup.name,
@@ -76,7 +76,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
             kind=task.kind,
             fingerprint=task.fingerprint(),
             documents=len(task.documents),
-            chunks=outcome.pieces,
+            chunks=outcome.chunks,
             queries=len(task.queries),
             rel=task.rel,
             drawn_from=task.drawn_from,

@@ -22,7 +22,7 @@ Table = list[dict[str, Any]]
 def ordered_rows(summary: Summary) -> list[Row]:
     """Contenders by the deciding measure, then the baselines, then what did not run."""
     ran = sorted(summary.ran, key=lambda row: -round(row.measures[summary.verdict.measure].mean, 12))
-    baselines = [row for row in summary.rows if row.kind == "baseline"]
+    baselines = [row for row in summary.rows if row.row_type == "baseline"]
     return ran + baselines + [row for row in summary.rows if row.not_run is not None]
 
 
@@ -43,8 +43,8 @@ def scores_table(detailed: Detailed) -> Table:
 
 def _matrix_record(row: Row, measures: list[Column], stages: list[Column]) -> dict[str, Any]:
     record: dict[str, Any] = {
-        "contender": row.label, "kind": row.kind, "provider": row.provider, "model": row.model, "store": row.store,
-        "local": row.local, "not_run": row.not_run,
+        "contender": row.label, "row_type": row.row_type, "provider": row.provider, "model": row.model,
+        "store": row.store, "local": row.local, "not_run": row.not_run,
     }  # fmt: skip
     for column in measures:
         value = row.measures.get(column.key)

@@ -9,7 +9,6 @@ from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.base import options_of
 from bakeoff.tasks.kinds import TASK_KINDS
-from bakeoff.tasks.kinds.base import TaskKind
 
 QRELS_FILE, RUN_FILE = "judgments.qrels", "runs/{}.trec"
 
@@ -19,7 +18,7 @@ def trec_commands(task: Task, measures: Sequence[Measure], depth: int, labels: S
 
     Every line is for the first contender; the others' run files are beside its own.
     """
-    if not labels or TASK_KINDS.get(task.kind).score is not TaskKind.score:
+    if not labels or TASK_KINDS.get(task.kind).scores_itself:
         return []
     commands: dict[tuple[int, int | None], list[str]] = {}
     for measure in measures:

@@ -9,10 +9,10 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Section
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
-from bakeoff.evaluation.unjudged import Answers, if_relevant, turn
-from bakeoff.results.schema import Bounds, Row, Turning
+from bakeoff.evaluation.score import score_queries
+from bakeoff.evaluation.unjudged import Answers, if_relevant, winner_changing_grades
+from bakeoff.results.schema import Bounds, PossibleWinner, Row
 from bakeoff.statistics.averaging import Averaging
 
 JUDGED_CUT = 10  # where the measure has no cut-off of its own
@@ -28,7 +28,7 @@ def bounds_of(answers: Answers, task: Task, measures: Sequence[Measure], averagi
     queries = [query.id for query in task.queries]
     ranked = join(answers, task.judgments, queries)
     wanted = list(dict.fromkeys([*measures, *map(judged_measure, measures)]))
-    scores = evaluate(ranked, wanted, task.rel)
+    scores = score_queries(ranked, wanted, task.rel)
     return {
         str(measure): Bounds(
             judged=averaging.mean(scores[judged_measure(measure)]),
@@ -40,29 +40,33 @@ def bounds_of(answers: Answers, task: Task, measures: Sequence[Measure], averagi
     }
 
 
-def turning(
+def possible_winners(
     rankings: Mapping[str, Answers], best: str | None, task: Task, measure: Measure, weights: Values | None = None
-) -> list[Turning]:
+) -> list[PossibleWinner]:
     """Every contender that grades of unjudged documents could put before the best, fewest grades first."""
     if best is None:
         return []
     queries = [query.id for query in task.queries]
-    turns = [
-        Turning(challenger=label, documents=len(pairs))
+    winners = [
+        PossibleWinner(challenger=label, documents=len(pairs))
         for label, answers in rankings.items()
         if label != best
-        and (pairs := turn(rankings[best], answers, task.judgments, queries, measure, task.rel, weights))
+        and (
+            pairs := winner_changing_grades(
+                rankings[best], answers, task.judgments, queries, measure, task.rel, weights
+            )
+        )
     ]
-    return sorted(turns, key=lambda one: one.documents)
+    return sorted(winners, key=lambda one: one.documents)
 
 
-def turning_sentences(
-    turns: Sequence[Turning], best: str | None, measure: Measure, task: str = "TASK", lineup: str = "LINEUP"
+def possible_winner_sentences(
+    winners: Sequence[PossibleWinner], best: str | None, measure: Measure, task: str = "TASK", lineup: str = "LINEUP"
 ) -> list[str]:
     """In one sentence, for the contender that needs the fewest; `task` and `lineup` are those of the command."""
-    if not turns:
+    if not winners:
         return []
-    first, more = turns[0], len(turns) - 1
+    first, more = winners[0], len(winners) - 1
     some = f"{first.documents} unjudged documents" if first.documents > 1 else "one unjudged document"
     others = f" (so could {more} other{'s' if more > 1 else ''})" if more else ""
     return [

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import counted, listed
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.recommend import FASTER_FROM, MADE_OF_OTHERS, listed, recommend
+from bakeoff.results.recommend import FASTER_FROM, MADE_OF_OTHERS, recommend
 from bakeoff.results.schema import Row, Verdict
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of
@@ -218,9 +218,9 @@ def _faster(best: Row, tied: Sequence[Row]) -> str | None:
 
     Rows of the best's own model make the same call, so their times differ by noise alone; a row made of others may too.
     """
-    if best.kind in MADE_OF_OTHERS:
+    if best.row_type in MADE_OF_OTHERS:
         return None
-    others = [row for row in tied if row.kind not in MADE_OF_OTHERS]
+    others = [row for row in tied if row.row_type not in MADE_OF_OTHERS]
     others = [row for row in others if (row.provider, row.model) != (best.provider, best.model)]
     timed = {row.label: p50 for row in others if row.latency and (p50 := row.latency.embed.p50)}
     mine = best.latency.embed.p50 if best.latency else None

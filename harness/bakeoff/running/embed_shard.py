@@ -14,11 +14,12 @@ from bakeoff_providers.errors import Unavailable
 from bakeoff.core.task import Task
 from bakeoff.embedding.batches import corpus_batches
 from bakeoff.embedding.cache import Space
+from bakeoff.embedding.corpus_chunks import ChunkTexts
 from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.pieces import PieceTexts
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work, reason_of
 from bakeoff.running.settings import Settings
@@ -79,12 +80,12 @@ def _embedded(
     queries: bool,
     saved: Callable[[Space], None],
 ) -> Embedded:
-    if reason := replace(contender, store="").missing():  # a job that only embeds needs no store
+    if reason := missing_of(replace(contender, store="")):  # a job that only embeds needs no store
         raise Unavailable(reason)
     embedder = embeddings.embedder(contender)
     if embedder.provider.by_id:
         return Embedded(labels)  # they are in a file already
-    texts = PieceTexts(embeddings.index(contender).chunks)
+    texts = ChunkTexts(embeddings.index(contender).chunks)
     with adapter_work():
         embedder.fit(texts)
         if embedder.space(Role.DOCUMENT) is None:

@@ -1,4 +1,4 @@
-"""The corpus in vectors and in pieces, made once for each embedding of a run."""
+"""The corpus in vectors and in chunks, made once for each embedding of a run."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from typing import Any
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Fitted, Provider, Role
 from bakeoff_providers.errors import Unavailable
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.task import Task
 from bakeoff.embedding.budget import Budget
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.cutting import Cutting, cut
+from bakeoff.embedding.contender_chunking import ContenderChunking, contender_chunks
+from bakeoff.embedding.corpus_chunks import ChunkAsDocumentSays, Chunker, ChunkTexts, chunks_of_corpus
 from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.pieces import AsDocumentsSay, Cut, PieceTexts, pieces_of
 from bakeoff.embedding.preflight import provider_warnings, too_long, truncation_warnings
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import EngineEntry
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.engines.base import CorpusJob, Engine
 from bakeoff.running.engines.local import Local
 from bakeoff.running.failures import adapter_work, reason_of
 from bakeoff.running.settings import Settings
 from bakeoff.running.shard_folders import check_complete
 from bakeoff.search.index import Index
+from bakeoff.search.stores.scratch import scratch
 from bakeoff.tasks.kinds.base import EmbeddedCorpus
 
 
 class Embeddings:
-    """The corpus in vectors and in pieces, made once for each embedding and each field that is asked for."""
+    """The corpus in vectors and in chunks, made once for each embedding and each field that is asked for."""
 
     def __init__(
         self, task: Task, depth: int, settings: Settings, folder: Path, engine: Engine = Local(EngineEntry())
@@ -41,38 +42,38 @@ class Embeddings:
         self._indexes: dict[tuple[Any, ...], Index] = {}
         self._embedders: dict[tuple[str, ...], Embedder] = {}
         self._corpora: dict[tuple[str, ...], EmbeddedCorpus | Exception] = {}
-        self._foreseen: dict[tuple[str, ...], list[str]] = {}
+        self._warnings_before: dict[tuple[str, ...], list[str]] = {}
         self._resources = contextlib.ExitStack()
 
     def index(self, contender: Contender) -> Index:
-        """The pieces that this contender searches. Vectors that are known by id need no text of the field."""
+        """The chunks that this contender searches. Vectors that are known by id need no text of the field."""
         known = contender.provider and PROVIDERS.get(contender.provider).by_id
         name = "" if known else contender.field
-        cutting = None if known else contender.chunking
-        by_tokens = cutting is not None and cutting.unit == "tokens" and contender.provider
-        key = (name, cutting, contender.embedding() if by_tokens else ())
+        chunking = None if known else contender.chunking
+        by_tokens = chunking is not None and chunking.unit == "tokens" and contender.provider
+        key = (name, chunking, contender.embedding() if by_tokens else ())
         if key not in self._indexes:
             items = {query.item for query in self.task.queries if query.item}
             documents = self.task.documents if items else ()
             texts = {document.id: document.whole(name) for document in documents if document.id in items}
-            pieces = pieces_of(self.task.documents, self._cut(name, contender))
-            how = cutting or Cutting()
-            self._indexes[key] = Index(pieces, self.depth, texts, self.task.metadata, how.parents, how.top)
+            chunks = chunks_of_corpus(self.task.documents, self._chunker(name, contender))
+            how = chunking or ContenderChunking()
+            self._indexes[key] = Index(chunks, self.depth, texts, self.task.metadata, how.parents, how.top)
         return self._indexes[key]
 
-    def _cut(self, name: str, contender: Contender) -> Cut:
+    def _chunker(self, name: str, contender: Contender) -> Chunker:
         """As the contender cuts, or else as the document says; tokens are those of the contender's model."""
-        known, cutting = contender.provider and PROVIDERS.get(contender.provider).by_id, contender.chunking
-        if cutting is None or known:
-            return AsDocumentsSay(name)
-        if cutting.unit != "tokens" or not contender.provider:
-            return lambda document: cut(document, name, cutting)
+        known, chunking = contender.provider and PROVIDERS.get(contender.provider).by_id, contender.chunking
+        if chunking is None or known:
+            return ChunkAsDocumentSays(name)
+        if chunking.unit != "tokens" or not contender.provider:
+            return lambda document: contender_chunks(document, name, chunking)
         count = self.embedder(contender).provider.count_tokens
-        return lambda document: cut(document, name, cutting, count)
+        return lambda document: contender_chunks(document, name, chunking, count)
 
     @property
-    def pieces(self) -> int:
-        """How many pieces the corpus makes; fields may be cut into different numbers, and the most counts."""
+    def chunks(self) -> int:
+        """How many chunks the corpus makes; fields may be cut into different numbers, and the most counts."""
         return max((len(index.ids) for index in self._indexes.values()), default=0)
 
     def embedder(self, contender: Contender) -> Embedder:
@@ -90,14 +91,14 @@ class Embeddings:
             )
         return self._embedders[key]
 
-    def foreseen(self, contender: Contender) -> list[str]:
+    def warnings_before(self, contender: Contender) -> list[str]:
         """What will weaken the rows of this embedding, before anything is embedded."""
         key = contender.embedding()
-        if key not in self._foreseen:
+        if key not in self._warnings_before:
             provider, index = self.embedder(contender).provider, self.index(contender)
-            texts = index.ids if provider.by_id else PieceTexts(index.chunks)
-            self._foreseen[key] = provider_warnings(provider, len(texts), too_long(provider, texts))
-        return self._foreseen[key]
+            texts = index.ids if provider.by_id else ChunkTexts(index.chunks)
+            self._warnings_before[key] = provider_warnings(provider, len(texts), too_long(provider, texts))
+        return self._warnings_before[key]
 
     def cache(self, provider: Provider) -> VectorCache | None:
         """Where its vectors are kept, and looked for in shards besides; None where nothing is."""
@@ -112,7 +113,7 @@ class Embeddings:
         return self._resources.enter_context(scratch("vectors"))
 
     def of(self, contender: Contender) -> EmbeddedCorpus:
-        """The vectors of all pieces, through the cache; a second store must not ask for them again, or fail again."""
+        """The vectors of all chunks, through the cache; a second store must not ask for them again, or fail again."""
         key = contender.embedding()
         if key not in self._corpora:
             try:
@@ -125,7 +126,7 @@ class Embeddings:
         return corpus
 
     def close(self) -> None:
-        """Ends the caches' segments and the providers' sessions."""
+        """Ends the caches' shards and the providers' sessions."""
         for embedder in self._embedders.values():
             with contextlib.suppress(Exception):  # a session that is gone must not take the result with it
                 embedder.close()
@@ -137,12 +138,12 @@ class Embeddings:
 
     def _embedded(self, contender: Contender) -> EmbeddedCorpus:
         settings = self.settings
-        if (reason := contender.missing()) and not settings.offline:
+        if (reason := missing_of(contender)) and not settings.offline:
             raise Unavailable(reason)
         embedder = self.embedder(contender)
         provider = embedder.provider
         index = self.index(contender)
-        texts = index.ids if provider.by_id else PieceTexts(index.chunks)
+        texts = index.ids if provider.by_id else ChunkTexts(index.chunks)
         embedder.cut = too_long(provider, texts), len(texts)
         embedder.warnings += provider_warnings(provider, len(texts), embedder.cut[0])
         for warning in embedder.warnings:

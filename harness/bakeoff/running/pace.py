@@ -14,7 +14,7 @@ DRAWN = 32  # texts, whose lengths stand for those of all
 ENOUGH = 1.0  # seconds of embedding that tell the pace
 
 
-class Drawn:
+class TextSample:
     """A few texts of a stream, each as likely as any other."""
 
     def __init__(self, seed: int) -> None:

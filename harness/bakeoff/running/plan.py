@@ -12,17 +12,18 @@ from bakeoff_providers.base import ModelCard, Role
 
 from bakeoff.core.progress import showing, steps
 from bakeoff.embedding.batches import WORKERS, batches, corpus_batches, estimated_tokens
+from bakeoff.embedding.corpus_chunks import ChunkTexts, in_blocks
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places
-from bakeoff.embedding.pieces import PieceTexts, in_blocks
 from bakeoff.embedding.preflight import provider_warnings, too_long
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import shared_cache
 from bakeoff.running.failures import reason_of
-from bakeoff.running.pace import Drawn, seconds_per_text
+from bakeoff.running.pace import TextSample, seconds_per_text
 from bakeoff.running.preparers.reranked import reranker_of
 from bakeoff.running.runner import task_of
 from bakeoff.running.settings import Settings
@@ -94,7 +95,7 @@ def _second_stage(contender: Contender, embeddings: Embeddings) -> Plan:
     if reranker is None or contender.rerank is None:
         return Plan(labels)
     candidates = min(contender.rerank.depth, task.candidates)
-    pairs, lacking = candidates * len(task.queries), contender.missing() or ""
+    pairs, lacking = candidates * len(task.queries), missing_of(contender) or ""
     if reranker.local:
         return Plan(labels, pairs, note=lacking or "runs here, not timed", lacks=bool(lacking))
     texts = (document.whole(contender.field) for document in task.documents)
@@ -109,7 +110,7 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
     try:
         provider, index = first.create(embeddings.folder), embeddings.index(first)
         embedder = Embedder(provider, embeddings.cache(provider), settings.policy)
-        texts: Sequence[str] = index.ids if provider.by_id else PieceTexts(index.chunks)
+        texts: Sequence[str] = index.ids if provider.by_id else ChunkTexts(index.chunks)
         embedder.fit(texts)
         queries = [query for query in embeddings.task.queries if not query.item]
         asked = [query.id if provider.by_id else query.text for query in queries]
@@ -118,7 +119,7 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
         items = () if provider.by_id else index.texts.values()  # items ask as the documents that they are
         documents = _documents(chain(texts, items), len(texts) + len(items), embedder)
         wanted = embedder.missing(asked, Role.QUERY)
-        lacking = first.missing() or ""
+        lacking = missing_of(first) or ""
         warnings = () if lacking else tuple(provider_warnings(provider, len(texts), too_long(provider, texts)))
         pace = None if lacking or first.vectors else seconds_per_text(provider, documents.drawn)
     except Exception as error:  # whatever a provider raises is a note to its rows
@@ -162,7 +163,7 @@ class _Documents(NamedTuple):
 def _documents(texts: Iterable[str], total: int, embedder: Embedder) -> _Documents:
     """Counted batch by batch, as a run asks for them: of a block before, only keys are kept."""
     space, card, distinct = embedder.space(Role.DOCUMENT), embedder.provider.card, KeyIndex()
-    missing, tokens, requests, drawn = 0, 0.0, 0, Drawn(SEED)
+    missing, tokens, requests, drawn = 0, 0.0, 0, TextSample(SEED)
 
     def find(keys: Keys) -> Places:
         places = np.full(len(keys), -1, dtype=np.int64)

@@ -11,6 +11,7 @@ from pathlib import Path
 from bakeoff_providers.errors import InputError
 
 from bakeoff.lineup.contender import Contender
+from bakeoff.lineup.sources import row_type_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import attempt
 from bakeoff.running.preparers import PREPARERS
@@ -22,7 +23,7 @@ log = logging.getLogger(__name__)
 
 def preparer_of(contender: Contender) -> Preparer:
     """The part that knows this type of row."""
-    return PREPARERS.create(contender.kind)
+    return PREPARERS.create(row_type_of(contender))
 
 
 def check(contenders: Iterable[Contender], embeddings: Embeddings) -> dict[str, NotRun]:

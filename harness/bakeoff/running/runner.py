@@ -13,7 +13,6 @@ from functools import partial
 import msgspec
 from bakeoff_providers import stopping
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.machine import Machine, after_work, machine
 from bakeoff.core.paths import vectors_folder
@@ -21,7 +20,7 @@ from bakeoff.core.progress import showing, steps
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores
+from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import engine_of, shared_cache
@@ -34,7 +33,8 @@ from bakeoff.running.settings import Settings
 from bakeoff.running.stages import NotRun, Prepared, Scored
 from bakeoff.running.tuning import check_tunable, with_tuned_weights
 from bakeoff.running.turns import take_turns
-from bakeoff.tasks.kinds import load_kind
+from bakeoff.search.stores.scratch import scratch
+from bakeoff.tasks.kinds import TASK_KINDS, load_kind
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, TaskKind
 from bakeoff.tasks.sample import sampled
 
@@ -51,7 +51,7 @@ class Outcome:
 
     lineup: Lineup
     task: Task
-    pieces: int
+    chunks: int
     contenders: tuple[Scored | NotRun, ...]
     baselines: Mapping[str, Scores]
     machine: Machine
@@ -129,11 +129,11 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         extras = with_gains(extras, finished, ran)
         if settings.tune_weights:
             extras = with_tuned_weights(extras, finished, ran, kind, depth)
-        pieces = embeddings.pieces or len(task.documents)
+        chunks = embeddings.chunks or len(task.documents)
     return Outcome(
         lineup=lineup,
         task=task,
-        pieces=pieces,
+        chunks=chunks,
         contenders=tuple(contenders),
         baselines=baselines,
         machine=afterwards,
@@ -151,11 +151,12 @@ def task_of(kind: TaskKind, lineup: Lineup, settings: Settings) -> Task:
         task = msgspec.structs.replace(task, about=kind.about)
     if settings.sample_documents is None:
         return task
-    if kind.name != "graded":
+    if not kind.can_be_sampled:
+        able = ", ".join(repr(name) for name in TASK_KINDS.names() if TASK_KINDS.get(name).can_be_sampled)
         raise InputError(
             f"a task of kind {kind.name!r} is about all of its documents",
             place="--sample-documents",
-            remedy="sample only tasks of kind 'graded'",
+            remedy=f"sample only tasks of kind {able}",
         )
     return sampled(task, settings.sample_documents, lineup.seed)
 

@@ -10,7 +10,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, evaluate, oracle, random_expectation
+from bakeoff.evaluation.score import Scores, oracle, random_expectation, score_queries
 from bakeoff.running.engines.base import Engine
 from bakeoff.running.stages import Answered, Embedding, Given, Scored, Search, SecondStage
 from bakeoff.search.loss import Losses
@@ -88,7 +88,7 @@ class Scorer:
         task, ids = self.task, [query.id for query in self.task.queries]
         best = oracle(task.judgments, ids, task.candidates, self.depth)
         return {
-            "oracle": evaluate(best, self.measures, task.rel),
+            "oracle": score_queries(best, self.measures, task.rel),
             "random": random_expectation(task.judgments, ids, task.candidates, self.measures, task.rel, self.depth),
             **self.kind.baselines(task, self.measures, self.depth),
         }
@@ -96,7 +96,7 @@ class Scorer:
     def _scored(self, answers: Answers) -> Scores:
         """By the engine, unless the kind of task has a way of its own."""
         task = self.task
-        if type(self.kind).score is not TaskKind.score:
+        if self.kind.scores_itself:
             return self.kind.score(task, answers, self.measures)
         ids = [query.id for query in task.queries]
         return self.engine.score(answers.rankings, task.judgments, ids, self.measures, task.rel)

@@ -13,8 +13,10 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.hashing import space_name
+from bakeoff.core.printable import some
+from bakeoff.core.whole import whole_number
+from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.pieces import in_blocks
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
 
@@ -42,9 +44,10 @@ class ShardNumber:
     def parse(cls, text: str) -> ShardNumber:
         """`3/64`."""
         given = _GIVEN.fullmatch(text.strip())
-        if not given or not 1 <= int(given[1]) <= int(given[2]):
+        number, of = map(whole_number, given.groups()) if given else (None, None)
+        if number is None or of is None or not 1 <= number <= of:
             raise InputError(f"{text!r} is not a shard", place="--shard", remedy="write it as 3/64; the first is 1/64")
-        return cls(int(given[1]), int(given[2]))
+        return cls(number, of)
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
@@ -112,11 +115,10 @@ def check_complete(embedder: Embedder, texts: Sequence[str], contender: Contende
         raise InputError(
             f"{absent} texts of {contender.label} are in none of the {of} shards, which were made of {known} texts",
             file=folders[0].parent,
-            remedy="the corpus or its cutting has changed: make the shards again, what is the same is not asked for",
+            remedy="the corpus or its chunking has changed: make the shards again, what is the same is not asked for",
         )
 
 
 def _shards(numbers: Sequence[int], of: int) -> str:
-    named = ", ".join(f"{number}/{of}" for number in numbers[:SHOWN])
-    more = f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
-    return f"shard {named} is" if len(numbers) == 1 else f"shards {named}{more} are"
+    named = some([f"{number}/{of}" for number in numbers], SHOWN)
+    return f"shard {named} is" if len(numbers) == 1 else f"shards {named} are"

@@ -12,7 +12,7 @@ from bakeoff.core.figures import Loss, Timing
 from bakeoff.core.ranking import Ranking
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.usage import Usage
-from bakeoff.evaluation.metrics import Scores
+from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.contender import Contender
 from bakeoff.search.reranked_searcher import RerankedSearcher, RerankUsage
 from bakeoff.search.searchers import Searcher

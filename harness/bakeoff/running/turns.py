@@ -38,7 +38,7 @@ class _Turns:
     def answer_all(self, advance: Advance) -> None:
         """One round."""
         retrieved = PackedRankings()
-        refined = retrieved if type(self.kind).refine is TaskKind.refine else PackedRankings()
+        refined = PackedRankings() if self.kind.refines else retrieved
         for number, query in enumerate(self.queries, start=1):
             with adapter_work():
                 answer = self.prepared.searcher.ask(query)

@@ -11,6 +11,7 @@ from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import reason_of
 from bakeoff.running.prepare import preparer_of
@@ -58,10 +59,10 @@ def _checked(contender: Contender, embeddings: Embeddings) -> Checked:
     try:
         preparer.check(contender, embeddings)
         preparer.try_out(contender, embeddings)
-        missing = contender.missing() or ""
-        foreseen = tuple(embeddings.foreseen(contender)) if contender.provider and not missing else ()
+        missing = missing_of(contender) or ""
+        warnings = tuple(embeddings.warnings_before(contender)) if contender.provider and not missing else ()
     except InputError as error:
         return Checked(contender.label, wrong=reason_of(error))
     except Exception as error:
         return Checked(contender.label, missing=reason_of(error))
-    return Checked(contender.label, missing=missing, warnings=foreseen)
+    return Checked(contender.label, missing=missing, warnings=warnings)

@@ -12,8 +12,8 @@ from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
 from bakeoff.embedding.cache import Space
+from bakeoff.embedding.corpus_chunks import ChunkTexts, in_blocks
 from bakeoff.embedding.key_index import Keys, keys_of
-from bakeoff.embedding.pieces import PieceTexts, in_blocks
 from bakeoff.embedding.vector_files.base import Block, Contents, VectorFile
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
@@ -70,10 +70,10 @@ def texts_of(lineup: Lineup, contender: Contender, role: Role, settings: Setting
     embeddings = Embeddings(task, 1, settings, lineup.folder)
     try:
         embedder, index = embeddings.embedder(contender), embeddings.index(contender)
-        pieces = PieceTexts(index.chunks)
+        chunks = ChunkTexts(index.chunks)
         if embedder.provider.by_id:
             raise InputError(f"{contender.label}: its vectors are in a file already", place="--contender")
-        embedder.fit(pieces)
+        embedder.fit(chunks)
         space = embedder.space(role)
         if space is None:
             raise InputError(
@@ -82,7 +82,7 @@ def texts_of(lineup: Lineup, contender: Contender, role: Role, settings: Setting
                 remedy="give it a revision",
             )
         if role is Role.DOCUMENT:
-            yield Texts(contender, role, index.ids, pieces, space)
+            yield Texts(contender, role, index.ids, chunks, space)
         else:
             queries = [query for query in task.queries if not query.item]
             yield Texts(contender, role, [query.id for query in queries], [query.text for query in queries], space)
@@ -115,19 +115,19 @@ def import_vectors(texts: Texts, file: VectorFile, *, partial: bool = False, tru
     """Checks everything first, then writes: a file that is wrong anywhere leaves the cache as it was."""
     contents, keys = file.contents(), texts.keys()
     _check_identity(contents, texts, file)
-    piece_of, lacking = _matched(contents, texts, keys, file, partial=partial, trust_ids=trust_ids)
-    present = _check_vectors(contents, texts.space, keys, piece_of, file)
-    texts.space.probe(len(contents.ids))
+    chunk_of, lacking = _matched(contents, texts, keys, file, partial=partial, trust_ids=trust_ids)
+    present = _check_vectors(contents, texts.space, keys, chunk_of, file)
+    texts.space.check_writable(len(contents.ids))
     written = 0
     for first, vectors in _numbered(file):
-        pieces = piece_of[first : first + len(vectors)]
-        rows = np.flatnonzero(pieces >= 0)
-        _, once = np.unique(keys[pieces[rows]], axis=0, return_index=True)  # equal texts share a vector
+        chunks = chunk_of[first : first + len(vectors)]
+        rows = np.flatnonzero(chunks >= 0)
+        _, once = np.unique(keys[chunks[rows]], axis=0, return_index=True)  # equal texts share a vector
         rows = rows[np.sort(once)]
-        rows = rows[texts.space.find(keys[pieces[rows]]) < 0]
+        rows = rows[texts.space.find(keys[chunks[rows]]) < 0]
         if len(rows):
             paid = np.zeros(len(vectors), np.float32) if contents.tokens is None else contents.tokens[first:]
-            texts.space.append(keys[pieces[rows]], np.asarray(paid[rows], dtype="<f4"), vectors[rows])
+            texts.space.append(keys[chunks[rows]], np.asarray(paid[rows], dtype="<f4"), vectors[rows])
             written += len(rows)
     return Imported(written, present, lacking)
 
@@ -157,14 +157,14 @@ def _matched(
 ) -> tuple[NDArray[np.int64], int]:
     """For each row of the file which text it is, −1 for none; and how many texts have no row."""
     number_of = {name: number for number, name in enumerate(texts.ids)}
-    piece_of = np.full(len(contents.ids), -1, dtype=np.int64)
+    chunk_of = np.full(len(contents.ids), -1, dtype=np.int64)
     seen: dict[str, int] = {}
     for row, name in enumerate(contents.ids):
         if name in seen:
             raise file.wrong(f"id {name!r} is that of row {seen[name] + 1}, too", row, "keep one of them")
         seen[name] = row
-        piece_of[row] = number_of.get(name, -1)
-    if not partial and len(unknown := np.flatnonzero(piece_of < 0)):
+        chunk_of[row] = number_of.get(name, -1)
+    if not partial and len(unknown := np.flatnonzero(chunk_of < 0)):
         raise file.wrong(
             f"id {contents.ids[int(unknown[0])]!r} is none of the {len(texts.ids)} {texts.role.value} ids of the task"
             + (f", and {len(unknown) - 1} others are not" if len(unknown) > 1 else ""),
@@ -179,22 +179,22 @@ def _matched(
             remedy="--partial takes those that it has",
         )
     if contents.keys is not None:
-        _check_texts(contents, keys, piece_of, file, partial=partial)
+        _check_texts(contents, keys, chunk_of, file, partial=partial)
     elif not trust_ids:
         raise file.wrong(
             "has neither texts nor their hashes, so nothing shows that its vectors are of these texts",
             remedy="add a column text or text_hash; --trust-ids goes by the ids alone",
         )
-    return piece_of, len(texts.ids) - int(np.count_nonzero(piece_of >= 0))
+    return chunk_of, len(texts.ids) - int(np.count_nonzero(chunk_of >= 0))
 
 
 def _check_texts(
-    contents: Contents, keys: Keys, piece_of: NDArray[np.int64], file: VectorFile, *, partial: bool
+    contents: Contents, keys: Keys, chunk_of: NDArray[np.int64], file: VectorFile, *, partial: bool
 ) -> None:
     """A vector of another text is an error, or left out where only what is shared is wanted."""
     assert contents.keys is not None
-    known = np.flatnonzero(piece_of >= 0)
-    other = known[(contents.keys[known] != keys[piece_of[known]]).any(axis=1)]
+    known = np.flatnonzero(chunk_of >= 0)
+    other = known[(contents.keys[known] != keys[chunk_of[known]]).any(axis=1)]
     if len(other) and not partial:
         raise file.wrong(
             f"the text of {contents.ids[int(other[0])]!r} is another one than the task's"
@@ -202,10 +202,10 @@ def _check_texts(
             int(other[0]),
             "--partial takes those that are the same",
         )
-    piece_of[other] = -1
+    chunk_of[other] = -1
 
 
-def _check_vectors(contents: Contents, space: Space, keys: Keys, piece_of: NDArray[np.int64], file: VectorFile) -> int:
+def _check_vectors(contents: Contents, space: Space, keys: Keys, chunk_of: NDArray[np.int64], file: VectorFile) -> int:
     """Finite, not zero, as many as ids, and like those that are cached; how many of them are."""
     present = count = 0
     for first, vectors in _numbered(file):
@@ -216,8 +216,8 @@ def _check_vectors(contents: Contents, space: Space, keys: Keys, piece_of: NDArr
         ):
             if bad.any():
                 raise file.wrong(problem, first + int(np.flatnonzero(bad)[0]))
-        rows = np.flatnonzero(piece_of[first : first + len(vectors)] >= 0)
-        places = space.find(keys[piece_of[first + rows]])
+        rows = np.flatnonzero(chunk_of[first : first + len(vectors)] >= 0)
+        places = space.find(keys[chunk_of[first + rows]])
         rows, places = rows[places >= 0], places[places >= 0]
         present += len(rows)
         if len(rows) and (low := np.flatnonzero(_cosines(vectors[rows], space.take(places)) < SAME)).size:

@@ -14,7 +14,7 @@ from bakeoff.core.filters import conditions, passes
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.vector_rows import VectorRows, chosen_rows
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
 
@@ -22,7 +22,7 @@ K = 10  # recall is over so many nearest documents
 
 
 @dataclass(slots=True)
-class Reference(ABC):
+class ExactRankings(ABC):
     """Exact search over what a store holds: done once for each query, compared with every store that holds the same."""
 
     index: Index
@@ -48,7 +48,7 @@ class Reference(ABC):
         returned = retrieved.ids[:K]
         scores = np.array([self._score(document, self.queries[query.id]) for document in returned])
         listed = np.isin(returned, nearest.ids[:wanted])
-        return exact.recall(scores, nearest.scores[wanted - 1], wanted, listed)
+        return brute_force.recall(scores, nearest.scores[wanted - 1], wanted, listed)
 
     @abstractmethod
     def _search(self, group: Sequence[Query]) -> None:
@@ -56,15 +56,15 @@ class Reference(ABC):
 
     @abstractmethod
     def _score(self, document: str, query: Vectors) -> float:
-        """How near a document is, by its best piece."""
+        """How near a document is, by its best chunk."""
 
 
 @dataclass(slots=True)
-class ExactSearch(Reference):
-    """One vector for each piece, by inner product."""
+class ExactSearch(ExactRankings):
+    """One vector for each chunk, by inner product."""
 
     vectors: Vectors | VectorRows
-    nearest: exact.Nearest = exact.nearest
+    nearest: brute_force.Nearest = brute_force.nearest
 
     def _search(self, group: Sequence[Query]) -> None:
         filters = conditions(group[0].where)
@@ -74,7 +74,7 @@ class ExactSearch(Reference):
             ids, vectors = [ids[row] for row in kept], chosen_rows(vectors, kept)
         asked = np.stack([self.queries[query.id] for query in group])
 
-        def hits(places: exact.Rows, scores: exact.Similarities) -> Hits:
+        def hits(places: brute_force.Rows, scores: brute_force.Similarities) -> Hits:
             return Hits([ids[place] for place in places], scores.tolist())
 
         def more(row: int, k: int) -> Hits:

@@ -28,7 +28,7 @@ class ExistingSearcher(EmbeddingSearcher):
     depth: int
 
     def ask(self, query: Query) -> Answer:
-        """Asks for more entries while pieces of the same documents, or foreign ones, keep the list short.
+        """Asks for more entries while chunks of the same documents, or foreign ones, keep the list short.
 
         The time is that of the search which was enough: an application would know how far to look.
         """

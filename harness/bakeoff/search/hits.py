@@ -27,12 +27,12 @@ def document_scores(
     if parents == "best":
         return best_chunks(chunk_ids, scores, owner)
     best_chunks(chunk_ids, scores, owner)  # refuses what can't be used
-    found: dict[str, list[float]] = {}
+    by_document: dict[str, list[float]] = {}
     for chunk, score in zip(chunk_ids, scores, strict=True):
-        found.setdefault(owner[chunk], []).append(float(score))
+        by_document.setdefault(owner[chunk], []).append(float(score))
     if parents == "sum":
-        return {document: sum(sorted(values)) for document, values in found.items()}
-    kept = {document: sorted(values, reverse=True)[:top] for document, values in found.items()}
+        return {document: sum(sorted(values)) for document, values in by_document.items()}
+    kept = {document: sorted(values, reverse=True)[:top] for document, values in by_document.items()}
     return {document: sum(values) / len(values) for document, values in kept.items()}
 
 

@@ -11,8 +11,8 @@ from bakeoff.core.figures import Loss
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
-from bakeoff.search.exact_search import Reference
+from bakeoff.evaluation.score import join, score_queries
+from bakeoff.search.exact_search import ExactRankings
 from bakeoff.search.searchers import Searcher
 from bakeoff.statistics.averaging import averaging_of
 
@@ -24,7 +24,7 @@ class Losses:
     """The losses of one run; rows with the same key hold the same vectors and share one exact search."""
 
     task: Task
-    _searches: dict[Hashable, Reference] = field(default_factory=dict)
+    _searches: dict[Hashable, ExactRankings] = field(default_factory=dict)
 
     def of(self, key: Hashable, searcher: Searcher, retrieved: Mapping[str, Ranking]) -> Loss | None:
         """None where there is nothing to lose: an exact store, or no store at all."""
@@ -34,13 +34,13 @@ class Losses:
         return index_loss(self._searches.setdefault((key, type(exact)), exact), self.task, retrieved)
 
 
-def index_loss(exact: Reference, task: Task, retrieved: Mapping[str, Ranking]) -> Loss:
+def index_loss(exact: ExactRankings, task: Task, retrieved: Mapping[str, Ranking]) -> Loss:
     """NDCG under exact search, what the store's lists lack of it, and how many of the nearest they hold."""
     ids = [query.id for query in task.queries]
     rankings = exact.rankings(task.queries)
     averaging = averaging_of([query.drawn for query in task.queries])
     best, achieved = (
-        averaging.mean(evaluate(join(answers, task.judgments, ids), [NDCG], task.rel)[NDCG])
+        averaging.mean(score_queries(join(answers, task.judgments, ids), [NDCG], task.rel)[NDCG])
         for answers in (rankings, retrieved)
     )
     recalls = np.array([exact.recall(query, retrieved[query.id]) for query in task.queries])

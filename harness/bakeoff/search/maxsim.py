@@ -7,7 +7,7 @@ from bakeoff_providers.base import Vectors
 from numpy.typing import NDArray
 
 from bakeoff.embedding.token_rows import TokenRows
-from bakeoff.search.exact import Similarities
+from bakeoff.search.brute_force import Similarities
 
 
 def maxsim(query: Vectors, tokens: Vectors, begins: NDArray[np.integer]) -> Similarities:

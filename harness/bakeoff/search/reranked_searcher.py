@@ -106,7 +106,7 @@ class RerankedSearcher(Searcher):
         if self.space is None or self.offline:
             yield documents
             return
-        self.space.probe(len(documents))
+        self.space.check_writable(len(documents))
         keys = keys_of(_key(query, document) for document in documents)
         taken = np.array(self.space.claims.take(keys))
         try:

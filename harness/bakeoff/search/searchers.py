@@ -14,8 +14,8 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import VectorRows
-from bakeoff.search import exact
-from bakeoff.search.exact_search import ExactSearch, Reference
+from bakeoff.search import brute_force
+from bakeoff.search.exact_search import ExactRankings, ExactSearch
 from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
 from bakeoff.search.rankers.base import Ranker
@@ -52,7 +52,7 @@ class Searcher(ABC):
     def prefetch(self, queries: Sequence[Query]) -> None:  # noqa: B027 - most have nothing to fetch
         """Called once before the rounds: takes in one go what is not worth a timed request for each query."""
 
-    def exact_search(self) -> Reference | None:
+    def exact_search(self) -> ExactRankings | None:
         """The same vectors searched exactly; None where nothing can have been missed, or there are no vectors."""
         return None
 
@@ -70,7 +70,7 @@ class EmbeddingSearcher(Searcher):
     _items: set[str] = field(default_factory=set, init=False)  # texts among them whose vectors are the store's own
 
     def set_item_vector(self, item: str, vector: Vectors) -> None:
-        """An item that is one piece has its vector already: asking for it again would only cost."""
+        """An item that is one chunk has its vector already: asking for it again would only cost."""
         text = item if self.embedder.provider.by_id else self.index.texts[item]
         self._vectors[text] = vector
         self._items.add(text)
@@ -111,7 +111,7 @@ class DenseSearcher(EmbeddingSearcher):
     store: Store
     variant: FittedVariant
     vectors: Vectors | VectorRows
-    nearest: exact.Nearest = exact.nearest
+    nearest: brute_force.Nearest = brute_force.nearest
     _query_vectors: dict[str, Vectors] = field(default_factory=dict, init=False)  # by query id, for exact search
 
     def ask(self, query: Query) -> Answer:
@@ -125,7 +125,7 @@ class DenseSearcher(EmbeddingSearcher):
         ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.excluded)
         return Answer(ranking, search_ns, embed_ns, untimed=self._untimed(query, embed_ns))
 
-    def exact_search(self) -> Reference | None:
+    def exact_search(self) -> ExactRankings | None:
         """Over what the store holds, with the vectors that it was asked with."""
         if self.store.capabilities.exact:
             return None
@@ -155,7 +155,7 @@ class HybridSearcher(DenseSearcher):
         ranking = self.index.ranking(hits, search, query.excluded)
         return Answer(ranking, search_ns, embed_ns, untimed=self._untimed(query, embed_ns))
 
-    def exact_search(self) -> Reference | None:
+    def exact_search(self) -> ExactRankings | None:
         """None: what a fusion should find is not defined by vectors alone."""
         return None
 
@@ -187,7 +187,7 @@ class LexicalSearcher(Searcher):
         if not query.where:
             return self.ranker.search(text, k)
         filters = conditions(query.where)
-        allowed = {piece for row, piece in enumerate(self.index.ids) if passes(self.index.fields(row), filters)}
+        allowed = {chunk for row, chunk in enumerate(self.index.ids) if passes(self.index.fields(row), filters)}
         everything = self.ranker.search(text, len(self.index.ids))
         kept = [pair for pair in zip(everything.ids, everything.scores, strict=True) if pair[0] in allowed]
         best = sorted(kept, key=lambda pair: -pair[1])[:k]

@@ -12,7 +12,7 @@ from bakeoff_providers.base import Role, TokenProvider, Vectors
 from bakeoff.core.clock import timed
 from bakeoff.core.task import Query
 from bakeoff.embedding.token_rows import TokenRows
-from bakeoff.search.exact_search import Reference
+from bakeoff.search.exact_search import ExactRankings
 from bakeoff.search.index import Index
 from bakeoff.search.maxsim import maxsim
 from bakeoff.search.searchers import TIMED_LOCAL, Answer, Searcher
@@ -21,7 +21,7 @@ from bakeoff.search.token_stores.exact import Exact
 
 
 @dataclass(slots=True)
-class ExactMaxsim(Reference):
+class ExactMaxsim(ExactRankings):
     """A vector for each token, by MaxSim."""
 
     rows: TokenRows
@@ -69,7 +69,7 @@ class TokenSearcher(Searcher):
         ranking = self.index.ranking(hits, lambda k: self.store.search(vectors, k, query.where), query.excluded)
         return Answer(ranking, search_ns, embed_ns, untimed=embed_ns is None)
 
-    def exact_search(self) -> Reference | None:
+    def exact_search(self) -> ExactRankings | None:
         """MaxSim over every document, with the vectors that the store was asked with."""
         return None if self.store.exact else ExactMaxsim(self.index, dict(self._asked), self.rows)
 

@@ -27,7 +27,7 @@ from bakeoff.statistics.tests import (
     paired_t,
     wilcoxon,
 )
-from bakeoff.statistics.ties import told_from
+from bakeoff.statistics.ties import separated_from
 
 SIMULATED_PAIRS = 400  # that stand for all, where there are very many
 
@@ -128,7 +128,7 @@ def tie_group(means: Mapping[str, float], pairs: Sequence[PairedDifference], alp
     if not means:
         return []
     best = max(means, key=lambda name: means[name])
-    worse = told_from(best, ((pair.a, pair.b, pair.p_holm) for pair in pairs), alpha)
+    worse = separated_from(best, ((pair.a, pair.b, pair.p_holm) for pair in pairs), alpha)
     return sorted((name for name in means if name not in worse), key=lambda name: -means[name])
 
 
@@ -157,7 +157,7 @@ def tied_with_best(scores: Mapping[str, Values], seed: int) -> dict[str, bool]:
 def tied_pairs(names: Sequence[str], means: Values, indices: Pairs, adjusted: Values) -> dict[str, bool]:
     """For each contender, whether no adjusted p separates it from the one with the best mean."""
     best = int(np.argmax(means))
-    separated = told_from(best, ((i, j, float(p)) for (i, j), p in zip(indices, adjusted, strict=True)))
+    separated = separated_from(best, ((i, j, float(p)) for (i, j), p in zip(indices, adjusted, strict=True)))
     return {name: at not in separated for at, name in enumerate(names)}
 
 

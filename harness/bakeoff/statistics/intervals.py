@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import Pairs, across, affordable
@@ -19,16 +18,6 @@ BLOCK_CELLS = 1 << 17  # draws held at once: few enough for the cache
 PAIRS_AT_ONCE = 256  # whose resamples are held at once
 
 
-def bca_interval(
-    values: ArrayLike, level: float = 0.95, *, resamples: int = RESAMPLES, seed: int = SEED
-) -> tuple[float, float]:
-    """Bias-corrected and accelerated bootstrap interval of the mean; unknown (NaN) for a single query."""
-    low, high = bca_intervals(
-        np.asarray(values, dtype=np.float64)[:, None], level=level, resamples=resamples, seed=seed
-    )
-    return float(low[0]), float(high[0])
-
-
 def bca_intervals(
     values: Values,
     pairs: Pairs | None = None,
@@ -37,7 +26,10 @@ def bca_intervals(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> tuple[Values, Values]:
-    """Intervals of the mean difference of each pair of columns, or of each column's mean; all share the resamples."""
+    """Intervals of the mean difference of each pair of columns, or of each column's mean; all share the resamples.
+
+    Unknown (NaN) for a single query.
+    """
     n, count = len(values), values.shape[1] if pairs is None else len(pairs)
     low, high = np.full(count, np.nan), np.full(count, np.nan)
     if n < 2:

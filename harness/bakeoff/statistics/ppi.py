@@ -13,7 +13,7 @@ from bakeoff.statistics.constants import ALPHA
 FEWEST = 20  # queries that people graded: with fewer the intervals do not hold
 
 
-class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+class CorrectedMean(msgspec.Struct, frozen=True, kw_only=True):
     """A mean with its interval, and how much the model's scores counted for it (0: not at all)."""
 
     value: float
@@ -22,14 +22,14 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     weight: float = 0.0
 
 
-def mean_estimate(values: Values, level: float = 1 - ALPHA) -> Estimate:
+def mean_estimate(values: Values, level: float = 1 - ALPHA) -> CorrectedMean:
     """Student's interval of a mean: people alone, or the model alone."""
     return _estimate(float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values)), len(values), level, 0.0)
 
 
 def corrected_mean(
     people: Values, model_there: Values, model_elsewhere: Values, level: float = 1 - ALPHA, weight: float | None = None
-) -> Estimate:
+) -> CorrectedMean:
     """The mean over all queries, from people's scores on a random sample of them and the model's on every one.
 
     The model's mean elsewhere is corrected by how far people's scores are from it where both are known. The weight
@@ -49,8 +49,8 @@ def corrected_mean(
     return _estimate(value, math.sqrt(variance), n, level, weight)
 
 
-def _estimate(value: float, error: float, n: int, level: float, weight: float) -> Estimate:
+def _estimate(value: float, error: float, n: int, level: float, weight: float) -> CorrectedMean:
     from scipy.special import stdtrit
 
     half = float(stdtrit(n - 1, (1 + level) / 2)) * error
-    return Estimate(value=value, low=value - half, high=value + half, weight=weight)
+    return CorrectedMean(value=value, low=value - half, high=value + half, weight=weight)

@@ -33,7 +33,7 @@ class Strata:
     sizes: Sequence[int]
 
 
-class Estimate(msgspec.Struct, frozen=True):
+class StratifiedMean(msgspec.Struct, frozen=True):
     """A mean per query asked, with its interval and the p of its being 0."""
 
     mean: float
@@ -42,10 +42,10 @@ class Estimate(msgspec.Struct, frozen=True):
     p: float
 
 
-def estimate(values: Values, strata: Strata, alpha: float = ALPHA) -> Estimate:
+def estimate(values: Values, strata: Strata, alpha: float = ALPHA) -> StratifiedMean:
     """The mean per query asked; no interval, and p = 1, where one query stands for a stratum of several."""
     mean, low, high, p = (float(column[0]) for column in estimates(values[:, None], strata, alpha))
-    return Estimate(mean, low, high, p)
+    return StratifiedMean(mean, low, high, p)
 
 
 def estimates(table: Values, strata: Strata, alpha: float = ALPHA) -> tuple[Values, Values, Values, Values]:
@@ -102,11 +102,11 @@ def _held(
     few: bool = True,
     draws: int = RESAMPLES,
 ) -> tuple[float, float]:
-    """Student's interval, where it can be relied on, else the exact one, which needs bounds."""
+    """Student's interval, where it can be relied on, else the exact one, which needs bounds that the values keep."""
     if not np.isfinite(students[0]) or all(part.whole for part in parts):
         return students
     alike = not _unlike(parts)
-    if bounds is None:
+    if bounds is None or any(part.values.min() < bounds[0] or part.values.max() > bounds[1] for part in parts):
         return (math.nan, math.nan) if alike else students
     if alike or (few and _too_few(parts)):
         return exact_interval_of_parts(parts, bounds, level=1 - alpha, draws=draws)

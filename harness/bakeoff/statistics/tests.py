@@ -78,14 +78,19 @@ def flipped_sums(values: Values, flips: int, seed: int, block: int = 2048) -> It
 
 
 def paired_t(differences: ArrayLike) -> float:
-    """Two-sided p of Student's paired test; 1 where there is no difference or only one query."""
+    """Two-sided p of Student's paired test; 1 where there is no difference or only one query.
+
+    Where all differ alike there is no spread to go by, and p is the sign-flip test's: two that agree are no proof.
+    """
     from scipy.special import stdtr
 
     d = np.asarray(differences, dtype=np.float64)
     if len(d) < 2 or d.mean() == 0:
         return 1.0
     mean, sd = float(d.mean()), spread(d)
-    return 0.0 if sd == 0 else float(2 * stdtr(len(d) - 1, -abs(mean) / sd * math.sqrt(len(d))))
+    if sd == 0:
+        return 2.0 ** (1 - len(d))
+    return float(2 * stdtr(len(d) - 1, -abs(mean) / sd * math.sqrt(len(d))))
 
 
 def wilcoxon(differences: ArrayLike) -> float:

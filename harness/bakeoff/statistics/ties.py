@@ -10,6 +10,6 @@ from bakeoff.statistics.constants import ALPHA
 Name = TypeVar("Name", bound=Hashable)
 
 
-def told_from(name: Name, pairs: Iterable[tuple[Name, Name, float]], alpha: float = ALPHA) -> set[Name]:
+def separated_from(name: Name, pairs: Iterable[tuple[Name, Name, float]], alpha: float = ALPHA) -> set[Name]:
     """Those whom the adjusted p of a pair, which stands behind its two names, separates from this one."""
     return {b if a == name else a for a, b, p in pairs if name in (a, b) and p <= alpha}

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
-from bakeoff.storelab.client_loops import Answers, closed, closed_during
-from bakeoff.storelab.turns import Turns
-from bakeoff.storelab.vector_sample import VectorSample
+from bakeoff.storelab.client_loops import ClientSamples, closed, closed_during
+from bakeoff.storelab.read_write_lock import ReadWriteLock
+from bakeoff.storelab.vector_sample import VectorSample, rows_of
 
 CHECKS = 5  # how often recall is looked at while documents change
 WRITES = 20  # between two looks: each inserts, deletes and updates some
@@ -68,7 +68,7 @@ class Writes(msgspec.Struct, kw_only=True, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Write:
     """One write: rows that come, rows that go, rows that get another vector."""
 
     inserted: Rows
@@ -84,7 +84,7 @@ class Contents:
         self.vectors = vectors.copy()
         self._there = np.arange(len(vectors)) < present
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: Write) -> None:
         """The same change as in the store."""
         self._there[change.inserted] = True
         self._there[change.deleted] = False
@@ -98,20 +98,17 @@ class Contents:
     def look(self, store: Store, queries: Vectors, k: int) -> tuple[float, int]:
         """Recall against exact search over what is there now, and how many answers are there no more."""
         rows = self.rows
-        nearest, scores = exact.nearest(queries, self.vectors[rows], k)
+        nearest, scores = brute_force.nearest(queries, self.vectors[rows], k)
         recalls, stale = [], 0
         for query, places, best in zip(queries, nearest, scores, strict=True):
-            hits = np.array([int(item) for item in store.search(query, k).ids], dtype=np.int64)
+            hits = rows_of(store.search(query, k))
             known = self._there[hits]
             stale += int(np.count_nonzero(~known))
-            hits = hits[known]
-            recalls.append(
-                exact.recall(self.vectors[hits] @ query, float(best[-1]), len(places), np.isin(hits, rows[places]))
-            )
+            recalls.append(brute_force.recall_of_rows(hits[known], query, self.vectors, rows[places], best))
         return float(np.mean(recalls)), stale
 
 
-def planned(vectors: Vectors, share: float, seed: int = 42) -> tuple[Contents, list[Change]]:
+def planned(vectors: Vectors, share: float, seed: int = 42) -> tuple[Contents, list[Write]]:
     """Vectors in a drawn order: most are there at first; of the rest, half will be inserted, half replace others."""
     rng = np.random.default_rng(seed)
     vectors = vectors[rng.permutation(len(vectors))]
@@ -126,7 +123,7 @@ def planned(vectors: Vectors, share: float, seed: int = 42) -> tuple[Contents, l
     drawn = rng.permutation(present)[: 2 * changed]
     parts = min(changed, CHECKS * WRITES)
     changes = [
-        Change(*each)
+        Write(*each)
         for each in zip(
             np.array_split(np.arange(present, present + changed), parts),
             np.array_split(drawn[:changed], parts),
@@ -152,16 +149,16 @@ def churn(
     """Fills the store, changes `share` per cent of it in each of three ways, and asks all the time."""
     contents, changes = planned(sample.documents, share, seed)
     queries = sample.queries[:ASKED]
-    turns = Turns(needed=not store.reads_while_writing)
+    lock = ReadWriteLock(needed=not store.reads_while_writing)
     rows = contents.rows
     store.add([str(row) for row in rows], contents.vectors[rows])
     store.build()
 
     def search(request: int) -> None:
-        with turns.reading():
+        with lock.reading():
             store.search(sample.queries[request % len(sample.queries)], k)
 
-    def phase(name: str, looks: Sequence[tuple[float, int]], answers: Sequence[Answers]) -> Phase:
+    def phase(name: str, looks: Sequence[tuple[float, int]], answers: Sequence[ClientSamples]) -> Phase:
         recalls = [recall for recall, _ in looks]
         return Phase(
             name=name,
@@ -179,10 +176,10 @@ def churn(
     search(0)
     before = quiet("before")
     looks: list[tuple[float, int]] = []
-    answers: list[Answers] = []
+    answers: list[ClientSamples] = []
     write_ns: list[int] = []
     for batch in _batches(changes):
-        work = partial(_write, store, turns, contents, batch, seconds / CHECKS, write_ns)
+        work = partial(_write, store, lock, contents, batch, seconds / CHECKS, write_ns)
         answers += closed_during(search, clients, work)[0]
         looks.append(contents.look(store, queries, k))
     phases = [before, phase("during", looks, answers), quiet("after")]
@@ -205,7 +202,7 @@ def churn(
     )
 
 
-def _batches(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
+def _batches(changes: Sequence[Write]) -> Iterator[Sequence[Write]]:
     """What is written between two looks."""
     step = -(-len(changes) // CHECKS)
     for start in range(0, len(changes), step):
@@ -213,7 +210,7 @@ def _batches(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
 
 
 def _write(
-    store: Store, turns: Turns, contents: Contents, batch: Sequence[Change], seconds: float, write_ns: list[int]
+    store: Store, lock: ReadWriteLock, contents: Contents, batch: Sequence[Write], seconds: float, write_ns: list[int]
 ) -> None:
     """Writes spread over this time, or as fast as the store takes them if it can't keep up."""
     begin, pause = clock.now(), seconds / len(batch)
@@ -224,7 +221,7 @@ def _write(
             partial(store.delete, _ids(change.deleted)),
             partial(store.add, _ids(change.updated), change.replacements),
         ):
-            with turns.writing():
+            with lock.writing():
                 write_ns.append(clock.timed(write)[1])
         contents.apply(change)
 

@@ -18,7 +18,7 @@ DROP_AFTER = 1.0  # seconds behind its time at which a request is given up
 
 
 @dataclass(slots=True)
-class Answers:
+class ClientSamples:
     """What one client saw."""
 
     samples_ns: list[int] = field(default_factory=list)
@@ -30,16 +30,16 @@ class Answers:
 Search = Callable[[int], None]  # the number of the request
 
 
-def closed(search: Search, clients: int, seconds: float) -> tuple[list[Answers], float]:
+def closed(search: Search, clients: int, seconds: float) -> tuple[list[ClientSamples], float]:
     """Each client asks again as soon as it has its answer. Returns what they saw and how long it took."""
     return closed_during(search, clients, lambda: time.sleep(seconds))
 
 
-def closed_during(search: Search, clients: int, work: Callable[[], None]) -> tuple[list[Answers], float]:
+def closed_during(search: Search, clients: int, work: Callable[[], None]) -> tuple[list[ClientSamples], float]:
     """The same for as long as `work` takes, in this thread."""
     end = threading.Event()
 
-    def client(number: int, answers: Answers) -> None:
+    def client(number: int, answers: ClientSamples) -> None:
         for request in itertools.count(number, clients):
             if end.is_set():
                 return
@@ -57,7 +57,7 @@ def closed_during(search: Search, clients: int, work: Callable[[], None]) -> tup
 
 def open_(
     search: Search, rate: float, clients: int, seconds: float, *, seed: int = 42, drop_after: float = DROP_AFTER
-) -> tuple[list[Answers], float]:
+) -> tuple[list[ClientSamples], float]:
     """Requests fall due at random times of the given rate; time counts from then, also when all clients are busy."""
     gaps = np.random.default_rng(seed).exponential(1 / rate, size=int(rate * seconds * 2) + 10)
     due = np.cumsum(gaps)
@@ -65,7 +65,7 @@ def open_(
     requests = itertools.count()
     begin = clock.now() + 50_000_000
 
-    def client(number: int, answers: Answers) -> None:  # noqa: ARG001 - any client takes the next request
+    def client(number: int, answers: ClientSamples) -> None:  # noqa: ARG001 - any client takes the next request
         while (request := next(requests)) < len(due):
             intended = begin + int(due[request] * 1e9)
             wait = (intended - clock.now()) / 1e9
@@ -81,7 +81,7 @@ def open_(
     return _run_clients(client, clients, lambda: None)
 
 
-def _timed_search(search: Search, request: int, since: int, answers: Answers) -> None:
+def _timed_search(search: Search, request: int, since: int, answers: ClientSamples) -> None:
     try:
         search(request)
         answers.samples_ns.append(clock.now() - since)
@@ -90,9 +90,9 @@ def _timed_search(search: Search, request: int, since: int, answers: Answers) ->
 
 
 def _run_clients(
-    client: Callable[[int, Answers], None], clients: int, meanwhile: Callable[[], None]
-) -> tuple[list[Answers], float]:
-    answers = [Answers() for _ in range(clients)]
+    client: Callable[[int, ClientSamples], None], clients: int, meanwhile: Callable[[], None]
+) -> tuple[list[ClientSamples], float]:
+    answers = [ClientSamples() for _ in range(clients)]
     threads = [threading.Thread(target=client, args=pair, daemon=True) for pair in enumerate(answers)]
     start = clock.now()
     for thread in threads:

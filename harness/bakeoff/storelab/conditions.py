@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import msgspec
 from bakeoff_providers.errors import BakeoffError, Unavailable
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
+from bakeoff.search.stores.scratch import scratch
 from bakeoff.storelab.churn import Writes, churn_saved, planned
 from bakeoff.storelab.cold import ColdStart, cold_start
 from bakeoff.storelab.filtered import SHARES, FilterTest, filter_test_saved, possible
@@ -24,7 +24,7 @@ from bakeoff.storelab.vector_sample import VectorSample
 Line = TypeVar("Line", Writes, FilterTest, ColdStart)
 
 
-class Asked(msgspec.Struct, kw_only=True, frozen=True):
+class ConditionSettings(msgspec.Struct, kw_only=True, frozen=True):
     """Which conditions: per cent of documents to write, filters by share, tenants in one collection, a cold start."""
 
     writes: float = 0.0
@@ -54,7 +54,7 @@ class Conditions(msgspec.Struct, kw_only=True):
 def conditions(
     sample: VectorSample,
     stores: Sequence[tuple[str, Mapping[str, Any]]],
-    asked: Asked,
+    asked: ConditionSettings,
     *,
     k: int = 10,
     clients: int = 1,
@@ -121,7 +121,7 @@ def _line(
         return kind(store=name, label=store.label(options), options=options, not_run=str(error), **more)
 
 
-def _left_out(documents: int, asked: Asked) -> list[str]:
+def _left_out(documents: int, asked: ConditionSettings) -> list[str]:
     if not asked.filters:
         return []
     return [

@@ -19,10 +19,10 @@ from bakeoff.core import clock
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
 from bakeoff.core.filters import Where
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
-from bakeoff.storelab.vector_sample import VectorSample
+from bakeoff.storelab.vector_sample import VectorSample, rows_of
 
 SHARES = (50.0, 10.0, 1.0, 0.1, 0.01)  # per cent that pass
 ASKED = 200  # queries per filter
@@ -119,13 +119,11 @@ def _asked(
         hits, nanoseconds = clock.timed(partial(store.search, query, k, where))
         samples.append(nanoseconds)
         rows = passing.setdefault(str(where), _passing(fields, where))
-        nearest, scores = exact.nearest(query[None], documents[rows], k)
-        ids = np.array([int(item) for item in hits.ids], dtype=np.int64)
-        listed = np.isin(ids, rows[nearest[0]])
-        allowed = np.isin(ids, rows)
-        last = float(scores[0, -1]) if scores.size else np.inf
-        recalls.append(exact.recall(documents[ids[allowed]] @ query, last, nearest.shape[1], listed[allowed]))
-        answered += int(np.count_nonzero(allowed))
+        nearest, scores = brute_force.nearest(query[None], documents[rows], k)
+        returned = rows_of(hits)
+        allowed = returned[np.isin(returned, rows)]
+        recalls.append(brute_force.recall_of_rows(allowed, query, documents, rows[nearest[0]], scores[0]))
+        answered += len(allowed)
         possible_answers += nearest.shape[1]
         sizes.append(len(rows))
     return Filtered(

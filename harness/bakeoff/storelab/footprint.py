@@ -19,7 +19,6 @@ from typing import Any
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import BakeoffError, Unavailable
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.clock import timed
 from bakeoff.core.machine import Machine, after_work
@@ -27,6 +26,7 @@ from bakeoff.core.progress import Progress, silent
 from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.scratch import scratch
 from bakeoff.storelab.own_process import in_own_process
 from bakeoff.storelab.vector_sample import VectorSample
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 from bakeoff_providers.errors import Unavailable
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
@@ -22,7 +21,8 @@ from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.null import NullStore
-from bakeoff.storelab.client_loops import DROP_AFTER, Answers, Search, closed, open_
+from bakeoff.search.stores.scratch import scratch
+from bakeoff.storelab.client_loops import DROP_AFTER, ClientSamples, Search, closed, open_
 from bakeoff.storelab.vector_sample import VectorSample
 
 LIMIT = 0.8  # of what the client manages with a store that does nothing
@@ -32,7 +32,7 @@ LATE_SHARE = 0.05  # late requests to a store that does nothing, beyond which th
 class Level(msgspec.Struct, kw_only=True, frozen=True):
     """One number of clients or one rate. `limited` says that the client, not the store, was measured."""
 
-    kind: str
+    loop: str
     clients: int
     seconds: float
     answered: int
@@ -64,18 +64,18 @@ class LoadTest(msgspec.Struct, kw_only=True):
     samples_ns: list[list[int]] = []
 
 
-def _samples(answers: Sequence[Answers]) -> list[int]:
+def _samples(answers: Sequence[ClientSamples]) -> list[int]:
     return [nanoseconds for client in answers for nanoseconds in client.samples_ns]
 
 
-def _throughput(answers: Sequence[Answers], seconds: float) -> float:
+def _throughput(answers: Sequence[ClientSamples], seconds: float) -> float:
     return len(_samples(answers)) / seconds
 
 
 def level_of(
-    kind: str,
+    loop: str,
     clients: int,
-    answers: Sequence[Answers],
+    answers: Sequence[ClientSamples],
     seconds: float,
     rate: float | None = None,
     *,
@@ -86,7 +86,7 @@ def level_of(
     samples = _samples(answers)
     errors: Counter[str] = sum((client.errors for client in answers), Counter())
     return Level(
-        kind=kind,
+        loop=loop,
         clients=clients,
         seconds=seconds,
         answered=len(samples),
@@ -182,7 +182,7 @@ def _searching(store: Store, sample: VectorSample, k: int) -> Search:
 
 def knee(levels: Sequence[Level]) -> Level | None:
     """Where throughput divided by p95 is highest: beyond it, waiting grows faster than what gets done."""
-    curve = [level for level in levels if level.kind == "closed" and level.latency.p95]
+    curve = [level for level in levels if level.loop == "closed" and level.latency.p95]
     return max(curve, key=lambda level: level.throughput / (level.latency.p95 or 1.0), default=None)
 
 
@@ -190,7 +190,7 @@ def sentences(levels: Sequence[Level]) -> list[str]:
     """The knee, what came too late, what failed, and whether the store was measured at all."""
     lines = []
     if best := knee(levels):
-        loads = [level for level in levels if level.kind == "closed"]
+        loads = [level for level in levels if level.loop == "closed"]
         most = max(loads, key=lambda level: level.throughput)
         last = best.clients == max(level.clients for level in loads)
         more = " It is the largest load tried: with more --clients it may be higher." if last else ""

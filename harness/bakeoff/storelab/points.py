@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from bakeoff.core.figures import Percentiles
+from bakeoff.statistics.pareto import pareto_front
 
 
 class Point(msgspec.Struct, kw_only=True, frozen=True):
@@ -35,26 +36,18 @@ class Point(msgspec.Struct, kw_only=True, frozen=True):
 
 def mark_fronts(points: Sequence[Point]) -> list[Point]:
     """The same points, each with the fronts that it is on."""
+    fastest, smallest = _front(points, _time_first), _front(points, _size_first)
     return [
-        msgspec.structs.replace(
-            point,
-            fastest=_on_front(point, points, _time_first),
-            smallest=_on_front(point, points, _size_first),
-        )
-        for point in points
+        msgspec.structs.replace(point, fastest=place in fastest, smallest=place in smallest)
+        for place, point in enumerate(points)
     ]
 
 
-def _on_front(point: Point, points: Sequence[Point], cost: Callable[[Point], tuple[float, float] | None]) -> bool:
-    """Unless another point has no less recall for no more cost, and one of the two is better."""
-    own = cost(point)
-    return own is not None and not any(
-        (theirs := cost(other)) is not None
-        and other.recall >= point.recall
-        and theirs <= own
-        and (other.recall > point.recall or theirs < own)
-        for other in points
-    )
+def _front(points: Sequence[Point], cost: Callable[[Point], tuple[float, float] | None]) -> set[int]:
+    """The places of those that nothing beats; one whose cost is not known is on no front."""
+    known = {place: price for place, point in enumerate(points) if (price := cost(point)) is not None}
+    places = list(known)
+    return {places[at] for at in pareto_front([(price, points[place].recall) for place, price in known.items()])}
 
 
 def _time_first(point: Point) -> tuple[float, float] | None:

@@ -86,7 +86,7 @@ class ProviderLoad(msgspec.Struct, kw_only=True):
     machine: Machine
 
 
-class Estimate(msgspec.Struct, frozen=True):
+class PlannedLoad(msgspec.Struct, frozen=True):
     """What the test would send, before it sends anything; no dollars where no price is known."""
 
     requests: int
@@ -106,14 +106,14 @@ def settings_of(batches: Sequence[int], clients: Sequence[int], words: Sequence[
     return [Setting(batch, count, length) for length, batch, count in product(*map(sorted, (words, batches, clients)))]
 
 
-def estimate(provider: Provider, settings: Sequence[Setting], requests: int) -> Estimate:
+def estimate(provider: Provider, settings: Sequence[Setting], requests: int) -> PlannedLoad:
     """Tokens by the length of texts as they will be drawn."""
     prompt = provider.card.prompt(Role.DOCUMENT)
     tokens = sum(
         requests * estimated_tokens(drawn_texts(setting.batch, setting.words, 0), prompt) for setting in settings
     )
     known = provider.local or provider.card.price is not None
-    return Estimate(requests * len(settings), tokens, price_of(tokens, provider.card) if known else None)
+    return PlannedLoad(requests * len(settings), tokens, price_of(tokens, provider.card) if known else None)
 
 
 def check_provider(provider: Provider) -> None:
@@ -272,25 +272,27 @@ def _projection(level: Level, provider: Provider, documents: int) -> Projection:
 def sentences(levels: Sequence[Level], knees: Sequence[Level], wanted: int) -> list[str]:
     """The knees, the first setting that was refused for being too many, and what was not tried."""
     lines = [
-        f"{level.setting.words} words: the knee is at {described(level.setting)}, "
+        f"{level.setting.words} words: the knee is at {setting_words(level.setting)}, "
         f"{level.texts_per_second:.0f} texts per second"
         for level in knees
     ]
     if limited := next((level for level in levels if level.too_many), None):
         total = sum(level.too_many for level in levels)
         lines.append(
-            f"{total} requests were refused as too many (429), first at {described(limited.setting)} with "
+            f"{total} requests were refused as too many (429), first at {setting_words(limited.setting)} with "
             f"{limited.setting.words} words; they were sent again after the wait that the server asked for"
         )
     lines += [
-        f"{described(level.setting)}, {level.setting.words} words: {level.stopped}" for level in levels if level.stopped
+        f"{setting_words(level.setting)}, {level.setting.words} words: {level.stopped}"
+        for level in levels
+        if level.stopped
     ]
     if len(levels) < wanted:
         lines.append(f"{wanted - len(levels)} settings were not tried: the budget was reached")
     return lines
 
 
-def described(setting: Setting) -> str:
+def setting_words(setting: Setting) -> str:
     """A setting in words, without the length of its texts."""
     clients = "1 request" if setting.clients == 1 else f"{setting.clients} requests"
     return f"batches of {setting.batch}, {clients} at a time"

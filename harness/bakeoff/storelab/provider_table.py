@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bakeoff.storelab.provider_load import Level, ProviderLoad, described
+from bakeoff.storelab.provider_load import Level, ProviderLoad, setting_words
 from bakeoff.storelab.tables import Sheet, Table, machine_line, number, timing_doubts
 
 
@@ -30,7 +30,7 @@ def provider_sheet(load: ProviderLoad) -> Sheet:
         [
             str(projection.words),
             f"{projection.documents:,}",
-            described(projection.setting),
+            setting_words(projection.setting),
             f"{projection.hours:.2f}",
             f"{projection.tokens / 1e6:,.1f}",
             "not known" if projection.usd is None else f"{projection.usd:,.2f}",

@@ -12,26 +12,26 @@ from typing import Any
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import BakeoffError
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles, timed
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.running.environment import this_machine
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.scratch import scratch
 from bakeoff.storelab.points import Point, mark_fronts, sentences
-from bakeoff.storelab.vector_sample import VectorSample
+from bakeoff.storelab.vector_sample import VectorSample, rows_of
 
 WARM_UP = 10
-Nearest = tuple[exact.Rows, exact.Similarities]  # of every query, best first
+Nearest = tuple[brute_force.Rows, brute_force.Similarities]  # of every query, best first
 TARGET = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class StoreGrid:
     """One store: options that stay, and the values to try; what is not named comes from the store itself."""
 
     store: str
@@ -59,7 +59,7 @@ class Sweep(msgspec.Struct, kw_only=True):
 
 def sweep(
     sample: VectorSample,
-    walks: Sequence[Walk],
+    grids: Sequence[StoreGrid],
     *,
     k: int = 10,
     rounds: int = 3,
@@ -68,24 +68,24 @@ def sweep(
 ) -> Sweep:
     """Builds every build setting once and measures it under every query setting that can still win."""
     machine = this_machine()
-    nearest = exact.nearest(sample.queries, sample.documents, k)
+    nearest = brute_force.nearest(sample.queries, sample.documents, k)
     points: list[Point] = []
     not_run: dict[str, str] = {}
     pruned = 0
     plan = []
-    for walk in walks:
-        if reason := STORES.get(walk.store).missing(**walk.fixed):
-            not_run[walk.store] = reason
+    for store_grid in grids:
+        if reason := STORES.get(store_grid.store).missing(**store_grid.fixed):
+            not_run[store_grid.store] = reason
         else:
-            plan += [(walk, {**walk.fixed, **build}) for build in _builds(walk, sample)]
+            plan += [(store_grid, {**store_grid.fixed, **build}) for build in _builds(store_grid, sample)]
     with progress("sweep", len(plan)) as advance:
-        for walk, build in plan:
+        for store_grid, build in plan:
             try:
-                measured, skipped = _measure(walk, build, sample, k, rounds, nearest)
+                measured, skipped = _measure(store_grid, build, sample, k, rounds, nearest)
                 points += measured
                 pruned += skipped
             except BakeoffError as error:
-                not_run[STORES.get(walk.store).label(build)] = str(error)
+                not_run[STORES.get(store_grid.store).label(build)] = str(error)
             advance(1)
     points = mark_fronts(points)
     return Sweep(
@@ -105,34 +105,34 @@ def sweep(
     )
 
 
-def _builds(walk: Walk, sample: VectorSample) -> list[dict[str, Any]]:
+def _builds(store_grid: StoreGrid, sample: VectorSample) -> list[dict[str, Any]]:
     """Every combination of build values; the store's own grid is used for parameters that were not named."""
-    adapter = STORES.get(walk.store)
-    STORES.check_options(walk.store, walk.fixed)
-    for option, values in walk.values.items():
+    adapter = STORES.get(store_grid.store)
+    STORES.check_options(store_grid.store, store_grid.fixed)
+    for option, values in store_grid.values.items():
         for value in values:
-            STORES.check_options(walk.store, {option: value})
+            STORES.check_options(store_grid.store, {option: value})
     grid = dict(adapter.grid(len(sample.documents), sample.dimensions))
-    named = {name: values for name, values in walk.values.items() if name not in adapter.query_options}
+    named = {name: values for name, values in store_grid.values.items() if name not in adapter.query_options}
     if named:
         grid = {}
-    grid = {name: values for name, values in (grid | named).items() if name not in walk.fixed}
+    grid = {name: values for name, values in (grid | named).items() if name not in store_grid.fixed}
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
 
 def _measure(
-    walk: Walk, build: dict[str, Any], sample: VectorSample, k: int, rounds: int, nearest: Nearest
+    store_grid: StoreGrid, build: dict[str, Any], sample: VectorSample, k: int, rounds: int, nearest: Nearest
 ) -> tuple[list[Point], int]:
     with (
         scratch("sweep") as folder,
-        _discarding(STORES.create(walk.store, dimensions=sample.dimensions, folder=folder, **build)) as store,
+        _discarding(STORES.create(store_grid.store, dimensions=sample.dimensions, folder=folder, **build)) as store,
     ):
         _, added = timed(partial(store.add, sample.ids, sample.documents))
         _, built = timed(store.build)
         size, size_model = store.size_bytes(), store.size_model().bytes(len(sample.documents))
         points: list[Point] = []
         pruned = 0
-        for query in _settings(store, walk):
+        for query in _settings(store, store_grid):
             if any(_no_cheaper(query, point) for point in points if point.recall == 1):
                 pruned += 1
                 continue
@@ -140,7 +140,7 @@ def _measure(
             recall, samples = _search_all(store, sample, k, rounds, nearest)
             points.append(
                 Point(
-                    store=walk.store,
+                    store=store_grid.store,
                     label=store.label(build),
                     build=build,
                     query=query,
@@ -163,9 +163,13 @@ def _discarding(store: Store) -> Iterator[Store]:
         store.discard()
 
 
-def _settings(store: Store, walk: Walk) -> Iterator[dict[str, Any]]:
+def _settings(store: Store, store_grid: StoreGrid) -> Iterator[dict[str, Any]]:
     """Query settings, the cheapest first, so that what comes after a perfect one need not be tried."""
-    grid = {name: walk.values.get(name, values) for name, values in store.tunings().items() if name not in walk.fixed}
+    grid = {
+        name: store_grid.values.get(name, values)
+        for name, values in store.tunings().items()
+        if name not in store_grid.fixed
+    }
     for values in itertools.product(*grid.values()):
         yield dict(zip(grid, values, strict=True))
 
@@ -188,8 +192,6 @@ def _search_all(store: Store, sample: VectorSample, k: int, rounds: int, nearest
             hits = store.search(query, k)
             samples.append(clock.now() - start)
             if turn == 0:
-                rows = [int(item) for item in hits.ids]
-                listed = np.isin(rows, exact_rows[place])
-                scores, last = sample.documents[rows] @ query, float(exact_scores[place, -1])
-                recalls.append(exact.recall(scores, last, exact_rows.shape[1], listed))
+                nearest_rows, scores = exact_rows[place], exact_scores[place]
+                recalls.append(brute_force.recall_of_rows(rows_of(hits), query, sample.documents, nearest_rows, scores))
     return float(np.mean(recalls)), samples

@@ -85,7 +85,7 @@ def loadtest_sheet(load: LoadTest) -> Sheet:
     mark = doubt_mark(load.machine)
     rows = [
         [
-            level.kind,
+            level.loop,
             str(level.clients),
             "–" if level.rate is None else f"{level.rate:g}",
             f"{level.throughput:.0f}{mark}",
@@ -191,14 +191,12 @@ def terminal(sheet: Sheet) -> RenderableType:
     """The sheet for rich's console."""
     from rich.console import Group
 
-    from bakeoff.report.console import Figures, grid
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.report.prose import Prose
 
     parts: list[RenderableType] = [Prose(sheet.title, "bold")]
     for table in sheet.tables:
-        rendered = grid(
-            *(Figures(head) if column in table.figures else head for column, head in enumerate(table.heads))
-        )
+        rendered = Grid([Figures(head) if column in table.figures else head for column, head in enumerate(table.heads)])
         rendered.keys = table.keys
         for row in table.rows:
             rendered.add_row(*row)
@@ -215,7 +213,7 @@ def _stem(name: str) -> str:
 def _remark(level: Level, knee: int | None) -> str:
     if level.limited:
         return "client limit"
-    return "knee" if level.kind == "closed" and level.clients == knee else ""
+    return "knee" if level.loop == "closed" and level.clients == knee else ""
 
 
 def number(value: float | None, digits: int) -> str:

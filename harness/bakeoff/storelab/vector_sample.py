@@ -11,6 +11,9 @@ from bakeoff_providers.arrays import mapped_array
 from bakeoff_providers.base import Role, Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 
+from bakeoff.search.brute_force import Rows
+from bakeoff.search.hits import Hits
+
 if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.running.runner import Settings
@@ -58,6 +61,11 @@ class VectorSample:
         if len(self.documents) < SMALL:
             return [f"{len(self.documents)} documents are too few to tell stores apart: use --synthetic or --vectors"]
         return []
+
+
+def rows_of(hits: Hits) -> Rows:
+    """The numbers that a sample's ids are."""
+    return np.array([int(item) for item in hits.ids], dtype=np.int64)
 
 
 def synthetic(documents: int, dimensions: int, queries: int = HELD_OUT, seed: int = 42) -> VectorSample:

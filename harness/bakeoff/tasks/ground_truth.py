@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.files import read_json
+from bakeoff.core.files import check_keys_once, read_json
 from bakeoff.core.task import Task, document_ids
 
 FILE = "ground_truth.json"  # beside the task's description, unless that names another
@@ -57,6 +57,7 @@ class GroundTruth(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 def read_truth(path: Path, queries: Collection[str], documents: Collection[str]) -> GroundTruth:
     """The file, every grade of which is on the scale and of a pair that the task has."""
+    check_keys_once(path)
     truth = read_json(path, GroundTruth)
     scale = truth.scale(path) or GRADES
     for query, grades in truth.grades.items():

@@ -14,15 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.constants import SEED
+from bakeoff.statistics.constants import NOISE, SEED
 from bakeoff.statistics.intervals import RESAMPLES, bca_of_sums
 
 KappaWeighting = Literal["plain", "linear", "quadratic"]
 MISSING = -1
 
 
-class Estimate(msgspec.Struct, frozen=True):
-    """A statistic with its 95% interval; None where it is not defined (everyone always gave the same grade)."""
+class Coefficient(msgspec.Struct, frozen=True):
+    """A statistic with its 95% interval; None where it is not defined (everyone always gave the same grade).
+
+    Without any disagreement all resamples are alike: that is no interval of no width, but none.
+    """
 
     value: float | None
     low: float | None = None
@@ -36,9 +39,9 @@ class TwoWay(msgspec.Struct, frozen=True):
     b: str
     pairs: int
     equal: float
-    plain: Estimate
-    linear: Estimate
-    quadratic: Estimate
+    plain: Coefficient
+    linear: Coefficient
+    quadratic: Coefficient
     confusion: list[list[int]]
 
 
@@ -61,9 +64,9 @@ class Agreement(msgspec.Struct, frozen=True):
     annotators: list[str]
     pairs: int
     two: list[TwoWay]
-    fleiss: Estimate
+    fleiss: Coefficient
     fleiss_pairs: int
-    alpha: Estimate
+    alpha: Coefficient
     worst: list[Disagreement]
 
 
@@ -77,9 +80,9 @@ def agreement(
     table = table.reshape(len(pairs), len(names))
     groups = _groups([query for query, _ in pairs])
 
-    def estimate(parts: Values, statistic: Callable[[Values], Values], keep: NDArray[np.bool_]) -> Estimate:
+    def estimate(parts: Values, statistic: Callable[[Values], Values], keep: NDArray[np.bool_]) -> Coefficient:
         if not keep.any():
-            return Estimate(None)
+            return Coefficient(None)
         return _estimate(parts[keep].reshape(int(keep.sum()), -1), groups[keep], statistic, seed, resamples)
 
     two = []
@@ -107,6 +110,11 @@ def agreement(
         alpha=estimate(coincidences(counts_by_pair), _of_tables(ordinal_alpha, scale), several),
         worst=disagreements(given),
     )
+
+
+def most_unequal(pairs: int, level: float = 0.95) -> float:
+    """The largest share of unequal pairs with which so many are all equal in 5% of cases, pairs being independent."""
+    return float(1 - (1 - level) ** (1 / pairs))
 
 
 def disagreements(given: Mapping[str, Mapping[tuple[str, str], int]]) -> list[Disagreement]:
@@ -173,14 +181,16 @@ def ordinal_alpha(tables: Values) -> Values:
 
 def _estimate(
     parts: Values, groups: NDArray[np.int64], statistic: Callable[[Values], Values], seed: int, resamples: int
-) -> Estimate:
+) -> Coefficient:
     _, place = np.unique(groups, return_inverse=True)
     sums = np.zeros((int(place.max()) + 1, parts.shape[1]))
     np.add.at(sums, place, parts)
     if len(sums) == 1:
         sums = parts  # a single query: its pairs are all there is to resample
     value, low, high = bca_of_sums(sums, statistic, resamples=resamples, seed=seed)
-    return Estimate(*(None if np.isnan(figure) else float(figure) for figure in (value, low, high)))
+    if high - low <= NOISE:
+        low = high = float("nan")
+    return Coefficient(*(None if np.isnan(figure) else float(figure) for figure in (value, low, high)))
 
 
 def _of_tables(statistic: Callable[[Values], Values], scale: int) -> Callable[[Values], Values]:

@@ -14,6 +14,7 @@ from bakeoff_providers.errors import InputError
 from markupsafe import Markup
 
 from bakeoff.core.local_server import LocalHandler, LocalServer, right_length
+from bakeoff.core.whole import whole_number
 from bakeoff.report.templating import environment, style
 from bakeoff.testsets.grade import definition
 from bakeoff.testsets.grading_session import GivenGrade, GradingSession
@@ -28,6 +29,7 @@ class Server:
 
     def __init__(self, session: GradingSession, port: int = 0) -> None:
         self.session, self.token = session, secrets.token_urlsafe(16)
+        self._guidelines = session.folder.guidelines  # what can't be read is said before the page is up
         handler = type("Handler", (_Handler,), {"server_of_page": self})
         try:
             self._http = LocalServer(("127.0.0.1", port), handler)
@@ -64,9 +66,9 @@ class Server:
             nonce=nonce,
             who=self.session.who,
             scale=[_step(grade, name) for grade, name in sorted(folder.scale.items())],
-            guidelines=Markup(to_html(folder.guidelines)),
+            guidelines=Markup(to_html(self._guidelines)),
             style=style(_HERE / "static" / "annotate.css"),
-            script=Markup((_HERE / "static" / "annotate.js").read_text()),
+            script=Markup((_HERE / "static" / "annotate.js").read_text(encoding="utf-8")),
         )  # fmt: skip
 
 
@@ -92,8 +94,7 @@ class _Handler(LocalHandler):
             self._send(200, self.server_of_page.page(nonce).encode(), "text/html; charset=utf-8", nonce)
         elif route == "pair":
             wanted = parse_qs(urlsplit(self.path).query).get("at", [""])[0]
-            at = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 else None
-            self._answer(lambda: self.server_of_page.session.shown(at))
+            self._answer(lambda: self.server_of_page.session.shown(whole_number(wanted)))
         else:
             self._refuse(404, "there is no such page")
 
@@ -114,7 +115,7 @@ class _Handler(LocalHandler):
 
     def _route(self) -> str | None:
         """What is asked for behind the token; a request under another host's name comes from a foreign page."""
-        host = (self.headers.get("Host") or "").rpartition(":")[0]
+        host = (self.headers.get("Host") or "").partition(":")[0]
         token, _, rest = urlsplit(self.path).path.lstrip("/").partition("/")
         if host not in ("127.0.0.1", "localhost"):
             self._refuse(403, "only this machine may ask")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from bakeoff_providers.secrets import shown_url
 
 from bakeoff.core.files import read_bytes, read_json
 from bakeoff.core.progress import Progress, silent
-from bakeoff.core.task import Chunking
+from bakeoff.core.task import DocumentChunking
 from bakeoff.tasks.formats.cells import Row
 from bakeoff.tasks.formats.native import Article, ArticleFile
 from bakeoff.tasks.formats.tables import read_table
@@ -36,7 +37,7 @@ class Options:
     table: str | None = None
     api: str | None = None
     whole: bool = False
-    chunking: Chunking = field(default_factory=Chunking)
+    chunking: DocumentChunking = field(default_factory=DocumentChunking)
     progress: Progress = silent
 
 
@@ -139,7 +140,7 @@ def _from_folder(folder: Path, options: Options) -> SourceDocuments:
     collected = SourceDocuments()
     with options.progress("documents", len(paths)) as advance:
         for path in paths:
-            name = path.relative_to(folder).as_posix()
+            name = _as_text(path.relative_to(folder).as_posix())
             suffix = path.suffix.lower()
             try:
                 if suffix not in READERS:
@@ -162,10 +163,15 @@ def _from_folder(folder: Path, options: Options) -> SourceDocuments:
     return collected
 
 
+def _as_text(name: str) -> str:
+    """A file's name that can be written: bytes that are no UTF-8 are spelt, so that two files stay two documents."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
 def _title_of(path: Path, folder: Path, names: Mapping[str, int]) -> str:
     """The file's name as words; one word, or a name that others have, says little without its folders."""
-    words = path.stem.replace("-", " ").replace("_", " ")
-    below = path.relative_to(folder).with_suffix("").as_posix().replace("-", " ").replace("_", " ")
+    words = _as_text(path.stem).replace("-", " ").replace("_", " ")
+    below = _as_text(path.relative_to(folder).with_suffix("").as_posix()).replace("-", " ").replace("_", " ")
     return below if len(words.split()) == 1 or names[path.stem] > 1 else words
 
 
@@ -242,7 +248,7 @@ def _article(name: int | str, row: Row, columns: Mapping[str, str], numbers: Col
         city=cell("city"),
         county=cell("county"),
         state=cell("state"),
-        categories=list(dict.fromkeys(source_tables.listed(row.get(columns.get("categories", ""))))),
+        categories=list(dict.fromkeys(source_tables.split_list(row.get(columns.get("categories", ""))))),
         metadata=source_tables.other_columns(row, columns, numbers) or msgspec.UNSET,
     )
 

@@ -14,9 +14,9 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.sampling import order_key
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate
 from bakeoff.evaluation.ranked_grades import join
-from bakeoff.statistics.ppi import FEWEST, Estimate, corrected_mean, mean_estimate
+from bakeoff.evaluation.score import score_queries
+from bakeoff.statistics.ppi import FEWEST, CorrectedMean, corrected_mean, mean_estimate
 from bakeoff.testsets.annotations import QueryDocument, settle
 from bakeoff.testsets.pool import Rankings
 from bakeoff.testsets.task_folder import TaskFolder
@@ -27,9 +27,9 @@ class Corrected:
     """One contender, or one pair of them: by people alone, corrected, and by the model alone, which may be biased."""
 
     what: str
-    people: Estimate
-    corrected: Estimate
-    model_alone: Estimate
+    people: CorrectedMean
+    corrected: CorrectedMean
+    model_alone: CorrectedMean
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ def _scores(
     measure: Measure,
     rel: int,
 ) -> tuple[Values, Values, Values]:
-    by_people = evaluate(join(answers, people, there), [measure], rel)[measure]
-    by_model = evaluate(join(answers, model, [*there, *elsewhere]), [measure], rel)[measure]
+    by_people = score_queries(join(answers, people, there), [measure], rel)[measure]
+    by_model = score_queries(join(answers, model, [*there, *elsewhere]), [measure], rel)[measure]
     return by_people, by_model[: len(there)], by_model[len(there) :]
 
 

@@ -68,9 +68,9 @@ def read_html(content: bytes) -> Parts:
 def _shown(page: Any) -> Parts:
     from lxml import etree
 
-    title = next((squeezed("".join(found.itertext())) for found in page.iterfind(".//head//title")), "")
-    title = title or next((squeezed("".join(found.itertext())) for found in page.iterfind("./title")), "")
-    heading = next((squeezed("".join(found.itertext())) for found in page.iter("h1")), "")
+    title = next((squeezed("".join(element.itertext())) for element in page.iterfind(".//head//title")), "")
+    title = title or next((squeezed("".join(element.itertext())) for element in page.iterfind("./title")), "")
+    heading = next((squeezed("".join(element.itertext())) for element in page.iter("h1")), "")
     pieces: list[str] = []
     walk = etree.iterwalk(page, events=("start", "end"))
     for event, element in walk:

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from bakeoff_providers.errors import BakeoffError, CallFailed, InputError
+from bakeoff_providers.errors import BakeoffError, CallFailed, InputError, Unavailable
 
-from bakeoff.chat.ask import Asker, Question, Unusable, read_object
+from bakeoff.chat.ask import Asker, ChatUsage, Question, Unusable, read_object
 from bakeoff.core.files import write_json
 from bakeoff.core.printable import counted
 from bakeoff.core.progress import Progress, silent
@@ -106,6 +106,32 @@ class Judge:
         if annotation.kind != "model":
             raise InputError("holds a person's grades", file=path, remedy="rename that annotator")
         return annotation
+
+
+def panel(folder: TaskFolder, askers: Sequence[Asker], repeats: int = 1, progress: Progress = silent) -> list[Judge]:
+    """Every model as often as it is to be asked."""
+    if repeats > 1 and any(asker.model.temperature == 0 for asker in askers):
+        raise InputError(
+            "repeats at temperature 0 give the same answer", place="--repeats",
+            remedy="add --set temperature=0.7, or name several models",
+        )  # fmt: skip
+    return [Judge(folder, asker, repeat, progress) for asker in askers for repeat in range(repeats)]
+
+
+def estimates_of(judges: Sequence[Judge], pairs: Sequence[QueryDocument]) -> list[ChatUsage]:
+    """What each judge would take for what it has not graded yet."""
+    return [judge.asker.estimate(judge.questions(judge.open_pairs(pairs))) for judge in judges]
+
+
+def check_answerable(judges: Sequence[Judge], estimates: Sequence[ChatUsage], *, offline: bool) -> None:
+    """Before anything is written: every model that has to be asked can be, or answers are in the cache."""
+    wanted = [judge.asker for judge, estimate in zip(judges, estimates, strict=True) if estimate.requests]
+    asked = {id(asker): asker for asker in wanted}
+    if not offline:
+        for asker in asked.values():
+            asker.model.ready()
+    elif asked and not any(estimate.cached for estimate in estimates):
+        raise Unavailable("--offline, and no answer to these questions is in the cache")
 
 
 def read_grade(scale: Mapping[int, str], text: str) -> _Answer:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.file_lock import try_lock
 
 from bakeoff.core.files import write_json
 from bakeoff.core.sampling import order_key
@@ -97,16 +98,10 @@ class GradingSession:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         mark = self.path.with_name(f".{self.path.stem}.lock")
         with mark.open("w") as file:
-            try:
-                import fcntl
-
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except ImportError:  # no such lock on this system
-                pass
-            except OSError:
+            if try_lock(file.fileno()) is False:  # where there are no such locks, nobody can tell
                 raise InputError(
                     f"{self.who} is grading already", file=self.path, remedy="close that one, or choose another --who"
-                ) from None
+                )
             try:
                 yield
             finally:

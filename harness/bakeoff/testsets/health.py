@@ -10,16 +10,15 @@ import numpy as np
 
 from bakeoff.core.arrays import Grades, Values
 from bakeoff.core.filters import unmatched
-from bakeoff.core.printable import counted, some
+from bakeoff.core.printable import counted, listed, some
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, evaluate, join
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
+from bakeoff.evaluation.score import Scores, join, score_queries
 from bakeoff.lineup.lineup import Contender, Lineup
-from bakeoff.results.recommend import listed
 from bakeoff.running.runner import Settings, run
 from bakeoff.statistics.compare import outlook
 from bakeoff.testsets.annotations import QueryDocument
@@ -166,14 +165,14 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Gra
     depth = max((measure.k for measure in measures if measure.k), default=10)
     joined = {label: join(_matched(rankings), task.judgments, ids) for label, rankings in answers.items()}
     scored = {
-        label: evaluate(join(rankings, task.judgments, ids), [*measures, primary], task.rel)
+        label: score_queries(join(rankings, task.judgments, ids), [*measures, primary], task.rel)
         for label, rankings in answers.items()
     }
     relevant = {query: sum(grade >= task.rel for grade in task.judgments.get(query, {}).values()) for query in ids}
     graded = sum(len(grades) for grades in task.judgments.values())
     oracle = float(scales["oracle"][primary].mean())
     words = float(
-        evaluate(joined["bm25"], [primary], task.rel)[primary].mean()
+        score_queries(joined["bm25"], [primary], task.rel)[primary].mean()
     )  # what follows by id alone is no word's
     texts = {document.id: f"{document.title}\n{document.text}" for document in task.documents}
     detectable, between = _detectable({label: scores[primary] for label, scores in scored.items()})

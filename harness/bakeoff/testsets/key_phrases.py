@@ -34,14 +34,14 @@ def key_phrases(articles: Sequence[Article], language: str = "en") -> dict[int |
 
     Where enough documents say something more than once, the others get none: no phrase is better than a chance one.
     """
-    found = {article.page_id: _said(article.summary, language) for article in articles}
+    phrases = {article.page_id: _said(article.summary, language) for article in articles}
     titles = {article.page_id: list(_phrases(article.title, language)) for article in articles}
-    repeating = sum(bool(titles[page]) or max(times.values(), default=0) > 1 for page, times in found.items())
+    repeating = sum(bool(titles[page]) or max(times.values(), default=0) > 1 for page, times in phrases.items())
     fewest = 2 if repeating >= ENOUGH else 1
-    words = {page: Counter(word for phrase in times.elements() for word in phrase) for page, times in found.items()}
+    words = {page: Counter(word for phrase in times.elements() for word in phrase) for page, times in phrases.items()}
     holding = Counter(word for counts in words.values() for word in counts)
     telling: dict[int | str, str] = {}
-    for page, times in found.items():
+    for page, times in phrases.items():
         scores = {
             phrase: number * sum(words[page][word] * log(1 + len(articles) / holding[word]) for word in phrase)
             for phrase, number in times.items()

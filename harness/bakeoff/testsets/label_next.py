@@ -14,8 +14,8 @@ from bakeoff.core.progress import Progress, silent
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
-from bakeoff.evaluation.unjudged import turn
+from bakeoff.evaluation.score import join, score_queries
+from bakeoff.evaluation.unjudged import winner_changing_grades
 from bakeoff.statistics.constants import NOISE
 from bakeoff.tasks.ground_truth import GRADES
 from bakeoff.testsets.annotations import QueryDocument
@@ -27,7 +27,7 @@ class Candidate:
     """An ungraded pair: how many contenders would change places, under which grade, and how much of a gap it closes.
 
     `swaps` names the contenders that would change places; `closes` is the largest share of a gap that is closed, and
-    `gap` whose it is: the one behind, then the one ahead. `turns` names the contender that this pair, together with
+    `gap` whose it is: the one behind, then the one ahead. `could_lead` names the contender that this pair, with
     others, would put before the best.
     """
 
@@ -37,7 +37,7 @@ class Candidate:
     closes: float
     gap: tuple[str, str] | None
     ranks: Mapping[str, int]
-    turns: str = ""
+    could_lead: str = ""
 
 
 def next_pairs(
@@ -50,7 +50,7 @@ def next_pairs(
     scale: Collection[int] = GRADES,
     progress: Progress = silent,
 ) -> list[Candidate]:
-    """The n pairs whose grade would most change the order: first those that could turn the winner, then by effect."""
+    """The n pairs whose grade would most change the order: first those that could change the winner, then by effect."""
     labels, queries = list(rankings), [query.id for query in task.queries]
     scores = np.stack([_scores(rankings[label], task, queries, measure) for label in labels])
     means = scores.mean(axis=1)
@@ -70,23 +70,23 @@ def next_pairs(
                         options.append(_candidate((query, document), grade, labels, means, moved, ranks))
                     candidates.append(max(options, key=_weight))
             advance(1)
-    turns = _turning(task, rankings, labels, means, queries, measure)
-    candidates = [replace(pair, turns=turns.get(pair.pair, "")) for pair in candidates]
-    return sorted(candidates, key=lambda pair: (not pair.turns, *(-part for part in _weight(pair)), pair.pair))[:n]
+    winners = _possible_winners(task, rankings, labels, means, queries, measure)
+    candidates = [replace(pair, could_lead=winners.get(pair.pair, "")) for pair in candidates]
+    return sorted(candidates, key=lambda pair: (not pair.could_lead, *(-part for part in _weight(pair)), pair.pair))[:n]
 
 
-def _turning(
+def _possible_winners(
     task: Task, rankings: Rankings, labels: Sequence[str], means: Values, queries: Sequence[str], measure: Measure
 ) -> dict[QueryDocument, str]:
     """The pairs that would together put a challenger before the best, for the one that needs fewest of them."""
     best = labels[int(np.argmax(means))]
-    turns = {
-        label: turn(rankings[best], rankings[label], task.judgments, queries, measure, task.rel)
+    needed = {
+        label: winner_changing_grades(rankings[best], rankings[label], task.judgments, queries, measure, task.rel)
         for label in labels
         if label != best
     }
-    easiest = min((label for label in turns if turns[label]), key=lambda label: len(turns[label]), default=None)
-    return dict.fromkeys(turns[easiest], easiest) if easiest else {}
+    easiest = min((label for label in needed if needed[label]), key=lambda label: len(needed[label]), default=None)
+    return dict.fromkeys(needed[easiest], easiest) if easiest else {}
 
 
 def _weight(candidate: Candidate) -> tuple[float, float, float]:
@@ -94,7 +94,7 @@ def _weight(candidate: Candidate) -> tuple[float, float, float]:
 
 
 def _scores(answers: Mapping[str, Ranking], task: Task, queries: Sequence[str], measure: Measure) -> Values:
-    return evaluate(join(answers, task.judgments, queries), [measure], task.rel)[measure]
+    return score_queries(join(answers, task.judgments, queries), [measure], task.rel)[measure]
 
 
 def _unjudged(answers: Mapping[str, Ranking], judged: Mapping[str, int], depth: int) -> dict[str, dict[str, int]]:
@@ -121,7 +121,7 @@ def _with_each_grade(
     names = [f"{document}\0{grade}\0{label}" for document, grade, label in cases]
     runs = {name: answers[label] for name, (_, _, label) in zip(names, cases, strict=True)}
     truths = {name: {**judged, document: grade} for name, (document, grade, _) in zip(names, cases, strict=True)}
-    values = evaluate(join(runs, truths, names), [measure], task.rel)[measure]
+    values = score_queries(join(runs, truths, names), [measure], task.rel)[measure]
     scores: dict[tuple[str, int], dict[str, float]] = {}
     for (document, grade, label), value in zip(cases, values, strict=True):
         scores.setdefault((document, grade), {})[label] = float(value)

@@ -154,12 +154,12 @@ def _fetch_part(titles: Sequence[str], api: str, whole: bool, fetched: Fetched, 
         name = title
         for _ in range(len(names) + 1):  # a title may be normalised and then redirected
             name = names.get(name, name)
-        found = pages.get(name)
-        if found is None or found.missing or found.invalid or found.pageid is None:
+        fetched_page = pages.get(name)
+        if fetched_page is None or fetched_page.missing or fetched_page.invalid or fetched_page.pageid is None:
             fetched.missing.append(title)
-        elif found.pageid not in seen:
-            seen.add(found.pageid)
-            fetched.articles.append(_article(found, found.pageid))
+        elif fetched_page.pageid not in seen:
+            seen.add(fetched_page.pageid)
+            fetched.articles.append(_article(fetched_page, fetched_page.pageid))
 
 
 def _article(page: _Page, page_id: int) -> Article:

@@ -35,7 +35,7 @@ class ImportedQueries:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _QueryRow:
     """One query as its source has it; `id` is empty where the source gives none."""
 
     place: str
@@ -105,24 +105,24 @@ def import_queries(
     return imported
 
 
-def _of_file(path: Path, given: Mapping[str, str], imported: ImportedQueries) -> list[_Found]:
+def _of_file(path: Path, given: Mapping[str, str], imported: ImportedQueries) -> list[_QueryRow]:
     """A file of plain text has one query on each line; everything else is a table."""
     if Path(path.name.lower().removesuffix(".gz")).suffix != ".txt":
         return _of_table(path, given, imported)
     if given:
         raise InputError("has no columns: each line is a query", file=path, place="--column", remedy="leave it out")
     imported.taken = "text = the line"
-    found = []
+    queries = []
     for number, line in read_lines(path):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
             raise InputError("is not UTF-8", file=path, place=f"line {number}", remedy="save it as UTF-8") from None
-        found.append(_Found(f"line {number}", " ".join(text.split())))
-    return found
+        queries.append(_QueryRow(f"line {number}", " ".join(text.split())))
+    return queries
 
 
-def _of_table(path: Path, given: Mapping[str, str], imported: ImportedQueries) -> list[_Found]:
+def _of_table(path: Path, given: Mapping[str, str], imported: ImportedQueries) -> list[_QueryRow]:
     rows = list(read_table(path).rows)
     columns = columns_for((row for _, row in rows), given, path, "queries")
     filters: list[dict[str, Any]] = [{}] * len(rows)
@@ -141,12 +141,12 @@ def _of_table(path: Path, given: Mapping[str, str], imported: ImportedQueries) -
             raise InputError(f"{columns[name]} is {value!r}, not text", file=path, place=place)
         return "" if value is None else " ".join(str(value).split())
 
-    found = []
+    queries = []
     for (place, row), where in zip(rows, filters, strict=True):
         texts = {name: cell(row, name, place) for name in ("id", "text", "category", "language")}
-        found.append(_Found(place, where=where, metadata=other_columns(row, columns, numbers), **texts))
-    imported.taken = taken(columns, dict.fromkeys(name for query in found for name in query.metadata), numbers)
-    return found
+        queries.append(_QueryRow(place, where=where, metadata=other_columns(row, columns, numbers), **texts))
+    imported.taken = taken(columns, dict.fromkeys(name for query in queries for name in query.metadata), numbers)
+    return queries
 
 
 def _is_object(cell: Any) -> bool:
@@ -162,10 +162,11 @@ def _filter(cell: Any, path: Path, place: str) -> dict[str, Any]:
         raise InputError(error.problem, file=path, place=place, remedy=remedy) from None
 
 
-def _of_log(path: Path, given: Mapping[str, str]) -> list[_Found]:
+def _of_log(path: Path, given: Mapping[str, str]) -> list[_QueryRow]:
     """Each query once, the most asked first, with how often it was asked."""
     asked = [normalised(row.query) for row in read_log(path, LogColumns.named(given), ("query",), empty=True)]
     first = {query: place for place, query in reversed(list(enumerate(asked, start=1)))}
     return [
-        _Found(f"row {first[query]}", query, metadata={"asked": count}) for query, count in Counter(asked).most_common()
+        _QueryRow(f"row {first[query]}", query, metadata={"asked": count})
+        for query, count in Counter(asked).most_common()
     ]

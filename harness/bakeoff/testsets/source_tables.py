@@ -156,7 +156,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def listed(value: Any) -> Iterator[str]:
+def split_list(value: Any) -> Iterator[str]:
     """The parts of a value that is a list, a JSON array in a text, or a text with separators."""
     if isinstance(value, (list, tuple)):
         yield from (str(item).strip() for item in value if str(item).strip())

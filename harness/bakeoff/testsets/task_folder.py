@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.files import check_writable, read_json, read_toml, write_json
+from bakeoff.core.files import check_writable, read_json, read_text, read_toml, write_json
 from bakeoff.core.paths import default_lineup, root, task_names
 from bakeoff.core.printable import counted
 from bakeoff.core.task import Document, Query, Task, document_ids
@@ -56,8 +56,8 @@ class TaskFolder:
     @classmethod
     def open(cls, source: str) -> TaskFolder:
         """A task by name, by its task.toml, the folder that holds one, or the line-up that describes it."""
-        path, described = _described(task_description(source, Path()))
-        kind = load_kind(str(path) if described is None else described, path.parent if described else Path())
+        path, inline = _description(task_description(source, Path()))
+        kind = load_kind(str(path) if inline is None else inline, path.parent if inline else Path())
         if not isinstance(kind, Graded):
             raise InputError(
                 f"is a task of kind {kind.name!r}, which has no pairs to grade", file=path, place="kind",
@@ -145,7 +145,7 @@ class TaskFolder:
     def guidelines(self) -> str:
         """The task's own instructions for annotators, if it has any."""
         path = self.kind.base / "GUIDELINES.md"
-        return path.read_text() if path.is_file() else ""
+        return read_text(path) if path.is_file() else ""
 
     @property
     def size(self) -> int:
@@ -273,7 +273,7 @@ def check_not_built_in(path: Path) -> None:
     )
 
 
-def _described(path: Path) -> tuple[Path, dict[str, Any] | None]:
+def _description(path: Path) -> tuple[Path, dict[str, Any] | None]:
     """The file that describes the task, and the description where that file is a line-up."""
     content = read_toml(path, dict[str, Any])
     if "tasks" in content:
@@ -282,5 +282,5 @@ def _described(path: Path) -> tuple[Path, dict[str, Any] | None]:
     if "format" in content or "kind" in content or inner is None:
         return path, None
     if isinstance(inner, str):
-        return _described(task_description(inner, path.parent))
+        return _description(task_description(inner, path.parent))
     return path, inner

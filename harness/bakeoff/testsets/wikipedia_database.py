@@ -10,7 +10,7 @@ from typing import Any
 
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.task import Chunking
+from bakeoff.core.task import DocumentChunking
 from bakeoff.tasks.formats.native import Article
 from bakeoff.testsets.content_types import with_content_type
 from bakeoff.testsets.source_tables import split_categories
@@ -74,5 +74,5 @@ def _article(path: Path, names: Mapping[str, str], row: tuple[Any, ...]) -> Arti
         county=county or None,
         state=state or None,
         categories=with_content_type(title, split_categories(categories or "")),
-        embedding_metadata=Chunking("whole", 512),
+        embedding_metadata=DocumentChunking("whole", 512),
     )

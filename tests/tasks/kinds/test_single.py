@@ -147,6 +147,17 @@ def test_seeds_give_a_spread_and_a_paired_test(folder: Path) -> None:
     assert np.mean(_values(outcome, "one")["mrr"]) == pytest.approx(np.mean(means["one"]))
 
 
+def test_seeds_that_all_differ_alike_have_the_sign_tests_p(folder: Path) -> None:
+    """Two seeds with the same scores each: the t-test has no spread to go by, and two equal signs have p = 2 / 2²."""
+    for seed in (1, 2):
+        np.save(folder / f"one-{seed}.npy", SCORES)
+        np.save(folder / f"two-{seed}.npy", 1 - SCORES)
+    contenders = "".join(f'[[contender]]\nanswers = "{name}-{{seed}}.npy"\nseeds = [1, 2]\n' for name in ("one", "two"))
+    tests = run(_lineup(folder, contenders)).extras.sections[1]
+    assert float(tests.rows[0][3]) != 0
+    assert tests.rows[0][-1] == "0.5"
+
+
 def test_percentages_on_request(folder: Path) -> None:
     outcome = run(_lineup(folder, '[[contender]]\nanswers = "model.npy"\n', "classes = 3, percent = true"))
     table = outcome.extras.sections[0]
@@ -175,7 +186,7 @@ def test_the_result_has_the_ranks_and_the_rankings(folder: Path) -> None:
     detailed = read_detailed(target)
     assert detailed.contenders[0].queries["2"].ids == ["0", "1", "2"]  # the right answer, 1, after its equal
     row = next(row for row in read_summary(target).rows if row.label == "model")
-    assert (row.kind, row.latency, row.cost) == ("given", None, None)
+    assert (row.row_type, row.latency, row.cost) == ("given", None, None)
 
 
 @pytest.mark.parametrize(

@@ -50,11 +50,6 @@ class AveragePrecision(CondensableMeasure):
         more = order.hits(self.rel, self.k) - some
         return np.asarray(some * alone + more * (two - alone), dtype=np.float64)
 
-    @property
-    def has_ceiling(self) -> bool:
-        """Over found, a single hit at the top is as good as all of them."""
-        return self.over == "relevant"
-
     def note(self, option: str, value: Option) -> str:
         """In words."""
         return "over found" if option == "over" else super().note(option, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -62,14 +63,9 @@ class Measure(ABC):
         return False
 
     @property
-    def reach(self) -> int | None:
+    def depth_read(self) -> int | None:
         """How many places of a ranking it reads; None for all."""
         return None if self.condensed else self.k
-
-    @property
-    def has_ceiling(self) -> bool:
-        """Whether no ranking gets more than the perfect one, so that the oracle's row is what can be reached."""
-        return True
 
     def __post_init__(self) -> None:
         if self.cut == "required" and self.k is None:
@@ -178,9 +174,14 @@ def check_option(family: type[Measure], option: str) -> None:
         raise InputError(f"measure {family.name!r} has no option {option!r}", remedy=remedy)
 
 
+def figure_of(measure: Measure, mean: float) -> float | None:
+    """The figure of a mean; None where the mean is not known."""
+    return measure.figure(float(mean)) if math.isfinite(mean) else None
+
+
 def deepest(measures: Sequence[Measure]) -> int | None:
     """How deep rankings must be joined for these measures; None where one of them reads the whole ranking."""
-    cuts = [measure.reach for measure in measures]
+    cuts = [measure.depth_read for measure in measures]
     return None if None in cuts else max((cut for cut in cuts if cut is not None), default=None)
 
 

@@ -25,11 +25,6 @@ class Judged(Measure):
     diagnostic: ClassVar = True
     cut: ClassVar = "required"
 
-    @property
-    def has_ceiling(self) -> bool:
-        """The perfect ranking puts grade 0 last, though it is judged."""
-        return False
-
     def values(self, run: GradedRun) -> Values:
         """Judged documents above the cut-off by all that matched there; 1 where nothing did, as nothing is open."""
         grades = run.grades.grades

@@ -52,11 +52,6 @@ class RankBiasedResidual(Measure):
         super().__post_init__()
         check_persistence(self.name, self.p)
 
-    @property
-    def has_ceiling(self) -> bool:
-        """It is no score: less is surer."""
-        return False
-
     def values(self, run: GradedRun) -> Values:
         """Everything but the weights of the judged places."""
         places = run.ranked

@@ -60,6 +60,8 @@ ANSWERS = Source(
     about="file of answers",
     example='answers = "run.trec"',
     takes=frozenset({"seeds"}),
+    row_type=lambda _: "given",
+    missing=lambda _: None,
     rows_of=_rows_of,
     entry_of=_entry_of,
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import FusionEntry
+from bakeoff.lineup.sources.base import RowSource
 from bakeoff.search.fusion import Fusion
 
 
@@ -34,6 +34,10 @@ def _part(name: str, contenders: Sequence[Contender]) -> Contender:
     return matching[0]
 
 
-def fusion_entry(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The [[fusion]] that gives this row, as a result stores it."""
-    return {"label": row["name"], **row["fusion"]}
+FUSION = RowSource(
+    key="fusion",
+    table="fusion",
+    row_type=lambda _: "fused",
+    missing=lambda _: None,
+    entry_of=lambda row: {"label": row["name"], **row["fusion"]},
+)

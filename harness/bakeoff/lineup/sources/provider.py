@@ -12,7 +12,7 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.code import file_reference
 from bakeoff_providers.errors import InputError
 
-from bakeoff.lineup.axes import named_cuttings, named_prompts
+from bakeoff.lineup.axes import named_chunkings, named_prompts
 from bakeoff.lineup.checks import check_no_password
 from bakeoff.lineup.contender import Contender, safe_label
 from bakeoff.lineup.entries import ContenderEntry, StoreEntry
@@ -32,10 +32,10 @@ def _rows_of(entry: ContenderEntry) -> list[Contender]:
     for prompted, prompt_options in named_prompts(entry, name):
         options = {**entry.options, **prompt_options}
         PROVIDERS.check_options(entry.provider, options)
-        for called, cutting in named_cuttings(entry, prompted):
+        for called, chunking in named_chunkings(entry, prompted):
             for store, search, variant in product(_stores(entry), _searches(entry), _variants(entry)):
                 row = _row(entry, called, store, variant, search)
-                rows.append(replace(row, options=options, chunking=cutting))
+                rows.append(replace(row, options=options, chunking=chunking))
     return rows
 
 
@@ -174,6 +174,21 @@ def _store_entry(row: Mapping[str, Any], label: str) -> str | dict[str, Any]:
     return {"name": name, **settings} if settings else str(name)
 
 
+def _row_type(contender: Contender) -> str:
+    return contender.vectors or ("existing" if contender.existing else "dense")
+
+
+def _missing(contender: Contender) -> str | None:
+    """Of the provider first; a contender that only embeds has no store."""
+    if contender.live is None and (reason := PROVIDERS.get(contender.provider).missing(**contender.options)):
+        return reason
+    if contender.existing:
+        return EXISTING.get(contender.store).missing()
+    if contender.vectors:
+        return TOKEN_STORES.get(contender.store).missing(**contender.store_options)
+    return STORES.get(contender.store).missing(**contender.store_options) if contender.store else None
+
+
 PROVIDER = Source(
     key="provider",
     about="provider",
@@ -184,6 +199,8 @@ PROVIDER = Source(
             *("prompt", "rerank"),
         }
     ),
+    row_type=_row_type,
+    missing=_missing,
     rows_of=_rows_of,
     entry_of=_entry_of,
 )

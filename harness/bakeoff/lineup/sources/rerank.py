@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 from bakeoff_providers.code import file_reference
@@ -12,6 +11,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.lineup.contender import Contender, Rerank
 from bakeoff.lineup.entries import RerankEntry
+from bakeoff.lineup.sources.base import RowSource
 from bakeoff.search.rerankers import RERANKERS
 
 
@@ -45,6 +45,15 @@ def within(entry: RerankEntry, rows: Sequence[Contender]) -> list[RerankEntry]:
     return [msgspec.structs.replace(entry, of=row.label) for row in rows]
 
 
-def rerank_entry(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The [[rerank]] that gives this row, as a result stores it."""
-    return {"label": row["name"], **row["rerank"]}
+def _missing(contender: Contender) -> str | None:
+    assert contender.rerank is not None
+    return RERANKERS.get(contender.rerank.provider).missing(**contender.rerank.options)
+
+
+RERANK = RowSource(
+    key="rerank",
+    table="rerank",
+    row_type=lambda _: "reranked",
+    missing=_missing,
+    entry_of=lambda row: {"label": row["name"], **row["rerank"]},
+)

@@ -65,6 +65,8 @@ RETRIEVER = Source(
     about="retriever",
     example='retriever = "file:mine.py:search"',
     takes=frozenset({"field", "options", "rerank"}),
+    row_type=lambda _: "retriever",
+    missing=lambda contender: RETRIEVERS.get(contender.retriever["kind"]).missing(**contender.retriever),
     rows_of=_rows_of,
     entry_of=_entry_of,
 )

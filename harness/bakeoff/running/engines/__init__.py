@@ -26,12 +26,11 @@ ENGINES: Registry[Engine] = Registry("engine", "bakeoff.engines", BUILTIN)
 def engine_entry(entry: EngineEntry, name: str | None, address: str | None) -> EngineEntry:
     """The line-up's engine, with what the command line says instead."""
     changed = msgspec.structs.replace(entry, name=name or entry.name, address=address or entry.address)
-    ENGINES.get(changed.name)
-    if changed.address and changed.name == "local":
-        raise InputError("the local engine has no address", place="--address", remedy="add --engine ray")
-    if changed.shards and changed.name == "local":
+    if not ENGINES.get(changed.name).on_other_machines and (changed.address or changed.shards):
+        able = " or ".join(known for known in ENGINES.names() if ENGINES.get(known).on_other_machines)
+        setting, place = ("address", "--address") if changed.address else ("shards", "engine shards")
         raise InputError(
-            "the local engine has no shards", place="engine shards", remedy="add --engine ray, or leave shards out"
+            f"the {changed.name} engine has no {setting}", place=place, remedy=f"add --engine {able}, or remove it"
         )
     return changed
 

@@ -18,10 +18,10 @@ from bakeoff.core.task import Judgments
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores
+from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import EngineEntry
-from bakeoff.search.exact import Rows, Similarities
+from bakeoff.search.brute_force import Rows, Similarities
 from bakeoff.search.stores.base import Store
 
 
@@ -43,6 +43,7 @@ class Engine(ABC):
     name: ClassVar[str]
     extra: ClassVar[str | None] = None
     modules: ClassVar[tuple[str, ...]] = ()
+    on_other_machines: ClassVar[bool] = False  # it then has an address, and a folder of shards that all of them see
 
     def __init__(self, entry: EngineEntry) -> None:
         self.entry = entry

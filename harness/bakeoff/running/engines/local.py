@@ -8,12 +8,12 @@ from bakeoff_providers.base import Vectors
 
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Judgments
-from bakeoff.embedding.pieces import in_blocks
+from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, evaluate, join
+from bakeoff.evaluation.score import Scores, join, score_queries
 from bakeoff.running.engines.base import CorpusJob, Engine
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 
 
 class Local(Engine):
@@ -25,9 +25,11 @@ class Local(Engine):
         """A block at a time."""
         return job.embedder.embed_corpus(in_blocks(job.texts, BLOCK), len(job.texts), job.scratch)
 
-    def nearest(self, queries: Vectors, vectors: Vectors | VectorRows, k: int) -> tuple[exact.Rows, exact.Similarities]:
+    def nearest(
+        self, queries: Vectors, vectors: Vectors | VectorRows, k: int
+    ) -> tuple[brute_force.Rows, brute_force.Similarities]:
         """A block at a time."""
-        return exact.nearest(queries, vectors, k)
+        return brute_force.nearest(queries, vectors, k)
 
     def score(
         self,
@@ -38,4 +40,4 @@ class Local(Engine):
         rel: int,
     ) -> Scores:
         """All queries at once."""
-        return evaluate(join(rankings, judgments, queries), measures, rel)
+        return score_queries(join(rankings, judgments, queries), measures, rel)

@@ -23,9 +23,10 @@ from bakeoff.embedding.shard_rows import ShardRows
 from bakeoff.embedding.space import Space
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores
+from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import EngineEntry
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.engines.base import CorpusJob
 from bakeoff.running.engines.local import Local
 from bakeoff.running.engines.ray_cluster import check_nodes, connect
@@ -37,7 +38,7 @@ from bakeoff.running.engines.ray_workers import (
     score_block,
     search_part,
 )
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.faiss_shards import FaissShards, Fields, IndexShard, Waiting
 
@@ -51,6 +52,7 @@ class RayEngine(Local):
     """A cluster, or several processes of this machine. What a worker can't have (a function of yours) stays here."""
 
     name = "ray"
+    on_other_machines = True
     extra = "ray"
     modules = ("ray",)
     blocks, queries = BLOCKS, QUERIES
@@ -111,7 +113,7 @@ class RayEngine(Local):
         first = next(batches, None)
         if first is None:
             return
-        space.probe(len(job.texts) - len(space))
+        space.check_writable(len(job.texts) - len(space))
         budget = embedder.budget
         limits = LimitsActor(None if budget is None else budget.limit - budget.spent)
         task = WorkerJob(
@@ -141,18 +143,20 @@ class RayEngine(Local):
             self._shared.fetch(space.folder.name)
         space.refresh()
 
-    def nearest(self, queries: Vectors, vectors: Vectors | VectorRows, k: int) -> tuple[exact.Rows, exact.Similarities]:
+    def nearest(
+        self, queries: Vectors, vectors: Vectors | VectorRows, k: int
+    ) -> tuple[brute_force.Rows, brute_force.Similarities]:
         """Consecutive blocks to each task, the very blocks of a search in one process."""
         import ray
 
         rows = self._portable(vectors) if isinstance(vectors, VectorRows) else None
-        bounds = exact.block_bounds(len(vectors), k)
+        bounds = brute_force.block_bounds(len(vectors), k)
         if rows is None or len(bounds) - 1 <= self.blocks or not len(queries):
             return super().nearest(queries, vectors, k)
         task, asked, sent = ray.remote(num_cpus=1)(search_part), ray.put(queries), ray.put(rows)
         starts = range(0, len(bounds) - 1, self.blocks)
         parts = [task.remote(asked, sent, k, bounds[start : start + self.blocks + 1], self._url) for start in starts]
-        return exact.merged(ray.get(parts), min(k, len(vectors)))
+        return brute_force.merged(ray.get(parts), min(k, len(vectors)))
 
     def place(self, store: Store) -> None:
         """Each index of a store of several becomes an actor."""
@@ -233,7 +237,7 @@ def _needs(contenders: Sequence[Contender]) -> dict[str, tuple[tuple[str, ...], 
     """Which modules a worker must have for each contender that embeds, and what installs them."""
     needs = {}
     for contender in contenders:
-        if contender.provider and contender.live is None and contender.missing() is None:
+        if contender.provider and contender.live is None and missing_of(contender) is None:
             kind = PROVIDERS.get(contender.provider)
             remedy = f"install bakeoff[{kind.extra}]" if kind.extra else f"install {' '.join(kind.modules)}"
             needs[contender.label] = kind.modules, remedy

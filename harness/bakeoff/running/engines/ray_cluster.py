@@ -13,16 +13,16 @@ from importlib.metadata import version
 from typing import Any
 
 from bakeoff_providers.errors import InputError, Unavailable
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.remote import SharedFolder
+from bakeoff.search.stores.scratch import scratch
 
 LOOPBACK = "127.0.0.1"
 _CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # "0" keeps Ray to the loopback interface
 _CLIENT = "ray://"
 STORE_BYTES = 256 << 20  # Ray's object store of a cluster that is started here: vectors are in files, not in it
 _SECONDS = 60  # for a node to say what it has
-_KNOCK_SECONDS = 10
+_CONNECT_SECONDS = 10
 
 
 def connect(address: str, workers: int) -> Callable[[], None]:
@@ -39,7 +39,7 @@ def connect(address: str, workers: int) -> Callable[[], None]:
     if address:
         with _own_signals():
             try:
-                _knock(address)
+                _check_listening(address)
                 # A token that is there is used, as `ray start` does; Ray Client and RAY_ADDRESS would not.
                 authentication_token_setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
                 ray.init(address=address, **common)
@@ -74,12 +74,12 @@ def connect(address: str, workers: int) -> Callable[[], None]:
     return end
 
 
-def _knock(address: str) -> None:
-    """Whether anybody listens there: Ray itself would try for minutes."""
+def _check_listening(address: str) -> None:
+    """Fails at once where nobody listens: Ray itself would try for minutes."""
     address = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
     host, _, port = address.removeprefix(_CLIENT).rpartition(":")
     if host and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
 
 
 def _unreachable(address: str, error: Exception) -> str:

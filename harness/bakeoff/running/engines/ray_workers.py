@@ -16,7 +16,6 @@ import numpy as np
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role, Vectors
 from bakeoff_providers.errors import BakeoffError
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder
@@ -31,10 +30,11 @@ from bakeoff.embedding.space import Space
 from bakeoff.embedding.usage import Usage
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.lineup.contender import Contender
-from bakeoff.search.exact import Rows, Similarities, nearest_within
+from bakeoff.search.brute_force import Rows, Similarities, nearest_within
 from bakeoff.search.stores.faiss import Faiss
+from bakeoff.search.stores.scratch import scratch
 
 _TOKENIZER_THREADS = "RAYON_NUM_THREADS"  # read when the tokenizers' library is first used
 
@@ -198,7 +198,7 @@ class IndexHolder:
         self._resources = ExitStack()  # of a process that is killed: the next run collects its folder
         folder = self._resources.enter_context(scratch("index"))
         self._store = Faiss(dimensions=dimensions, folder=folder, **options)
-        self._store.fill(ids, located(vectors, shards), fields)
+        self._store.fill(ids, rows_on_this_machine(vectors, shards), fields)
 
     def ready(self) -> None:
         """Returns when the index is built."""
@@ -216,10 +216,10 @@ def search_part(
     queries: Vectors, vectors: VectorRows, k: int, bounds: Sequence[int], shards: str
 ) -> tuple[Rows, Similarities]:
     """Exact search over some blocks of the corpus."""
-    return nearest_within(queries, located(vectors, shards), k, bounds)
+    return nearest_within(queries, rows_on_this_machine(vectors, shards), k, bounds)
 
 
-def located(vectors: VectorRows, shards: str) -> VectorRows:
+def rows_on_this_machine(vectors: VectorRows, shards: str) -> VectorRows:
     """The same rows in this machine's copy of the shards, fetched where it lacks some; as they are without a URL."""
     if not shards or not isinstance(vectors.space, ShardRows):
         return vectors
@@ -236,5 +236,5 @@ def score_block(
 ) -> list[np.ndarray]:
     """The values of some queries, one array per measure."""
     parsed = [Measure.parse(measure) for measure in measures]
-    scores = evaluate(join(rankings, judgments, queries), parsed, rel)
+    scores = score_queries(join(rankings, judgments, queries), parsed, rel)
     return [scores[measure] for measure in parsed]

@@ -1,4 +1,4 @@
-"""How each type of row is made ready. A new type is one module here, one line below and one kind of a contender."""
+"""How each type of row is made ready. A new type is one module here and one line below."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ BUILTIN = {
     "tokens": "bakeoff.running.preparers.tokens:Tokens",
     "existing": "bakeoff.running.preparers.existing:Existing",
     "lexical": "bakeoff.running.preparers.lexical:Lexical",
-    "retriever": "bakeoff.running.preparers.retriever:Asked",
+    "retriever": "bakeoff.running.preparers.retriever:RetrieverRow",
     "given": "bakeoff.running.preparers.given:FromFiles",
-    "reranked": "bakeoff.running.preparers.reranked:Reranked",
+    "reranked": "bakeoff.running.preparers.reranked:RerankedRow",
     "fused": "bakeoff.running.preparers.fused:Fused",
 }
 

@@ -11,6 +11,7 @@ from bakeoff.core.clock import timed
 from bakeoff.core.progress import steps
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.lineup.contender import Contender
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work
 from bakeoff.running.preparers.base import PreparationContext, Preparer
@@ -28,7 +29,7 @@ class Dense(Preparer):
 
     def check(self, contender: Contender, embeddings: Embeddings) -> None:
         """Makes the provider, which checks its options, and compares the dimensions that both sides name."""
-        if contender.missing() and not embeddings.settings.offline:
+        if missing_of(contender) and not embeddings.settings.offline:
             return
         card = embeddings.embedder(contender).provider.card
         wanted = contender.variant.dimensions
@@ -41,7 +42,7 @@ class Dense(Preparer):
 
     def try_out(self, contender: Contender, embeddings: Embeddings) -> None:
         """The index that these options describe, and the provider's own server."""
-        if contender.missing():
+        if missing_of(contender):
             return
         provider = embeddings.embedder(contender).provider
         store, documents = STORES.get(contender.store), len(embeddings.index(contender).chunks)
@@ -83,7 +84,7 @@ class Dense(Preparer):
         except BaseException:
             searcher.close()
             raise
-        for item in index.texts.keys() & index.owner.keys():  # those that are one piece
+        for item in index.texts.keys() & index.owner.keys():  # those that are one chunk
             searcher.set_item_vector(item, whole[index.rows_of(item)[0]])
         build = Build(
             seconds=(added + built) / 1e9,
@@ -96,7 +97,7 @@ class Dense(Preparer):
 
 
 def _fill(store: Store, index: Index, vectors: VectorRows, *, texts: bool) -> int:
-    """Adds all pieces, a block at a time; the nanoseconds that the store took, without reading the blocks."""
+    """Adds all chunks, a block at a time; the nanoseconds that the store took, without reading the blocks."""
     if len(vectors) > BLOCK:
         store.expect(len(vectors), lambda count: vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)])
     nanoseconds, has_fields = 0, any(index.metadata.values())

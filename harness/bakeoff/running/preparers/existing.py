@@ -5,8 +5,10 @@ from __future__ import annotations
 from bakeoff_providers.base import Fitted
 from bakeoff_providers.errors import InputError, Unavailable
 
+from bakeoff.core.printable import some
 from bakeoff.core.task import Task
 from bakeoff.lineup.contender import Contender
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work
 from bakeoff.running.preparers.base import PreparationContext, Preparer
@@ -26,14 +28,14 @@ class Existing(Preparer):
         path = contender.existing_path(embeddings.folder)
         if path is not None and not path.exists():
             raise InputError("no such file or folder", file=path, remedy="check the path")
-        if not contender.missing() or embeddings.settings.offline:
+        if not missing_of(contender) or embeddings.settings.offline:
             provider = embeddings.embedder(contender).provider
             if isinstance(provider, Fitted):
                 raise InputError(f"{provider.name} learns from the documents, which are not embedded here")
 
     def try_out(self, contender: Contender, embeddings: Embeddings) -> None:
         """Opens the index and looks at its dimension and its documents."""
-        if contender.missing():
+        if missing_of(contender):
             return
         card = embeddings.embedder(contender).provider.card
         existing = EXISTING.create(contender.store, **contender.existing_options(embeddings.folder))
@@ -45,7 +47,7 @@ class Existing(Preparer):
 
     def prepare(self, contender: Contender, context: PreparationContext) -> Prepared:
         """Opens the index and looks at what it holds."""
-        if reason := contender.missing():
+        if reason := missing_of(contender):
             raise Unavailable(reason)
         embeddings, task = context.embeddings, context.embeddings.task
         embedder = embeddings.embedder(contender)
@@ -82,8 +84,9 @@ def _notes(existing: ExistingIndex, task: Task) -> list[str]:
         )
     notes = []
     if lacking:
-        named = ", ".join(lacking[:NAMED]) + (", …" if len(lacking) > NAMED else "")
-        notes.append(f"the index lacks {len(lacking)} of the task's {len(task.documents)} documents: {named}")
+        notes.append(
+            f"the index lacks {len(lacking)} of the task's {len(task.documents)} documents: {some(lacking, NAMED)}"
+        )
     if foreign := len(held) - (len(task.documents) - len(lacking)):
         notes.append(f"the index has {foreign} documents that the task lacks; they have no place in the rankings")
     return notes

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.clock import timed
-from bakeoff.embedding.pieces import PieceTexts
+from bakeoff.embedding.corpus_chunks import ChunkTexts
 from bakeoff.lineup.contender import Contender
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work
 from bakeoff.running.preparers.base import PreparationContext, Preparer
@@ -20,16 +21,16 @@ class Lexical(Preparer):
 
     def check(self, contender: Contender, embeddings: Embeddings) -> None:  # noqa: ARG002
         """Makes the ranker, which checks its options."""
-        if not contender.missing():
+        if not missing_of(contender):
             RANKERS.create(contender.ranker, **contender.options)
 
     def prepare(self, contender: Contender, context: PreparationContext) -> Prepared:
         """Its index lives in memory and has no size on disk."""
-        if reason := contender.missing():
+        if reason := missing_of(contender):
             raise Unavailable(reason)
         index = context.embeddings.index(contender)
         ranker = RANKERS.create(contender.ranker, **contender.options)
-        ids, texts = index.ids, PieceTexts(index.chunks)
+        ids, texts = index.ids, ChunkTexts(index.chunks)
         with adapter_work():
             _, nanoseconds = timed(lambda: ranker.add(ids, texts))
         return Prepared(contender, LexicalSearcher(ranker, index), Build(seconds=nanoseconds / 1e9))

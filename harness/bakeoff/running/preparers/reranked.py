@@ -11,6 +11,7 @@ from bakeoff_providers.hub import is_hub_name
 
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.lineup.contender import Contender, Rerank
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work
 from bakeoff.running.preparers.base import PreparationContext, Preparer
@@ -20,17 +21,17 @@ from bakeoff.search.rerankers import RERANKERS
 from bakeoff.search.rerankers.base import Reranker
 
 
-class Reranked(Preparer):
+class RerankedRow(Preparer):
     """Asks the row that it is put on, then the reranker."""
 
     def check(self, contender: Contender, embeddings: Embeddings) -> None:
         """Makes the reranker, which checks its options and finds its files."""
-        if not contender.missing():
+        if not missing_of(contender):
             reranker_of(_rerank(contender), embeddings.folder).close()
 
     def prepare(self, contender: Contender, context: PreparationContext) -> Prepared:
         """It can only run where its first stage can be asked."""
-        if (reason := contender.missing()) and not context.embeddings.settings.offline:
+        if (reason := missing_of(contender)) and not context.embeddings.settings.offline:
             raise Unavailable(reason)
         rerank, embeddings = _rerank(contender), context.embeddings
         first = context.ready[rerank.of]

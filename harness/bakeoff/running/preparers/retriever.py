@@ -8,6 +8,7 @@ from typing import Any
 from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.lineup.contender import Contender
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.preparers.base import PreparationContext, Preparer
 from bakeoff.running.stages import Build, Prepared
@@ -15,7 +16,7 @@ from bakeoff.search.retrievers import RETRIEVERS
 from bakeoff.search.retrievers.base import RetrieverSearcher
 
 
-class Asked(Preparer):
+class RetrieverRow(Preparer):
     """A function or an endpoint."""
 
     def check(self, contender: Contender, embeddings: Embeddings) -> None:
@@ -27,12 +28,12 @@ class Asked(Preparer):
 
     def try_out(self, contender: Contender, embeddings: Embeddings) -> None:
         """Imports the function; an endpoint is not asked."""
-        if not contender.missing():
+        if not missing_of(contender):
             RETRIEVERS.create(contender.retriever["kind"], **_options(contender, embeddings.folder, embeddings)).close()
 
     def prepare(self, contender: Contender, context: PreparationContext) -> Prepared:
         """Connects; the first query is the cold one."""
-        if reason := contender.missing():
+        if reason := missing_of(contender):
             raise Unavailable(reason)
         embeddings = context.embeddings
         retriever = RETRIEVERS.create(contender.retriever["kind"], **_options(contender, embeddings.folder, embeddings))

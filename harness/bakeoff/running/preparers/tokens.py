@@ -8,9 +8,10 @@ from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.clock import timed
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.pieces import PieceTexts
+from bakeoff.embedding.corpus_chunks import ChunkTexts
 from bakeoff.embedding.token_rows import check_tokens, embed_tokens, storage_bill
 from bakeoff.lineup.contender import Contender
+from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work
 from bakeoff.running.preparers.base import PreparationContext, Preparer
@@ -24,16 +25,16 @@ class Tokens(Preparer):
 
     def check(self, contender: Contender, embeddings: Embeddings) -> None:
         """The provider can give such vectors."""
-        if not contender.missing():
+        if not missing_of(contender):
             check_tokens(embeddings.embedder(contender).provider)
 
     def prepare(self, contender: Contender, context: PreparationContext) -> Prepared:
         """What the vectors take is a note of the row: it is the price of this method."""
-        if reason := contender.missing():
+        if reason := missing_of(contender):
             raise Unavailable(reason)
         embeddings, index = context.embeddings, context.embeddings.index(contender)
         settings, embedder = embeddings.settings, embeddings.embedder(contender)
-        texts = list(PieceTexts(index.chunks))
+        texts = list(ChunkTexts(index.chunks))
         context.folder.mkdir()
         with adapter_work():
             cache = VectorCache(settings.cache) if settings.cache else None

@@ -24,7 +24,7 @@ Metric = Annotated[str, "how it compares vectors, where it can't be seen from th
 
 
 class ExistingIndex(ABC):
-    """Entries with the documents that they belong to: several entries may be pieces of one document.
+    """Entries with the documents that they belong to: several entries may be chunks of one document.
 
     `id` says where an entry's document is named: its own id, a field of its metadata ("metadata.page_id") or a column.
     `split` cuts what is found there at this text, for ids such as "doc1#3".
@@ -34,6 +34,7 @@ class ExistingIndex(ABC):
     extra: ClassVar[str | None] = None
     modules: ClassVar[tuple[str, ...]] = ()
     in_files: ClassVar[bool] = True  # whether `existing` may be a path
+    asked_by_metric: ClassVar[bool] = False  # whether each search has to name the metric of the index
 
     dimensions: int
     entries: int

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from bakeoff_providers.base import Vectors
-from bakeoff_providers.scratch import scratch
 
 from bakeoff.search.existing.base import BLOCK, Existing, ExistingIndex, field_of, is_url, known, path_of
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.chroma import URL, server_client
+from bakeoff.search.stores.scratch import scratch
 from bakeoff.search.stores.servers import server_url
 
 

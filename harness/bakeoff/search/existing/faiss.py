@@ -46,8 +46,8 @@ class ExistingFaiss(ExistingIndex):
         """FAISS pads with −1 where it finds fewer."""
         wanted = min(k, self.entries)
         scores, labels = self._index.search(np.ascontiguousarray(vector[None], dtype=np.float32), wanted)
-        found = [(int(label), float(score)) for label, score in zip(labels[0], scores[0], strict=True) if label >= 0]
-        return Hits([self._document(self._ids[at]) for at, _ in found], [self._sign * score for _, score in found])
+        hits = [(int(label), float(score)) for label, score in zip(labels[0], scores[0], strict=True) if label >= 0]
+        return Hits([self._document(self._ids[at]) for at, _ in hits], [self._sign * score for _, score in hits])
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[list[str], Vectors]]:
         """As far as the index keeps its vectors: a compressed one gives what it makes of them."""

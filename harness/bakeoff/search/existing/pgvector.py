@@ -30,6 +30,7 @@ class ExistingPgVector(ExistingIndex):
     extra: ClassVar[str | None] = "pgvector"
     modules: ClassVar[tuple[str, ...]] = ("psycopg", "pgvector")
     in_files: ClassVar[bool] = False
+    asked_by_metric: ClassVar[bool] = True
 
     def __init__(self, *, existing: Existing, **where: Any) -> None:
         super().__init__(existing=existing, **where)

@@ -12,7 +12,7 @@ from bakeoff.search.hits import Hits
 
 
 class Ranker(ABC):
-    """Ranks texts by their words. Takes the same pieces that are embedded elsewhere."""
+    """Ranks texts by their words. Takes the same chunks that are embedded elsewhere."""
 
     name: ClassVar[str]
     extra: ClassVar[str | None] = None

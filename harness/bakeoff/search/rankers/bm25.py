@@ -14,7 +14,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from bakeoff.core.progress import steps
-from bakeoff.embedding.pieces import in_blocks
+from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.search.hits import Hits
 from bakeoff.search.rankers.base import Ranker
 

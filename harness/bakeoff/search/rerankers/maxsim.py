@@ -12,13 +12,13 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.bert_onnx import Precision
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.scratch import scratch
 from bakeoff_providers.shared_options import Model
 
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.token_rows import TokenRows, check_tokens, embed_tokens, storage_bill
 from bakeoff.search.maxsim import maxsim
 from bakeoff.search.rerankers.base import Reranked, Reranker
+from bakeoff.search.stores.scratch import scratch
 
 
 class MaxSim(Reranker):

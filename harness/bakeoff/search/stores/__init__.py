@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bakeoff_providers import scratch
 from bakeoff_providers.registry import Registry
 
 if TYPE_CHECKING:
@@ -29,12 +27,3 @@ BUILTIN = {
 }
 
 STORES: Registry[Store] = Registry("store", "bakeoff.stores", BUILTIN, given=("dimensions", "folder"))
-
-
-def _drop_left(note: Path) -> None:
-    from bakeoff.search.stores.left_on_servers import drop_left
-
-    drop_left(note)
-
-
-scratch.on_note = _drop_left  # whoever collects folders of killed runs

@@ -22,6 +22,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.clock import timed
 from bakeoff.core.filters import Condition, Metadata, Scalar, Where, conditions, filterable, is_text
+from bakeoff.core.printable import some
 from bakeoff.core.progress import steps
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.search.hits import Hits
@@ -167,9 +168,8 @@ class Store(ABC):
         """What a reader of the row must know, if anything was left out."""
         if not self.left_out:
             return ""
-        names = ", ".join(repr(field) for field in sorted(self.left_out)[:3])
-        more = f" and {len(self.left_out) - 3} more" if len(self.left_out) > 3 else ""
-        return f"{self.name} refuses some metadata, which was left out: {names}{more}"
+        names = some([repr(field) for field in sorted(self.left_out)], 3)
+        return f"{self.name} refuses some metadata, which was left out: {names}"
 
     def _kept(self, metadata: Mapping[str, Any]) -> Metadata:
         fields = filterable(metadata)

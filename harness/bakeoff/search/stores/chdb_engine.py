@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from bakeoff_providers.scratch import scratch
+
+from bakeoff.search.stores.scratch import scratch
 
 # ClickHouse allows disks anywhere below this folder; queries grow with the vector and with the ids that they name.
 CONFIG = """<clickhouse>

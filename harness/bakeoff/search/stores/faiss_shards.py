@@ -42,7 +42,7 @@ class IndexShard(ABC):
         """Lets the index go."""
 
 
-class HereShard(IndexShard):
+class LocalShard(IndexShard):
     """An index in this process."""
 
     def __init__(self, store: Faiss) -> None:
@@ -96,14 +96,14 @@ class FaissShards(Store):
             raise InputError(f"shards is {shards}", place=self.name, remedy="give 1 or more")
         self.options = {"index": index, "ef_construction": ef_construction}
         self.index, self.ef, self.nprobe, self.k_factor = index, ef, nprobe, k_factor
-        first = self._here(0)
+        first = self._local_shard(0)
         self._first = first.store
-        self.shards: list[IndexShard] = [first, *(self._here(number) for number in range(1, shards))]
+        self.shards: list[IndexShard] = [first, *(self._local_shard(number) for number in range(1, shards))]
 
-    def _here(self, number: int) -> HereShard:
+    def _local_shard(self, number: int) -> LocalShard:
         folder = self.folder / str(number)
         folder.mkdir(parents=True, exist_ok=True)
-        return HereShard(Faiss(dimensions=self.dimensions, folder=folder, **self.build_options()))
+        return LocalShard(Faiss(dimensions=self.dimensions, folder=folder, **self.build_options()))
 
     def build_options(self) -> dict[str, Any]:
         """What every one of its indexes is made with."""

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import msgspec
 from bakeoff_providers import stopping
 from bakeoff_providers.errors import BakeoffError
-from bakeoff_providers.scratch import NOTE
 from bakeoff_providers.secrets import secret_in_url, shown_url, without_secrets
 
 from bakeoff.core.files import read_json, write_json
 from bakeoff.search.stores import STORES
+from bakeoff.search.stores.scratch import NOTE
 
 GIVEN_UP = 30 * 86_400.0  # seconds after which nobody looks for a server any more
 PATIENCE = 10.0  # seconds that a server gets to drop what is left on it

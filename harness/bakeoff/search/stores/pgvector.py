@@ -120,7 +120,7 @@ class PgVector(HybridStore):
         if options.get("url"):
             return super().needs(**options)
         more = options.get("index") == "diskann" or options.get("words") == "bm25"
-        wheel, extra = (EXTENDED, "servers") if more else (PLAIN, "pgserver")
+        wheel, extra = (EXTENDED, "pgserver-extended") if more else (PLAIN, "pgserver")
         return Needs(cls.modules, cls.extra, server=URL, engine=(wheel,), engine_extra=extra)
 
     @classmethod
@@ -160,7 +160,7 @@ class PgVector(HybridStore):
         return self._local.connection
 
     @contextlib.contextmanager
-    def _unhurried(self) -> Iterator[Any]:
+    def _without_timeout(self) -> Iterator[Any]:
         """This thread's connection, without a limit: how long writing and building take is what is measured."""
         self._local.seconds = None
         try:
@@ -212,7 +212,7 @@ class PgVector(HybridStore):
             types["body"] = "text"
         columns = ", ".join(types)
         changed = ", ".join(f"{column} = excluded.{column}" for column in types if column != "id")
-        with self._unhurried() as connection, connection.transaction(), connection.cursor() as cursor:
+        with self._without_timeout() as connection, connection.transaction(), connection.cursor() as cursor:
             cursor.execute(f"create temporary table incoming (like {self._table}) on commit drop")
             with cursor.copy(f"copy incoming ({columns}) from stdin with (format binary)") as copy:
                 copy.set_types(list(types.values()))
@@ -225,7 +225,7 @@ class PgVector(HybridStore):
             )
 
     def _delete(self, ids: list[str]) -> None:
-        with self._unhurried() as connection:
+        with self._without_timeout() as connection:
             connection.execute(f"delete from {self._table} where id = any(%s)", (ids,))
 
     def build(self) -> None:
@@ -235,7 +235,7 @@ class PgVector(HybridStore):
             "ivfflat": f"lists = {int(self.lists)}",
             "diskann": f"num_neighbors = {2 * int(self.m)}, search_list_size = {int(self.ef_construction)}",
         }
-        with self._unhurried() as connection:
+        with self._without_timeout() as connection:
             if self.index in options:
                 connection.execute(f"drop index if exists {self._table}_nearest")
                 connection.execute(

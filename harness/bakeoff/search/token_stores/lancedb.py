@@ -99,8 +99,8 @@ class LanceTokens(TokenStore):
             search = search.where(" and ".join(clauses), prefilter=True)
         if self._index != "none":
             search = search.nprobes(self._nprobes).refine_factor(self._refine_factor)
-        found = search.limit(k).select(["id", "_distance"]).to_arrow()
-        return Hits(found["id"].to_pylist(), [len(query) - distance for distance in found["_distance"].to_pylist()])
+        nearest = search.limit(k).select(["id", "_distance"]).to_arrow()
+        return Hits(nearest["id"].to_pylist(), [len(query) - distance for distance in nearest["_distance"].to_pylist()])
 
     def size_bytes(self) -> int:
         """Its files."""

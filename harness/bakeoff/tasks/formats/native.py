@@ -9,7 +9,7 @@ import msgspec
 from bakeoff_providers.errors import InputError, place_words
 
 from bakeoff.core.files import read_json, write_json
-from bakeoff.core.task import Chunking, Document, Query, Task
+from bakeoff.core.task import Document, DocumentChunking, Query, Task
 from bakeoff.tasks import ground_truth as truth_file
 from bakeoff.tasks.formats.shared_options import Rel
 from bakeoff.tasks.ground_truth import GroundTruth, read_truth
@@ -30,7 +30,7 @@ class Article(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     county: str | None = None
     state: str | None = None
     categories: list[str] = []
-    embedding_metadata: Chunking = Chunking()
+    embedding_metadata: DocumentChunking = DocumentChunking()
     metadata: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
 

@@ -101,13 +101,8 @@ def qrels_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         )
 
 
-def run_text(rankings: Mapping[str, Ranking], tag: str) -> str:
-    """A run file on which trec_eval gives our figures."""
-    return "".join(run_parts(rankings, tag))
-
-
 def run_parts(rankings: Mapping[str, Ranking], tag: str) -> Iterator[str]:
-    """The same query by query, for runs of very many.
+    """A run file on which trec_eval gives our figures, query by query: there may be very many.
 
     trec_eval ignores the rank column, reads scores in single precision and breaks ties by descending id, so tied
     scores are written a single float apart, in our order.
@@ -136,7 +131,7 @@ def _apart(scores: Sequence[float]) -> list[float]:
 
 
 def qrels_text(judgments: Judgments) -> str:
-    """A qrels file with the ids as `run_text` writes them."""
+    """A qrels file with the ids as `run_parts` writes them."""
     queries = _written(judgments)
     documents = _written({document for grades in judgments.values() for document in grades})
     return "".join(

@@ -15,7 +15,7 @@ from bakeoff.core.task import Query, Task
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, evaluate, join
+from bakeoff.evaluation.score import Scores, join, score_queries
 from bakeoff.lineup.contender import Contender
 from bakeoff.search.index import Index
 from bakeoff.tasks.rankings_file import read_rankings
@@ -90,13 +90,13 @@ class EmbeddedCorpus(NamedTuple):
 
 
 class CorpusVectors(Protocol):
-    """The corpus in pieces and vectors, made once for each embedding."""
+    """The corpus in chunks and vectors, made once for each embedding."""
 
     def of(self, contender: Contender) -> EmbeddedCorpus:
-        """The vectors of all pieces."""
+        """The vectors of all chunks."""
 
     def index(self, contender: Contender) -> Index:
-        """The pieces that this contender searches."""
+        """The chunks that this contender searches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,8 @@ class TaskKind(ABC):
     A kind holds its settings and what its files say, nothing that a run found: every method may be called again.
     `needs_full_ranking` asks for rankings down to the last document; `measures` are worked out besides those of the
     line-up; `free_health_check` says that free contenders can try the task before anything is spent; `judges_all`
-    that a document without a grade is known to be irrelevant.
+    that a document without a grade is known to be irrelevant; `can_be_sampled` that a part of its documents is a task,
+    too; `refines` and `scores_itself` that `refine` and `score` are its own.
     """
 
     name: ClassVar[str]
@@ -126,7 +127,15 @@ class TaskKind(ABC):
     measures: ClassVar[tuple[str, ...]] = ()
     free_health_check: ClassVar[bool] = False
     judges_all: ClassVar[bool] = True
+    can_be_sampled: ClassVar[bool] = False
+    refines: ClassVar[bool] = False
+    scores_itself: ClassVar[bool] = False
     paths: ClassVar[tuple[str, ...]] = ()  # options that are files; `--set` takes them from the current folder
+
+    def __init_subclass__(cls) -> None:
+        """A method of its own that no flag announces would never be called: the figures would be silently wrong."""
+        if (cls.refine is not TaskKind.refine) > cls.refines or (cls.score is not TaskKind.score) > cls.scores_itself:
+            raise TypeError(f"{cls.__name__} has a refine or score of its own: set refines or scores_itself")
 
     def __init__(self, name: str, base: Path, targets: Mapping[str, float]) -> None:
         self.task_name, self.base, self.targets = name, base, targets
@@ -152,7 +161,7 @@ class TaskKind(ABC):
     def score(self, task: Task, answers: Answers, measures: Sequence[Measure]) -> Scores:
         """Per-query values of one round of one contender."""
         ids = [query.id for query in task.queries]
-        return evaluate(join(answers.rankings, task.judgments, ids), measures, task.rel)
+        return score_queries(join(answers.rankings, task.judgments, ids), measures, task.rel)
 
     def read(
         self,

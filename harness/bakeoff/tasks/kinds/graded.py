@@ -12,7 +12,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.shapes import converted
 
 from bakeoff.core.corpus import changed
-from bakeoff.core.task import Chunking, Task
+from bakeoff.core.task import DocumentChunking, Task
 from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.ground_truth import FILE, laid_over
 from bakeoff.tasks.kinds.base import TaskKind
@@ -28,6 +28,7 @@ class Graded(TaskKind):
     name = "graded"
     free_health_check = True
     judges_all = False
+    can_be_sampled = True
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class Graded(TaskKind):
         targets: Mapping[str, float],
         format: Annotated[str, "what the files are: the name of a format; its options stand beside it"] = "",
         chunking: Annotated[
-            Mapping[str, Any] | None, "how documents are cut before they are embedded", Chunking
+            Mapping[str, Any] | None, "how documents are cut before they are embedded", DocumentChunking
         ] = None,
         ground_truth: Annotated[str, "file of the grades that were given here; ground_truth.json if left out"] = "",
         **options: Annotated[Any, "the options of the format: `bakeoff options tables`, for example"],
@@ -51,7 +52,7 @@ class Graded(TaskKind):
         self.format, self.options = format, options
         self.ground_truth = base / (ground_truth or FILE)
         self._lay_over = not takes_truth
-        self.chunking = None if chunking is None else converted("chunking", chunking, Chunking)
+        self.chunking = None if chunking is None else converted("chunking", chunking, DocumentChunking)
 
     def task(self) -> Task:
         """The task as its format reads it, cut as the task file says if it says so."""
@@ -70,6 +71,7 @@ class InMemory(TaskKind):
     name = "graded"
     free_health_check = True
     judges_all = False
+    can_be_sampled = True
 
     def __init__(self, task: Task) -> None:
         super().__init__(task.name, Path(), task.targets)

@@ -15,7 +15,7 @@ from bakeoff.core.files import read_json
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, evaluate, join, random_expectation
+from bakeoff.evaluation.score import Scores, join, random_expectation, score_queries
 from bakeoff.search.fusion import Fusion
 from bakeoff.tasks.formats.items import read_documents
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, ScoredContender, TaskKind
@@ -106,7 +106,7 @@ class Ordered(TaskKind):
         """The engine's own measures, against one facet's lists."""
         measures = [measure for k in cuts for measure in _measures(k)]
         ids = [query.id for query in task.queries]
-        return evaluate(join(scored.rankings, graded(self.lists[facet], self.length), ids), measures)
+        return score_queries(join(scored.rankings, graded(self.lists[facet], self.length), ids), measures)
 
     def _figures(self, scored: ScoredContender, task: Task) -> dict[str, Any]:
         scores = self._scores(scored, task, self.facet(scored), self.cuts)

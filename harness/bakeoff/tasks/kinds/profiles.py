@@ -17,7 +17,8 @@ from bakeoff.core.files import read_json
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, evaluate, join, random_expectation
+from bakeoff.evaluation.score import Scores, join, random_expectation, score_queries
+from bakeoff.lineup.sources import row_type_of
 from bakeoff.tasks.formats.snapshot import columns_of, newest, read_snapshot
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, ScoredContender, TaskKind
 from bakeoff.tasks.kinds.eligibility import Rule, matches, overlap, reasons
@@ -33,6 +34,8 @@ class Profiles(TaskKind):
     """Queries are profiles, documents the items of the snapshot. Every stage is said in the task file."""
 
     name = "profiles"
+    refines = True
+    scores_itself = True
     needs_full_ranking = True
     measures = ("ndcg@10",)
     paths = ("weights_file",)
@@ -176,7 +179,7 @@ class Profiles(TaskKind):
 
     def _similar(self, name: str, answers: Answers | ScoredContender) -> set[str]:
         """Items at or above the threshold; only cosines can be held against one."""
-        if answers.contender.kind != "dense":
+        if row_type_of(answers.contender) != "dense":
             return set()
         thresholds = self.settings.labels.thresholds
         bar = thresholds.get(answers.contender.provider, thresholds.get("embeddings", 0.30))
@@ -187,7 +190,7 @@ class Profiles(TaskKind):
         """By the labels of the task file's mode."""
         mode = self.settings.labels.mode
         labels = task.judgments if mode == "no_similarity" else self.labels(mode, answers)
-        return evaluate(join(answers.rankings, labels, list(self.profiles)), measures, task.rel)
+        return score_queries(join(answers.rankings, labels, list(self.profiles)), measures, task.rel)
 
     def baselines(self, task: Task, measures: Sequence[Measure], depth: int) -> dict[str, Scores]:
         """Random among the eligible of each profile, not among all: rules alone are worth nothing to a ranker."""
@@ -251,12 +254,12 @@ class Profiles(TaskKind):
     def _ndcg(self, answered: Mapping[str, Ranking], labels: Labels) -> dict[str, float | None]:
         """NDCG@K of each profile; nothing where no item is labelled."""
         measure, names = Measure.parse(f"ndcg@{self.settings.k}"), list(self.profiles)
-        values = evaluate(join(answered, labels, names), [measure])[measure]
+        values = score_queries(join(answered, labels, names), [measure])[measure]
         return {name: float(v) if any(labels[name].values()) else None for name, v in zip(names, values, strict=True)}
 
     def _calibrated(self, scored: ScoredContender) -> float | None:
         """The median over profiles of the cut that leaves the top quarter of the items without a common keyword."""
-        if scored.contender.kind != "dense":
+        if row_type_of(scored.contender) != "dense":
             return None
         cuts = []
         for name, items in self.eligible.items():

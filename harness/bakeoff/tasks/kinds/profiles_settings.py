@@ -18,7 +18,7 @@ class StageWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keywords: Annotated[float, "weight of the share of common keywords"] = 0.3
 
 
-class Rerank(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BoostStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The third stage: rules that hold lift an item by their boost, within the first `depth` places."""
 
     depth: Annotated[int, "places of a ranking that boosts may change"] = 30
@@ -45,6 +45,6 @@ class ProfileSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     rules: Annotated[list[Rule], "who may have what, each with a reason code"]
     weights: Annotated[StageWeights, "how much similarity and common keywords count"] = StageWeights()
-    rerank: Annotated[Rerank, "rules that lift items at the end"] = Rerank()
+    rerank: Annotated[BoostStage, "rules that lift items at the end"] = BoostStage()
     labels: Annotated[LabelSettings, "how items are labelled without people"] = LabelSettings()
     k: Annotated[int, "items that a profile is given"] = 10

@@ -23,9 +23,9 @@ from bakeoff.core.figures import Section
 from bakeoff.core.task import Query, Task
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import evaluate, join
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.lineup.contender import Contender, resolve_paths
-from bakeoff.search.exact import nearest
+from bakeoff.search.brute_force import nearest
 from bakeoff.search.hits import SIMILARITY_DIGITS, Hits
 from bakeoff.search.index import Index
 from bakeoff.tasks.formats.items import read_documents
@@ -128,7 +128,7 @@ class Reference(TaskKind):
         except Unavailable as error:
             raise BakeoffError(f"the reference {self.reference.label} can't run: {error}") from None
         index = vectors.index(self.reference)
-        rows = {piece: row for row, piece in enumerate(index.ids)}
+        rows = {chunk: row for row, chunk in enumerate(index.ids)}
         cut = [query.item for query in task.queries if query.item not in rows]
         whole = embedder.embed([index.texts[item] for item in cut], Role.DOCUMENT) if cut else ()
         others = dict(zip(cut, whole, strict=True))
@@ -179,11 +179,11 @@ class Reference(TaskKind):
         """
         measures = {name: Measure.parse(f"{name}@{k}") for name in COLUMNS}
         ids = [query.id for query in task.queries]
-        scores = evaluate(join(scored.rankings, self.graded(task.judgments, k), ids, k), list(measures.values()))
+        scores = score_queries(join(scored.rankings, self.graded(task.judgments, k), ids, k), list(measures.values()))
         return {name: scores[measure] for name, measure in measures.items()}
 
     def _similarity(self, contender: Contender, embeddings: CorpusVectors, seed: int) -> dict[str, float | None] | None:
-        """Spearman's ρ and the mean absolute error of cosines over the same sampled pairs of pieces."""
+        """Spearman's ρ and the mean absolute error of cosines over the same sampled pairs of chunks."""
         if not contender.provider:
             return None
         mine, theirs = embeddings.index(contender).ids, embeddings.index(self.reference).ids
@@ -229,7 +229,7 @@ class Reference(TaskKind):
 def _neighbours(
     queries: Sequence[Query], asked: Vectors, vectors: Vectors | VectorRows, index: Index
 ) -> dict[str, tuple[str, ...]]:
-    """Ranked by the one rule, ties and pieces included; a block of queries at a time."""
+    """Ranked by the one rule, ties and chunks included; a block of queries at a time."""
     size = index.fetch_size(excluding="any")
     places, scores = nearest(asked, vectors, size)
 

@@ -19,8 +19,8 @@ from bakeoff.core.files import read_bytes, read_json_lines
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.metrics import Scores, evaluate, weighted_f1
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, UNJUDGED, RankedGrades
+from bakeoff.evaluation.score import Scores, score_queries, weighted_f1
 from bakeoff.lineup.contender import Contender
 from bakeoff.statistics.tests import paired_t
 from bakeoff.tasks.formats.items import read_documents
@@ -48,6 +48,7 @@ class Single(TaskKind):
     """Ranks under ties are pessimistic: everything that scores as much as the right answer is placed above it."""
 
     name = "single"
+    scores_itself = True
     needs_full_ranking = True
     measures = COLUMNS
 
@@ -212,7 +213,7 @@ def scores_of(ranks: Ranks, classes: int, measures: Sequence[Measure]) -> Scores
         grades[mine == ABSENT] = NO_DOCUMENT
         returned = np.where(mine == ABSENT, 0, classes).astype(np.int32)
         ranked = RankedGrades(grades, returned, np.ones((len(mine), 1), dtype=np.int32))
-        for measure, values in evaluate(ranked, measures).items():
+        for measure, values in score_queries(ranked, measures).items():
             parts[measure].append(values)
     return {measure: np.concatenate(values) if values else np.empty(0) for measure, values in parts.items()}
 
@@ -251,7 +252,10 @@ def _seed_tests(run: FinishedRun) -> Section | None:
         title=f"Paired t-test over seeds ({primary.label})",
         head=["Model", "against", "seeds", "mean difference", "p"],
         rows=rows,
-        notes=["Not corrected for the number of pairs; the verdict above tests over samples, and is."],
+        notes=[
+            "Not corrected for the number of pairs; the verdict above tests over samples, and is. Where every seed "
+            "shows the same difference, p is the sign test's, which needs six seeds to be below 0.05."
+        ],
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.commands.options import latest, say
+from bakeoff.commands.shared_options import latest, say
 
 
 def plan_queries(

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.measures.base import figure_of
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.results.rows import figure_of
 from bakeoff.running.runner import Outcome, run
 from bakeoff.running.settings import Settings
 from bakeoff.statistics.averaging import WEIGHTED, Averaging, averaging_of

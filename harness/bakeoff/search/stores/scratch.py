@@ -12,28 +12,26 @@ import os
 import re
 import secrets
 import shutil
-import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.file_lock import is_at, try_lock
 from bakeoff_providers.files import remove_drafts
 from bakeoff_providers.weights import home
+
+from bakeoff.search.stores.pgvector_server import stop_servers
 
 PREFIX = "bakeoff-"
 LOCK = ".in-use"  # locked for as long as its process lives, however it ends
 NOTE = "made-on-server.json"  # what was made outside of the folder; it goes when that is removed
-SERVER = "postmaster.pid"  # PostgreSQL writes its process and its folder into it
-PATIENCE = 1.0  # seconds that a server gets to stop by itself
 ABANDONED = 60.0  # seconds after which an empty folder without a lock is nobody's
 HOME_DEPTH = 4  # levels of folders below the home that somebody writes into
 
 _OURS = re.compile(rf"{PREFIX}[\w-]+-\d+-[0-9a-f]{{8}}")
 _open: dict[Path, int] = {}
-on_note: Callable[[Path], None] | None = None  # set by who can remove what a note tells of, and then the note
 
 
 @contextlib.contextmanager
@@ -53,13 +51,13 @@ def _new_folder(name: str) -> Path:
     """A collector that looks between the folder and its lock may take both away: then another one is made."""
     while True:
         folder = Path(tempfile.gettempdir()) / f"{PREFIX}{name}-{os.getpid()}-{secrets.token_hex(4)}"
-        folder.mkdir(mode=0o755)
+        folder.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700)  # root's PostgreSQL runs as somebody else
         try:
             handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except FileNotFoundError:
             continue
         _open[folder] = handle
-        if _lock(handle) in (None, True) and _is_at(handle, folder / LOCK):
+        if try_lock(handle) is not False and is_at(handle, folder / LOCK):  # without locks, nothing is ever collected
             return folder
         os.close(_open.pop(folder))
 
@@ -98,7 +96,7 @@ def _collected(folder: Path) -> bool:
         return True
     handle = os.open(lock, os.O_RDWR)
     try:
-        if not _lock(handle) or not _is_at(handle, lock):
+        if not try_lock(handle) or not is_at(handle, lock):
             return False
         _follow_notes(folder)
         _remove(folder)
@@ -109,7 +107,7 @@ def _collected(folder: Path) -> bool:
 
 def _remove(folder: Path) -> None:
     """The lock goes last, so that what a kill leaves of this is collected too; notes of what is left elsewhere stay."""
-    _stop_servers(folder)
+    stop_servers(folder)
     with contextlib.suppress(OSError):
         if any(folder.rglob(NOTE)):
             _remove_but_notes(folder)
@@ -134,47 +132,8 @@ def _remove_but_notes(folder: Path) -> None:
 
 
 def _follow_notes(folder: Path) -> None:
-    if on_note is not None:
-        for note in list(folder.rglob(NOTE)):
-            with contextlib.suppress(OSError):
-                on_note(note)
+    for note in list(folder.rglob(NOTE)):
+        from bakeoff.search.stores.left_on_servers import drop_left
 
-
-def _lock(handle: int) -> bool | None:
-    """Whether it is ours now; None where there are no such locks: nothing is ever collected there."""
-    try:
-        import fcntl
-    except ImportError:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _is_at(handle: int, path: Path) -> bool:
-    """Whether this file is still the one that its path leads to."""
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except OSError:
-        return False
-
-
-def _stop_servers(folder: Path) -> None:
-    """Ends each PostgreSQL whose data is in the folder: its file names a process, whose command line confirms it."""
-    files = list(folder.rglob(SERVER))
-    if not files:  # nearly always, and psutil takes longer to import than Python to start
-        return
-    import psutil
-
-    servers: list[Any] = []
-    for file in files:
-        with contextlib.suppress(OSError, ValueError, psutil.Error):
-            server = psutil.Process(int(file.read_text().split("\n", 1)[0]))
-            if any(str(file.parent) in part for part in server.cmdline()):
-                servers += [server, *server.children(recursive=True)]
-                server.send_signal(getattr(signal, "SIGQUIT", signal.SIGTERM))  # at once: its data is not wanted
-    for process in psutil.wait_procs(servers, timeout=PATIENCE)[1]:
-        with contextlib.suppress(psutil.Error):
-            process.kill()
+        with contextlib.suppress(OSError):
+            drop_left(note)

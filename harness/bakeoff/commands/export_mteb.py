@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.commands.options import ResultArgument, check_folder
+from bakeoff.commands.shared_options import ResultArgument, check_folder
 
 
 def export_mteb(

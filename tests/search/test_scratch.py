@@ -9,12 +9,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from bakeoff_providers import scratch as module
-from bakeoff_providers.scratch import LOCK, PREFIX, collect, scratch
+from bakeoff.search.stores import scratch as module
+from bakeoff.search.stores.scratch import LOCK, PREFIX, collect, scratch
+from bakeoff_providers.file_lock import try_lock
 
 MANY = """
 import sys, tempfile
-from bakeoff_providers.scratch import scratch
+from bakeoff.search.stores.scratch import scratch
 tempfile.tempdir = sys.argv[1]
 for number in range(150):
     with scratch() as folder:
@@ -31,18 +32,16 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_collector_between_a_folder_and_its_lock_takes_nothing_that_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, met = module._lock, list[str]()
+    met = list[str]()
 
     def with_a_collector_before(handle: int) -> bool | None:
         if not met:  # another process looks just now, when the lock file exists and nobody holds it
-            code = (
-                f"import tempfile; tempfile.tempdir = {str(tmp_path)!r}; from bakeoff_providers.scratch import collect"
-            )
-            command = [sys.executable, "-c", f"{code}; print(len(collect()))"]
+            code = f"import tempfile; tempfile.tempdir = {str(tmp_path)!r}; from bakeoff.search.stores import scratch"
+            command = [sys.executable, "-c", f"{code}; print(len(scratch.collect()))"]
             met.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
-        return lock(handle)
+        return try_lock(handle)
 
-    monkeypatch.setattr(module, "_lock", with_a_collector_before)
+    monkeypatch.setattr(module, "try_lock", with_a_collector_before)
     with scratch() as folder:
         assert met == ["1"]
         assert (folder / LOCK).is_file()
@@ -77,3 +76,12 @@ def test_half_a_removal_is_finished_by_the_next(tmp_path: Path) -> None:
         os.close(handle)  # as if its process had been killed
         assert collect() == [saved]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_there_are_no_locks_folders_are_made_and_none_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "try_lock", lambda _handle: None)
+    with scratch() as folder:
+        assert folder.is_dir()
+        os.close(module._open.pop(folder))  # as if its process had been killed
+        assert collect() == []
+    assert not folder.exists()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from bakeoff.core.progress import Advance, showing
-from bakeoff.search import exact
+from bakeoff.search import brute_force
 from bakeoff.storelab.vector_sample import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,10 +26,10 @@ def test_it_finds_what_a_full_sort_finds(
     vectors = rng.integers(-levels, levels + 1, size=(rows, 3)).astype(np.float32)
     asked = rng.integers(-levels, levels + 1, size=(queries, 3)).astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact, "BLOCK", block)
-        patch.setattr(exact, "FIRST", 1 + block // 2)
-        patch.setattr(exact, "QUERIES", together)
-        found, scores = exact.nearest(asked, vectors, k)
+        patch.setattr(brute_force, "BLOCK", block)
+        patch.setattr(brute_force, "FIRST", 1 + block // 2)
+        patch.setattr(brute_force, "QUERIES", together)
+        found, scores = brute_force.nearest(asked, vectors, k)
     truth = asked @ vectors.T
     kept = min(k, rows)
     assert found.shape == scores.shape == (queries, kept)
@@ -43,8 +43,8 @@ def test_it_finds_what_a_full_sort_finds(
 def test_no_documents_and_no_queries() -> None:
     nothing = np.empty((0, 3), dtype=np.float32)
     some = np.ones((2, 3), dtype=np.float32)
-    assert exact.nearest(some, nothing, 5)[0].shape == (2, 0)
-    assert exact.nearest(nothing, some, 5)[0].shape == (0, 2)
+    assert brute_force.nearest(some, nothing, 5)[0].shape == (2, 0)
+    assert brute_force.nearest(nothing, some, 5)[0].shape == (0, 2)
 
 
 def test_it_agrees_with_faiss() -> None:
@@ -54,7 +54,7 @@ def test_it_agrees_with_faiss() -> None:
     index = faiss.IndexFlatIP(48)
     index.add(bed.documents)
     scores, rows = index.search(bed.queries, 100)
-    found, similarities = exact.nearest(bed.queries, bed.documents, 100)
+    found, similarities = brute_force.nearest(bed.queries, bed.documents, 100)
     assert similarities == pytest.approx(scores, abs=1e-5)
     assert (np.sort(found, axis=1) == np.sort(rows, axis=1)).mean() > 0.999
 
@@ -75,7 +75,7 @@ def test_it_agrees_with_faiss() -> None:
 )
 def test_recall_counts_ties_by_score(scores: list[float], last: float, wanted: int, expected: float) -> None:
     unlisted = np.zeros(len(scores), dtype=bool)
-    assert exact.recall(np.array(scores), last, wanted, unlisted) == pytest.approx(expected)
+    assert brute_force.recall(np.array(scores), last, wanted, unlisted) == pytest.approx(expected)
 
 
 @given(
@@ -88,7 +88,7 @@ def test_recall_is_never_less_than_by_id(returned: list[tuple[float, bool]], las
     scores, listed = (np.array(column) for column in zip(*returned, strict=True)) if returned else (np.empty(0),) * 2
     by_id = min(int(listed.sum()), wanted) / wanted
     by_score = min(int((scores >= last).sum()), wanted) / wanted
-    assert exact.recall(scores, last, wanted, listed.astype(bool)) >= max(by_id, by_score)
+    assert brute_force.recall(scores, last, wanted, listed.astype(bool)) >= max(by_id, by_score)
 
 
 def test_the_nearest_of_parts_are_the_nearest_of_all() -> None:
@@ -96,7 +96,7 @@ def test_the_nearest_of_parts_are_the_nearest_of_all() -> None:
         (np.array([[0, 2], [1, 0]]), np.array([[9.0, 5.0], [7.0, 3.0]], dtype=np.float32)),
         (np.array([[5, 4], [4, 5]]), np.array([[9.0, 7.0], [8.0, 1.0]], dtype=np.float32)),
     ]
-    rows, scores = exact.merged(parts, 3)
+    rows, scores = brute_force.merged(parts, 3)
     assert rows.tolist() == [[0, 5, 4], [4, 1, 0]]  # of equal ones the earlier row
     assert scores.tolist() == [[9, 9, 7], [8, 7, 3]]
 
@@ -113,19 +113,19 @@ def test_the_nearest_of_parts_are_the_nearest_of_all() -> None:
 )
 def test_where_one_product_ends_and_the_next_begins(rows: int, k: int, bounds: list[int]) -> None:
     """1,024 documents first, or k; then 4,096 at a time."""
-    assert exact.block_bounds(rows, k) == bounds
+    assert brute_force.block_bounds(rows, k) == bounds
 
 
 def test_a_part_of_the_rows_is_searched_under_their_own_numbers() -> None:
     vectors = np.array([[9.0], [1.0], [3.0], [2.0], [8.0]], dtype=np.float32)
-    rows, scores = exact.nearest_within(np.ones((1, 1), dtype=np.float32), vectors, 9, [1, 2, 4])
+    rows, scores = brute_force.nearest_within(np.ones((1, 1), dtype=np.float32), vectors, 9, [1, 2, 4])
     assert rows.tolist() == [[2, 3, 1]]
     assert scores.tolist() == [[3, 2, 1]]
 
 
 def test_progress_ends_where_the_searched_rows_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three queries, two at a time, over the rows 1 to 4 of 5: twice three rows."""
-    monkeypatch.setattr(exact, "QUERIES", 2)
+    monkeypatch.setattr(brute_force, "QUERIES", 2)
     done = list[int]()
 
     @contextmanager
@@ -134,5 +134,5 @@ def test_progress_ends_where_the_searched_rows_end(monkeypatch: pytest.MonkeyPat
         yield done.append
 
     with showing(shown):
-        exact.nearest_within(np.ones((3, 2), dtype=np.float32), np.ones((5, 2), dtype=np.float32), 2, [1, 2, 4])
+        brute_force.nearest_within(np.ones((3, 2), dtype=np.float32), np.ones((5, 2), dtype=np.float32), 2, [1, 2, 4])
     assert sum(done) == 6

@@ -1,4 +1,4 @@
-"""`bakeoff corpus import` and `bakeoff queries generate`: from documents to a task that only lacks grades."""
+"""`bakeoff queries`: from a corpus to a task that only lacks grades."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.commands.chat import ChatOption, chat_askers, echo_estimate, echo_usage
-from bakeoff.commands.options import (
+from bakeoff.commands.shared_options import (
+    ARTICLES,
     ColumnOption,
     DryRun,
     Force,
     MaxCost,
     Offline,
     TaskArgument,
-    check_file,
     check_folder,
     next_to_grade,
     parse_columns,
     parse_day,
     say,
     say_commands,
+    say_list,
     warn,
 )
 
@@ -30,57 +31,7 @@ if TYPE_CHECKING:
     from bakeoff.chat.ask import Asker
     from bakeoff.tasks.formats.native import QueryFile
 
-corpus = typer.Typer(help="Documents in, `articles.json` out.", no_args_is_help=True)
 queries = typer.Typer(help="Queries for a corpus.", no_args_is_help=True)
-
-ARTICLES = Path("articles.json")
-SHOWN = 10  # of a list of what was left out
-
-
-@corpus.command("import")
-def import_(
-    source: Annotated[
-        Path,
-        typer.Argument(help="A folder, a CSV/JSONL/JSON/parquet file, a database, or with --api a list of titles."),
-    ],
-    out: Annotated[Path, typer.Option(help="The file to write.")] = ARTICLES,
-    column: ColumnOption = None,
-    table: Annotated[str | None, typer.Option(help="Database: the table to read.")] = None,
-    api: Annotated[str | None, typer.Option(help="A MediaWiki API: the source is then a file of page titles.")] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="MediaWiki: whole articles, not only introductions.")] = False,
-    chunks: Annotated[
-        str, typer.Option(help="How documents are cut into chunks: whole, fixed, sentence or semantic.")
-    ] = "whole",
-    chunk_size: Annotated[int, typer.Option(min=1, help="Words per chunk.")] = 512,
-    force: Force = False,
-) -> None:
-    """Import documents; empty ones and duplicates are left out and named."""
-    import msgspec
-
-    from bakeoff.core.files import write_json
-    from bakeoff.core.printable import counted
-    from bakeoff.core.task import Chunking
-    from bakeoff.report.console import Bars
-    from bakeoff.testsets.corpus import LEFT_OUT, Options, import_corpus
-
-    try:
-        chunking = msgspec.convert({"chunk_strategy": chunks, "max_chunk_size": chunk_size}, Chunking)
-    except msgspec.ValidationError as error:
-        raise InputError(str(error), place="--chunks", remedy="whole, fixed, sentence or semantic") from None
-    check_file(out, force=force)
-    options = Options(parse_columns(column), table, api, whole, chunking, Bars())
-    imported = import_corpus(source, options)
-    write_json(out, imported.file)
-    say(f"{counted(len(imported.file.articles), 'document')} imported: {out}")
-    if imported.taken:
-        say(f"taken: {imported.taken}")
-    all_names = f"{out}, metadata.{LEFT_OUT}"
-    _list("empty, left out", imported.empty, all_names)
-    _list("duplicates, left out", [f"{name} = {first}" for name, first in imported.duplicates], all_names)
-    _list("no such page", imported.missing, all_names)
-    _list("skipped", imported.skipped, all_names)
-    corpus = "" if out == ARTICLES else f" --articles {out}"
-    say_commands(f"next: bakeoff queries import FILE{corpus}\n   or bakeoff queries generate {out}")
 
 
 @queries.command()
@@ -227,8 +178,8 @@ def import_queries_(
     filters = {entry.query_id: entry.where for entry in imported.file.queries}
     if lost := unmatched(filters, (document.metadata for document in documents)):
         warn(f"no document passes the filter (where) of {some(lost)}: compare it with the documents' metadata")
-    _list("empty, left out", imported.empty, f"{path}, metadata.{LEFT_OUT}")
-    _list("duplicates, left out", imported.duplicates, f"{path}, metadata.{LEFT_OUT}")
+    say_list("empty, left out", imported.empty, f"{path}, metadata.{LEFT_OUT}")
+    say_list("duplicates, left out", imported.duplicates, f"{path}, metadata.{LEFT_OUT}")
     say_commands(next_to_grade(out))
 
 
@@ -261,25 +212,16 @@ def _dry_run_of_queries(maker: Any, pages: Any, request: Any, asker: Asker) -> N
 
 def _print_queries(generated: Any, n: int, all_dropped: str) -> None:
     from bakeoff.core.printable import counted
-    from bakeoff.report.console import Figures, console, grid
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
 
-    table = grid("category", "query", Figures("words shared with its source"))
+    table = Grid(["category", "query", Figures("words shared with its source")])
     for draft, shared in zip(generated.queries, generated.overlaps, strict=True):
         table.add_row(draft.category, draft.text, f"{shared:.0%}")
     console().print(table)
-    _list("not taken", [f"{draft.category}: {draft.text}: {draft.why}" for draft in generated.dropped], all_dropped)
+    say_list("not taken", [f"{draft.category}: {draft.text}: {draft.why}" for draft in generated.dropped], all_dropped)
     for category, taken in generated.short.items():
         say(f"warning: {category}: {taken} of {counted(n, 'query')}; no more could be made from these documents")
-
-
-def _list(what: str, names: list[str], where: str) -> None:
-    """The first names of a list; of a longer one also where all of them are written."""
-    if names:
-        say(f"{what}: {len(names)}")
-        for name in names[:SHOWN]:
-            say(f"  {name}")
-        if len(names) > SHOWN:
-            say(f"  … and {len(names) - SHOWN} more" + (f", all in {where}" if where else ""))
 
 
 @queries.command("copy")

@@ -1,4 +1,4 @@
-"""The pieces of a corpus: kept where the documents are in memory, cut again when they are needed where they are not."""
+"""The chunks of a corpus: kept where the documents are in memory, cut again when they are needed where they are not."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import numpy as np
 
 from bakeoff.core.corpus import StoredDocuments
 from bakeoff.core.task import Document
-from bakeoff.embedding.chunking import Chunk, chunks
+from bakeoff.embedding.chunking import Chunk, document_chunks
 
-Cut = Callable[[Document], Sequence[Chunk]]  # a document in pieces
+Chunker = Callable[[Document], Sequence[Chunk]]  # a document in chunks
 
 
 @dataclass(frozen=True, slots=True)
-class AsDocumentsSay:
+class ChunkAsDocumentSays:
     """Cuts each document, or one of its fields, as the document's own metadata say."""
 
     field: str = ""
 
     def __call__(self, document: Document) -> Sequence[Chunk]:
-        """The pieces of one."""
-        return chunks(document, self.field)
+        """The chunks of one."""
+        return document_chunks(document, self.field)
 
     def uncut(self, documents: Sequence[Document]) -> list[str] | None:
-        """The texts of documents that all stay whole, without an object for each piece; None where one is cut."""
+        """The texts of documents that all stay whole, without an object for each chunk; None where one is cut."""
         if self.field or any(document.chunking.chunk_strategy != "whole" for document in documents):
             return None
         return [document.whole() for document in documents]
 
 
-class StoredPieces(Sequence[Chunk]):
-    """Pieces of documents that are in a file. Of each piece only its id and its document's are kept."""
+class StoredChunks(Sequence[Chunk]):
+    """Chunks of documents that are in a file. Of each chunk only its id and its document's are kept."""
 
-    def __init__(self, documents: StoredDocuments, cut: Cut) -> None:
-        self._source, self._cut = documents, cut
+    def __init__(self, documents: StoredDocuments, chunker: Chunker) -> None:
+        self._source, self._chunker = documents, chunker
         self.ids: list[str] = []
         self.documents: list[str] = []
         counts = np.ones(len(documents), dtype=np.int32)
@@ -49,10 +49,10 @@ class StoredPieces(Sequence[Chunk]):
                 self.documents += names
             else:
                 for place, (name, document) in enumerate(zip(names, block, strict=True), start=number):
-                    pieces = cut(document)
-                    counts[place] = len(pieces)
-                    self.ids += [name if piece.id == name else piece.id for piece in pieces]
-                    self.documents += [name] * len(pieces)
+                    chunks = chunker(document)
+                    counts[place] = len(chunks)
+                    self.ids += [name if chunk.id == name else chunk.id for chunk in chunks]
+                    self.documents += [name] * len(chunks)
             number += len(block)
         if len(self.ids) == len(documents) and self.ids == documents.ids:
             self.ids = self.documents = documents.ids
@@ -78,41 +78,43 @@ class StoredPieces(Sequence[Chunk]):
 
     def __iter__(self) -> Iterator[Chunk]:
         for document in self._source:
-            yield from self._cut(document)
+            yield from self._chunker(document)
 
     def texts(self) -> Iterator[str]:
-        """The texts of all pieces, in their order."""
+        """The texts of all chunks, in their order."""
         for block in self._source.blocks():
             uncut = self._uncut(block)
-            yield from [piece.text for document in block for piece in self._cut(document)] if uncut is None else uncut
+            yield from (
+                [chunk.text for document in block for chunk in self._chunker(document)] if uncut is None else uncut
+            )
 
     def _uncut(self, block: Sequence[Document]) -> list[str] | None:
-        return self._cut.uncut(block) if isinstance(self._cut, AsDocumentsSay) else None
+        return self._chunker.uncut(block) if isinstance(self._chunker, ChunkAsDocumentSays) else None
 
     def _between(self, start: int, stop: int) -> Iterator[Chunk]:
         if start >= stop:
             return
         first, last = (int(np.searchsorted(self._ends, place, side="right")) for place in (start, stop - 1))
         before = int(self._ends[first - 1]) if first else 0
-        cut = (piece for document in self._source[first : last + 1] for piece in self._cut(document))
-        yield from islice(cut, start - before, stop - before)
+        chunks = (chunk for document in self._source[first : last + 1] for chunk in self._chunker(document))
+        yield from islice(chunks, start - before, stop - before)
 
 
-def pieces_of(documents: Sequence[Document], cut: Cut) -> Sequence[Chunk]:
-    """All pieces of a corpus."""
+def chunks_of_corpus(documents: Sequence[Document], chunker: Chunker) -> Sequence[Chunk]:
+    """All chunks of a corpus."""
     if isinstance(documents, StoredDocuments):
-        return StoredPieces(documents, cut)
-    return [piece for document in documents for piece in cut(document)]
+        return StoredChunks(documents, chunker)
+    return [chunk for document in documents for chunk in chunker(document)]
 
 
-class PieceTexts(Sequence[str]):
-    """The texts of pieces, read when they are asked for."""
+class ChunkTexts(Sequence[str]):
+    """The texts of chunks, read when they are asked for."""
 
-    def __init__(self, pieces: Sequence[Chunk]) -> None:
-        self._pieces = pieces
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self._chunks = chunks
 
     def __len__(self) -> int:
-        return len(self._pieces)
+        return len(self._chunks)
 
     @overload
     def __getitem__(self, place: int) -> str: ...
@@ -122,13 +124,13 @@ class PieceTexts(Sequence[str]):
 
     def __getitem__(self, place: int | slice) -> str | list[str]:
         if isinstance(place, slice):
-            return [piece.text for piece in self._pieces[place]]
-        return self._pieces[place].text
+            return [chunk.text for chunk in self._chunks[place]]
+        return self._chunks[place].text
 
     def __iter__(self) -> Iterator[str]:
-        if isinstance(self._pieces, StoredPieces):
-            return self._pieces.texts()
-        return (piece.text for piece in self._pieces)
+        if isinstance(self._chunks, StoredChunks):
+            return self._chunks.texts()
+        return (chunk.text for chunk in self._chunks)
 
 
 def in_blocks(texts: Iterable[str], size: int) -> Iterator[list[str]]:

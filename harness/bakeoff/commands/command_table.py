@@ -24,10 +24,10 @@ COMMANDS = {
     "history": "report:history",
     "serve": "report:serve",
     "list": "listing:list_",
-    "options": "reference:options",
-    "corpus": "testsets:corpus",
+    "options": "options:options",
+    "corpus": "corpus:corpus",
     "select": "select:select",
-    "queries": "testsets:queries",
+    "queries": "queries:queries",
     "grade": "grade:grade",
     "annotate": "annotate:annotate",
     "agreement": "agreement:agreement",
@@ -36,9 +36,9 @@ COMMANDS = {
     "score": "score:score",
     "compare": "compare:compare",
     "gate": "compare:gate",
-    "plan-queries": "plan:plan_queries",
+    "plan-queries": "plan_queries:plan_queries",
     "corpus-size": "corpus_size:corpus_size",
-    "export-mteb": "mteb:export_mteb",
+    "export-mteb": "export_mteb:export_mteb",
     "snapshot": "snapshot:snapshot",
     "sweep": "stores:sweep",
     "loadtest": "stores:loadtest",
@@ -49,7 +49,7 @@ COMMANDS = {
     "migrate": "migrate:migrate",
     "interleave": "traffic:interleave",
     "ab": "traffic:ab",
-    "doctor": "cache:doctor",
+    "doctor": "doctor:doctor",
     "cache": "cache:cache",
     "vectors": "vectors:vectors",
     "models": "listing:models",
@@ -62,6 +62,16 @@ class CommandGroup(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _Commands()  # type: ignore[assignment]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Names and values end up in files, and these are UTF-8: what is not is said before anything is done."""
+        for argument in args:
+            try:
+                argument.encode()
+            except UnicodeEncodeError:
+                shown = argument.encode("utf-8", "backslashreplace").decode()
+                raise typer.BadParameter(f"{shown} is not UTF-8: rename the file, or write it in UTF-8") from None
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
         """In the order of the table."""
@@ -77,16 +87,16 @@ class _Commands(Mapping[str, Any]):
     """Looks like typer's own mapping, but makes a command when it is asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        found = _imported(name)
-        family = isinstance(found, typer.Typer)
-        commands = found if family else typer.Typer()
+        imported = _imported(name)
+        family = isinstance(imported, typer.Typer)
+        commands = imported if family else typer.Typer()
         commands.rich_markup_mode, commands._add_completion = None, False
         if family:
             command: Any = typer.main.get_group(commands)
             for member in command.commands.values():  # click would cut the first line of its help off
                 member.short_help = _first_line(member.help or "")
         else:
-            commands.command(name)(found)
+            commands.command(name)(imported)
             command = typer.main.get_command(commands)
         command.name = name
         for part in (command, *getattr(command, "commands", {}).values()):

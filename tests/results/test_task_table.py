@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from bakeoff.cli import app
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.report.tasks import blocks, sentences
+from bakeoff.report.task_table import blocks, sentences
 from bakeoff.results.result import load
-from bakeoff.results.tasks import TaskTable, Transfer, _pairs, combine
+from bakeoff.results.task_table import TaskTable, Transfer, _pairs, combine
 from bakeoff.statistics.averaging import PerQuery
 from bakeoff.statistics.nested import NestedDifference
 from bakeoff_providers.errors import InputError

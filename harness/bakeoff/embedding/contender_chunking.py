@@ -16,8 +16,8 @@ import msgspec
 from bakeoff_providers.errors import Unavailable
 from bakeoff_providers.registry import missing_modules
 
-from bakeoff.core.task import Chunking, Document
-from bakeoff.embedding.chunking import Chunk, pieces_of, sentences
+from bakeoff.core.task import Document, DocumentChunking
+from bakeoff.embedding.chunking import Chunk, numbered_chunks, sentences, split_text
 
 Strategy = Literal["whole", "fixed", "sentence", "semantic", "recursive", "markdown"]
 Unit = Literal["words", "tokens", "characters", "bytes"]
@@ -28,20 +28,20 @@ MODULES, EXTRA = ("semantic_text_splitter",), "chunking"
 _SHORT: dict[Unit, str] = {"words": "", "tokens": "t", "characters": "c", "bytes": "b"}
 
 
-class Cutting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Pieces of at most `size` units, `overlap` of them shared with the piece before.
+class ContenderChunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Chunks of at most `size` units, `overlap` of them shared with the chunk before.
 
-    `parents` says how a document is scored by its pieces: by the best, by the mean of the `top` best, or by their sum.
+    `parents` says how a document is scored by its chunks: by the best, by the mean of the `top` best, or by their sum.
     """
 
     strategy: Annotated[Strategy, "where a document is cut: recursive and markdown need bakeoff[chunking]"] = (
         "recursive"
     )
-    size: Annotated[int, "most units of a piece"] = 512
-    overlap: Annotated[int, "units that a piece shares with the one before"] = 0
+    size: Annotated[int, "most units of a chunk"] = 512
+    overlap: Annotated[int, "units that a chunk shares with the one before"] = 0
     unit: Annotated[Unit, "what is counted; tokens are the model's own"] = "words"
-    parents: Annotated[Parents, "how a document is scored by its pieces"] = "best"
-    top: Annotated[int, "pieces that the mean is taken over"] = 3
+    parents: Annotated[Parents, "how a document is scored by its chunks"] = "best"
+    top: Annotated[int, "chunks that the mean is taken over"] = 3
     label: Annotated[str, "what it is called in the row's name"] = ""
 
     def __post_init__(self) -> None:
@@ -72,41 +72,41 @@ def estimated(text: str) -> int:
     return ceil(len(text) / 3)
 
 
-def cut(document: Document, field: str, cutting: Cutting, tokens: Count = estimated) -> list[Chunk]:
-    """The pieces of one document; its title goes before each of them, and is counted with it.
+def contender_chunks(
+    document: Document, field: str, chunking: ContenderChunking, tokens: Count = estimated
+) -> list[Chunk]:
+    """The chunks of one document; its title goes before each of them, and is counted with it.
 
-    A title that takes more than half of a piece is cut with the text instead.
+    A title that takes more than half of a chunk is cut with the text instead.
     """
     text, title = (document.field(field), "") if field else (document.text, document.title)
-    count = {"words": _words, "characters": len, "tokens": tokens, "bytes": _bytes}[cutting.unit]
+    count = {"words": _words, "characters": len, "tokens": tokens, "bytes": _bytes}[chunking.unit]
     taken = count(f"{title} ") if title else 0
-    if 2 * taken > cutting.size and cutting.strategy != "whole":
+    if 2 * taken > chunking.size and chunking.strategy != "whole":
         text, title, taken = f"{title} {text}", "", 0
-    room = cutting.size - taken
+    room = chunking.size - taken
     while True:
-        parts = [part for part in _parts(text, cutting, room, count) if part.strip()] or [""]
+        parts = [part for part in _parts(text, chunking, room, count) if part.strip()] or [""]
         texts = [f"{title} {part}".strip() for part in parts]
-        excess = max(map(count, texts)) - cutting.size if cutting.unit == "tokens" else 0
-        if excess <= 0 or room == 1 or cutting.strategy == "whole":
+        excess = max(map(count, texts)) - chunking.size if chunking.unit == "tokens" else 0
+        if excess <= 0 or room == 1 or chunking.strategy == "whole":
             break
         room = max(1, room - excess)  # title and text together may have more tokens than apart
-    if len(texts) == 1:
-        return [Chunk(document.id, document.id, texts[0])]
-    return [Chunk(f"{document.id}#{place}", document.id, text) for place, text in enumerate(texts)]
+    return numbered_chunks(document, texts)
 
 
-def _parts(text: str, cutting: Cutting, room: int, count: Count) -> Sequence[str]:
-    overlap = min(cutting.overlap, room - 1)
-    match cutting.strategy:
+def _parts(text: str, chunking: ContenderChunking, room: int, count: Count) -> Sequence[str]:
+    overlap = min(chunking.overlap, room - 1)
+    match chunking.strategy:
         case "whole":
             return [text]
-        case "fixed" if cutting.unit == "words":
+        case "fixed" if chunking.unit == "words":
             return _windows(text.split(), room, overlap)
         case "sentence" if overlap:
             return _overlapping(sentences(text), room, overlap)
         case "sentence" | "semantic":
-            return pieces_of(text, Chunking(cutting.strategy, room))
-    return _split(text, cutting.strategy, room, overlap, count)
+            return split_text(text, DocumentChunking(chunking.strategy, room))
+    return _split(text, chunking.strategy, room, overlap, count)
 
 
 def _split(text: str, strategy: str, room: int, overlap: int, count: Count) -> list[str]:
@@ -125,19 +125,19 @@ def _windows(words: Sequence[str], size: int, overlap: int) -> list[str]:
 
 
 def _overlapping(parts: Sequence[str], size: int, overlap: int) -> list[str]:
-    """Whole sentences while they fit; the next piece begins with the last ones, as far as they fit the overlap."""
-    pieces: list[list[str]] = [[]]
+    """Whole sentences while they fit; the next chunk begins with the last ones, as far as they fit the overlap."""
+    chunks: list[list[str]] = [[]]
     for sentence in parts:
         for part in _windows(sentence.split(), size, 0) if _words(sentence) > size else [sentence]:
-            if pieces[-1] and sum(map(_words, pieces[-1])) + _words(part) > size:
-                pieces.append(_tail(pieces[-1], min(overlap, size - _words(part))))
-            pieces[-1].append(part)
-    return [" ".join(piece) for piece in pieces]
+            if chunks[-1] and sum(map(_words, chunks[-1])) + _words(part) > size:
+                chunks.append(_tail(chunks[-1], min(overlap, size - _words(part))))
+            chunks[-1].append(part)
+    return [" ".join(chunk) for chunk in chunks]
 
 
-def _tail(piece: Sequence[str], room: int) -> list[str]:
+def _tail(chunk: Sequence[str], room: int) -> list[str]:
     kept: list[str] = []
-    for sentence in reversed(piece):
+    for sentence in reversed(chunk):
         if sum(map(_words, kept)) + _words(sentence) > room:
             break
         kept.insert(0, sentence)

@@ -1,4 +1,4 @@
-"""Documents cut as a contender says: limits that hold, overlaps, and documents scored by their pieces."""
+"""Documents cut as a contender says: limits that hold, overlaps, and documents scored by their chunks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from bakeoff.core.task import Document
-from bakeoff.embedding.cutting import Cutting, cut
+from bakeoff.embedding.contender_chunking import ContenderChunking, contender_chunks
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.lineup.toml import lineup_text
 from bakeoff.running.runner import Settings, run
@@ -22,54 +22,62 @@ from tests.native_task import native_files, pages, write_lineup
 WORDS = st.lists(st.sampled_from(["a", "lake.", "Boats", "forest", "x1!", "\n\n", "# Head\n"]), max_size=60)
 
 
-def _texts(text: str, cutting: Cutting, title: str = "") -> list[str]:
-    return [chunk.text for chunk in cut(Document(id="d", text=text, title=title), "", cutting)]
+def _texts(text: str, chunking: ContenderChunking, title: str = "") -> list[str]:
+    return [chunk.text for chunk in contender_chunks(Document(id="d", text=text, title=title), "", chunking)]
 
 
 def test_words_overlap_as_asked() -> None:
     text = "one two three four five six seven"
-    assert _texts(text, Cutting("fixed", 3, 1)) == ["one two three", "three four five", "five six seven"]
-    assert _texts(text, Cutting("fixed", 4)) == ["one two three four", "five six seven"]
-    assert _texts(text, Cutting("recursive", 3, 1)) == ["one two three", "three four five", "five six seven"]
+    assert _texts(text, ContenderChunking("fixed", 3, 1)) == ["one two three", "three four five", "five six seven"]
+    assert _texts(text, ContenderChunking("fixed", 4)) == ["one two three four", "five six seven"]
+    assert _texts(text, ContenderChunking("recursive", 3, 1)) == ["one two three", "three four five", "five six seven"]
     prose = "One two. Three four. Five six. Seven."
-    assert _texts(prose, Cutting("sentence", 4, 2)) == [
+    assert _texts(prose, ContenderChunking("sentence", 4, 2)) == [
         "One two. Three four.",
         "Three four. Five six.",
         "Five six. Seven.",
     ]
-    assert _texts(prose, Cutting("sentence", 4)) == ["One two. Three four.", "Five six. Seven."]
+    assert _texts(prose, ContenderChunking("sentence", 4)) == ["One two. Three four.", "Five six. Seven."]
 
 
 def test_headings_keep_their_text() -> None:
     text = "# Lakes\n\nsailing on water\n\n# Mines\n\ncopper and iron"
-    assert _texts(text, Cutting("markdown", 5)) == ["# Lakes\n\nsailing on water", "# Mines\n\ncopper and iron"]
+    assert _texts(text, ContenderChunking("markdown", 5)) == [
+        "# Lakes\n\nsailing on water",
+        "# Mines\n\ncopper and iron",
+    ]
 
 
-def test_the_title_goes_before_each_piece_and_is_counted() -> None:
-    pieces = _texts("one two three four five six seven eight nine ten", Cutting("recursive", 10), title="The title")
-    assert pieces == ["The title one two three four five six seven eight", "The title nine ten"]
+def test_the_title_goes_before_each_chunk_and_is_counted() -> None:
+    chunks = _texts(
+        "one two three four five six seven eight nine ten", ContenderChunking("recursive", 10), title="The title"
+    )
+    assert chunks == ["The title one two three four five six seven eight", "The title nine ten"]
 
 
 def test_a_title_that_leaves_no_room_is_cut_with_the_text() -> None:
     title = "a title of six words here"
-    assert _texts("one two three", Cutting("fixed", 5), title) == ["a title of six words", "here one two three"]
-    assert _texts("äö üß", Cutting("fixed", 8, unit="bytes")) == ["äö", "üß"]  # two bytes each, and the space
+    assert _texts("one two three", ContenderChunking("fixed", 5), title) == [
+        "a title of six words",
+        "here one two three",
+    ]
+    assert _texts("äö üß", ContenderChunking("fixed", 8, unit="bytes")) == ["äö", "üß"]  # two bytes each, and the space
 
 
 @given(WORDS, st.sampled_from(["fixed", "sentence", "recursive", "markdown"]), st.integers(2, 12), st.booleans())
 @settings(deadline=None)
-def test_no_piece_is_too_long_and_no_word_is_lost(words: list[str], strategy: str, size: int, overlaps: bool) -> None:
+def test_no_chunk_is_too_long_and_no_word_is_lost(words: list[str], strategy: str, size: int, overlaps: bool) -> None:
     text = " ".join(words)
-    cutting = msgspec.convert({"strategy": strategy, "size": size, "overlap": size // 2 * overlaps}, Cutting)
-    pieces = _texts(text, cutting)
-    assert all(len(piece.split()) <= size for piece in pieces)
-    held = [word for piece in pieces for word in piece.split()]
+    chunking = msgspec.convert({"strategy": strategy, "size": size, "overlap": size // 2 * overlaps}, ContenderChunking)
+    chunks = _texts(text, chunking)
+    assert all(len(chunk.split()) <= size for chunk in chunks)
+    held = [word for chunk in chunks for word in chunk.split()]
     assert set(held) == set(text.split())
     if not overlaps:
         assert held == text.split()
 
 
-def test_documents_are_scored_by_their_pieces() -> None:
+def test_documents_are_scored_by_their_chunks() -> None:
     owner = {"a#0": "a", "a#1": "a", "a#2": "a", "b": "b"}
     ids, scores = ["a#0", "b", "a#2", "a#1"], [0.9, 0.8, 0.2, 0.4]
     assert document_scores(ids, scores, owner) == {"a": 0.9, "b": 0.8}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Turns:
-    """What an application puts around an engine that can't be written to while it is searched. Writes go first."""
+class ReadWriteLock:
+    """The lock of an application around an engine that can't be written to while it is searched. Writes go first."""
 
     def __init__(self, *, needed: bool) -> None:
         self._needed = needed

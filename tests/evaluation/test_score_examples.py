@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.evaluation.measures import Measure, families
-from bakeoff.evaluation.metrics import deepest, evaluate, join, join_scores, weighted_f1
+from bakeoff.evaluation.score import deepest, join, join_scores, score_queries, weighted_f1
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
@@ -27,7 +27,7 @@ def value(text: str, ids: Sequence[str], judged: Mapping[str, int]) -> float:
     """One measure of one ranking, as a user would ask for it."""
     ranking = Ranking(tuple(ids), tuple(float(-place) for place in range(len(ids))))
     measure = Measure.parse(text)
-    return float(evaluate(join({"q": ranking}, {"q": judged}, ["q"]), [measure])[measure][0])
+    return float(score_queries(join({"q": ranking}, {"q": judged}, ["q"]), [measure])[measure][0])
 
 
 def test_the_order_that_misses_one_place() -> None:
@@ -107,13 +107,13 @@ def test_average_precision_divides_by_all_relevant_unless_told() -> None:
 
 def test_an_empty_result_scores_zero() -> None:
     for rankings in ({}, {"q": Ranking((), ())}):
-        values = evaluate(join(rankings, {"q": {"a": 3}}, ["q"]), EVERY)
+        values = score_queries(join(rankings, {"q": {"a": 3}}, ["q"]), EVERY)
         assert {str(measure): found.tolist() for measure, found in values.items()} == {str(m): [0.0] for m in EVERY}
 
 
 def test_a_query_without_relevant_documents_scores_zero_and_stays_in_the_mean() -> None:
     rankings = {query: Ranking(("a",), (1.0,)) for query in ("q1", "q2", "q3")}
-    values = evaluate(join(rankings, {"q1": {"a": 3}, "q2": {"a": 0}}, ["q1", "q2", "q3"]), EVERY)
+    values = score_queries(join(rankings, {"q1": {"a": 3}, "q2": {"a": 0}}, ["q1", "q2", "q3"]), EVERY)
     for measure in EVERY:
         if measure.name != "judged":
             assert values[measure][0] > 0, str(measure)
@@ -126,9 +126,9 @@ def test_a_constant_scorer_gains_nothing_from_ties(order: list[str], relevant: s
     run = {"q": dict.fromkeys(order, 0.5)}
     measure = Measure.parse("mrr")
     expected = 1 / (["d1", "d2", "d3", "d4"].index(relevant) + 1)
-    assert evaluate(join_scores(run, {"q": {relevant: 1}}, ["q"]), [measure])[measure].tolist() == [expected]
+    assert score_queries(join_scores(run, {"q": {relevant: 1}}, ["q"]), [measure])[measure].tolist() == [expected]
     rankings = {"q": ordered(run["q"].items())}
-    assert evaluate(join(rankings, {"q": {relevant: 1}}, ["q"]), [measure])[measure].tolist() == [expected]
+    assert score_queries(join(rankings, {"q": {relevant: 1}}, ["q"]), [measure])[measure].tolist() == [expected]
 
 
 def test_unjudged_documents_are_not_relevant_and_are_counted() -> None:
@@ -143,21 +143,21 @@ def test_places_that_were_filled_up_count_for_every_measure_but_judged() -> None
     measures = [Measure.parse(text) for text in ("judged@4", "judged@1", "p@4", "recall@4")]
     judgments = {"q": {"a": 1, "b": 1}, "nothing matched": {"b": 1}}
     answers = {"q": filled, "nothing matched": Ranking((), ()).filled(["x"], 1)}
-    scores = evaluate(join(answers, judgments, list(judgments)), measures)
+    scores = score_queries(join(answers, judgments, list(judgments)), measures)
     assert {str(measure): values.tolist() for measure, values in scores.items()} == {
         "judged@4": [1.0, 1.0],
         "judged@1": [1.0, 1.0],
         "p@4": [0.5, 0.0],
         "recall@4": [1.0, 0.0],
     }
-    ((judged,),) = evaluate(join({"q": filled}, {"q": {"b": 1}}, ["q"]), [measures[0]]).values()
+    ((judged,),) = score_queries(join({"q": filled}, {"q": {"b": 1}}, ["q"]), [measures[0]]).values()
     assert judged == 0.0  # a, the one that matched, has no grade
 
 
 def test_the_tasks_threshold_holds_unless_a_measure_has_its_own() -> None:
     ranked = join({"q": Ranking(("a", "b"), (2.0, 1.0))}, {"q": {"a": 1, "b": 2}}, ["q"])
     tasks, own = Measure.parse("p@2"), Measure.parse("p(rel=1)@2")
-    values = evaluate(ranked, [tasks, own], rel=2)
+    values = score_queries(ranked, [tasks, own], rel=2)
     assert (values[tasks][0], values[own][0]) == (0.5, 1.0)
 
 
@@ -165,10 +165,10 @@ def test_a_measure_that_reads_deeper_than_was_joined_is_refused() -> None:
     ranked = join({"q": Ranking(("a", "b"), (2.0, 1.0))}, {"q": {"a": 1}}, ["q"], depth=1)
     for text in ("p@2", "map", "rprec"):
         with pytest.raises(ValueError, match="reads deeper than the 1 places"):
-            evaluate(ranked, [Measure.parse(text)])
+            score_queries(ranked, [Measure.parse(text)])
     assert deepest([Measure.parse("p@1")]) == 1
 
 
 def test_no_queries_and_no_measures_are_no_trouble() -> None:
-    assert evaluate(join({}, {}, []), EVERY)[EVERY[0]].tolist() == []
-    assert evaluate(join({}, {}, ["q"]), []) == {}
+    assert score_queries(join({}, {}, []), EVERY)[EVERY[0]].tolist() == []
+    assert score_queries(join({}, {}, ["q"]), []) == {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from bakeoff_providers.base import Vectors
@@ -133,11 +134,19 @@ def _kth(scores: Similarities, k: int) -> Similarities:
     return np.partition(scores, at, axis=1)[:, at : at + 1]
 
 
-def recall(scores: NDArray[np.floating], last: float, wanted: int, listed: NDArray[np.bool_]) -> float:
+def recall_of_rows(rows: Rows, query: Vectors, vectors: Vectors, nearest: Rows, scores: Similarities) -> float:
+    """Of one query's nearest rows, the share that an index returned; `scores` are theirs, best first."""
+    last = float(scores[-1]) if len(scores) else np.inf
+    return recall(vectors[rows] @ query, last, len(nearest), np.isin(rows, nearest))
+
+
+def recall(
+    scores: NDArray[np.floating], last: float, wanted: int, listed: NDArray[np.bool_] | Literal[False] = False
+) -> float:
     """How many of the `wanted` nearest came back: those that exact search listed, and those that tie with its last.
 
     Never less than by id alone: a score that is worked out a second time may differ in its last bits.
     """
     if not wanted:
         return 1.0
-    return min(int(np.count_nonzero(listed | (scores >= last - TOLERANCE))), wanted) / wanted
+    return min(int(np.count_nonzero(np.logical_or(listed, scores >= last - TOLERANCE))), wanted) / wanted

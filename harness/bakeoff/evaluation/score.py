@@ -23,17 +23,17 @@ from bakeoff.evaluation.ranked_grades import (
 )
 
 __all__ = [
-    "RankedGrades", "deepest", "evaluate", "join", "join_arrays", "join_scores", "oracle", "random_expectation",
+    "RankedGrades", "deepest", "join", "join_arrays", "join_scores", "oracle", "random_expectation", "score_queries",
     "weighted_f1",
 ]  # fmt: skip
 
 Scores = dict[Measure, Values]
 
 
-def evaluate(ranked: RankedGrades, measures: Sequence[Measure], rel: int = 1) -> Scores:
+def score_queries(ranked: RankedGrades, measures: Sequence[Measure], rel: int = 1) -> Scores:
     """Per-query values in the order of the joined queries. `rel` holds for measures that do not set their own."""
     for measure in measures:
-        if ranked.depth is not None and (measure.reach is None or measure.reach > ranked.depth):
+        if ranked.depth is not None and (measure.depth_read is None or measure.depth_read > ranked.depth):
             raise ValueError(f"{measure} reads deeper than the {ranked.depth} places that were joined")
     run = GradedRun(ranked, [measure.k for measure in measures], rel)
     return {measure: measure.values(run.condensed if measure.condensed else run) for measure in measures}

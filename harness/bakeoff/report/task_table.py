@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bakeoff.core.markdown import inert, section_lines
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report.pairs import p_text
-from bakeoff.results.tasks import TaskTable
+from bakeoff.results.task_table import TaskTable
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.nested import NestedDifference
 
@@ -77,12 +77,12 @@ def terminal(table: TaskTable) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from bakeoff.report.console import Figures, grid
+    from bakeoff.report.grid import Figures, Grid
     from bakeoff.report.prose import Prose
 
     parts: list[RenderableType] = []
     for title, heads, rows in blocks(table):
-        shown = grid(heads[0], *(Figures(head) for head in heads[1:]))
+        shown = Grid([heads[0], *(Figures(head) for head in heads[1:])])
         shown.keys = 2 if heads[1] == TASKS else 1  # a contender's rows differ in their tasks
         for row in rows:
             shown.add_row(*map(Text, row))

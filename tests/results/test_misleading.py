@@ -40,7 +40,7 @@ def test_a_significant_lead_is_not_beside_a_difference_that_nobody_could_see() -
     scores = {"a": base + 0.1, "b": base + 0.09 + rng.normal(0, 0.15, 20), "c": base - 0.114}
     rows = [_row(label, float(values.mean()), 0.5) for label, values in scores.items()]
     said = decide(scores, NDCG, rows, PerQuery(42), [NDCG]).sentences
-    assert any(re.search(r"It is better than c, by 0\.214 \(p = ", sentence) for sentence in said)
+    assert any(re.search(r"It is better than c, by 0\.214 \(p \(Holm\) = ", sentence) for sentence in said)
     (outlook,) = [sentence for sentence in said if "in 4 of 5 cases from" in sentence]
     assert "a true difference between a and b" in outlook  # one pair: no statement about the lead over c
     assert "smaller ones less often" in outlook

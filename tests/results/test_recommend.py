@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from bakeoff.core.figures import PairedDifference, Percentiles
-from bakeoff.results.recommend import Limits, choose, keeps, recommend, round_below
+from bakeoff.results.recommend import Limits, choose, keeps, query_price, recommend, round_below
 from bakeoff.results.schema import Cost, Latency, Row, Value, Verdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -257,3 +257,42 @@ def test_a_price_that_is_not_known_is_not_the_lowest_and_is_said() -> None:
         "b",
         "$5.00 for a million documents. No price is known for a and c.",
     )
+
+
+def _asked(label: str, usd: float | None, queries: float | None, mean: float = 0.8) -> Row:
+    """A hosted row: dollars for a million documents, and for a thousand queries."""
+    cost = Cost(usd=usd, usd_per_million_documents=usd, usd_per_thousand_queries=queries)
+    return msgspec.structs.replace(row(label, mean, 90.0, usd, 4.0, local=False), cost=cost)
+
+
+def _alone(rows: list[Row], group: list[str]) -> Verdict:
+    return msgspec.structs.replace(VERDICT, best=group[0], tie_group=group, pairs=[])
+
+
+def test_what_queries_cost_is_named_beside_what_documents_cost() -> None:
+    """BM25 before a reranker at $2 a thousand searches: its documents are free, its answers are not."""
+    rows = [_asked("bm25+cohere", 0.0, 2.0)]
+    found = {each.use: each for each in recommend(rows, _alone(rows, ["bm25+cohere"]))}
+    assert found["Cost of the best"].why == "$0 for a million documents and $2.00 for a thousand queries."
+    assert not keeps(rows[0], Limits(usd_per_thousand_queries=1.99))
+    assert keeps(rows[0], Limits(usd_per_thousand_queries=2.0, usd_per_million=0.01))
+
+
+def test_of_equal_documents_the_cheaper_queries_are_the_cheapest() -> None:
+    rows = [_asked("reranked", 0.0, 2.0), _asked("plain", 0.0, 0.0, 0.79), _asked("hosted", 65.0, 0.001, 0.78)]
+    (cheap,) = (
+        each for each in recommend(rows, _alone(rows, ["reranked", "plain", "hosted"])) if "heapest" in each.use
+    )
+    assert (cheap.label, cheap.why) == ("plain", "$0 for a million documents.")
+    rows = [rows[0], rows[2]]
+    (cheap,) = (each for each in recommend(rows, _alone(rows, ["reranked", "hosted"])) if "heapest" in each.use)
+    assert cheap.label == "reranked"
+    assert cheap.why.endswith(
+        "hosted costs less to ask: $65.00 for a million documents and $0.001 for a thousand queries."
+    )
+
+
+def test_results_of_before_have_the_price_of_queries_of_local_rows_alone() -> None:
+    assert (query_price(ROWS[0]), query_price(ROWS[1])) == (None, 0.0)
+    assert keeps(ROWS[0], Limits(usd_per_million=65.0))
+    assert not keeps(ROWS[0], Limits(usd_per_thousand_queries=65.0))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from bakeoff.cli import app
@@ -13,7 +15,7 @@ from bakeoff.report.matrix import keys, matrix
 from bakeoff.results.plan_queries import plan_queries
 from bakeoff.results.result import load
 from bakeoff.results.save import save
-from bakeoff.results.schema import Row, Value
+from bakeoff.results.schema import Detailed, Row, Value
 from bakeoff.results.standings import restated, standing_sections, with_standings
 from bakeoff.results.verdict import decide
 from bakeoff.running.runner import run
@@ -69,7 +71,7 @@ def test_rows_that_answer_alike_are_not_undecided() -> None:
         "worse": "worse",
     }
     (section,) = standing_sections(verdict)
-    assert "the same result on every query" in {row[3] for row in section.rows}
+    assert "the same score on every query" in {row[3] for row in section.rows}
     assert section.notes[0].endswith("on average; rows that score alike share their wins.")  # and no row is undecided
 
 
@@ -178,3 +180,22 @@ def test_queries_are_planned_from_a_result(result: Path) -> None:
         plan_queries(variance=0.1)
     with pytest.raises(InputError, match="nothing to plan from"):
         plan_queries(width=0.1)
+
+
+def test_a_model_in_several_stores_is_planned_for_once(result: Path) -> None:
+    """tfidf answers alike from two stores: two contenders, and half of the variance of their difference."""
+    found = load(result)
+    d = found.values("bm25") - found.values("tfidf+faiss")
+    assert (found.values("tfidf+faiss") == found.values("tfidf+chroma")).all()
+    planned = plan_queries([found], difference=0.05, width=0.1)
+    assert planned.contenders == 2
+    assert planned.variance == pytest.approx(float(d.var(ddof=1)) / 2)
+    given = plan_queries(variance=float(d.var(ddof=1)) / 2, difference=0.05, width=0.1)
+    assert (planned.for_power, planned.for_width) == (given.for_power, given.for_width)
+    alike = replace(found, detailed=_only(found.detailed, ("tfidf+faiss", "tfidf+chroma")))
+    with pytest.raises(InputError, match="every contender scores alike"):
+        plan_queries([alike], difference=0.05)
+
+
+def _only(detailed: Detailed, labels: tuple[str, ...]) -> Detailed:
+    return msgspec.structs.replace(detailed, contenders=[one for one in detailed.contenders if one.label in labels])

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from bakeoff.cli import app
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.report.task_table import sentences
+from bakeoff.report.task_table import blocks, sentences
 from bakeoff.results.result import load
-from bakeoff.results.task_table import combine
+from bakeoff.results.task_table import TaskTable, Transfer, _pairs, combine
+from bakeoff.statistics.averaging import PerQuery
+from bakeoff.statistics.nested import NestedDifference
 from bakeoff_providers.errors import InputError
 from typer.testing import CliRunner
 
@@ -143,3 +146,30 @@ def test_what_is_wrong_in_the_file_is_said(tmp_path: Path, head: str, problem: s
     (tmp_path / "own.toml").write_text(head + CONTENDERS)
     with pytest.raises(InputError, match=problem):
         Lineup.read(tmp_path / "own.toml")
+
+
+def test_rows_that_score_alike_on_every_task_are_one_hypothesis() -> None:
+    """Six queries of two tasks fall from 1 to 0, in two stores: p = 2 / 2^6, whatever the number of stores."""
+    fallen = np.array([0.0] * 6 + [1.0] * 6)
+    rows = {"good": np.ones(12), "faiss": fallen, "chroma": fallen.copy()}
+    scores = {"one": rows, "two": {label: np.ones(12) for label in rows}}
+    pairs = _pairs(list(rows), scores, dict.fromkeys(scores, PerQuery()), bounded=True)
+    assert [(pair.a, pair.b) for pair in pairs] == [("good", "faiss"), ("good", "chroma"), ("faiss", "chroma")]
+    assert [pair.p_holm for pair in pairs] == pytest.approx([2 / 2**6, 2 / 2**6, 1.0])
+
+
+def test_what_is_corrected_says_so() -> None:
+    over = NestedDifference(difference=0.1, low=None, high=None, p=0.01, p_tasks=0.5, least=0.5)
+    gained = Transfer(label="new", base="old", role="domain", tasks=["one"], over_tasks=over, p_holm=0.02)
+    table = TaskTable(
+        measure="ndcg@10",
+        tasks=["one"],
+        roles={},
+        queries={"one": 5},
+        rows=[],
+        pairs=[],
+        transfer=[gained],
+        left_out=[],
+    )
+    assert "new gained 0.100 on domain tasks against old (p (Holm) = 0.02)." in sentences(table)
+    assert blocks(table)[-1][2] == [["new − old", "domain (1)", "+0.1000", "0.0200", "0.5000"]]

@@ -170,3 +170,38 @@ def test_chance_is_not_blamed_more_often_than_promised() -> None:
         sentences = decide({"a": rng.uniform(0, 1, 15)}, NDCG, rows, PerQuery(42), floor=floor).sentences
         missed += not any("can't be told from a random order" in text for text in sentences)
     assert missed <= stats.binom.ppf(0.999, 200, 0.05)
+
+
+def test_a_model_in_two_stores_has_one_place_in_the_order() -> None:
+    """Of three contenders one pair changes places: τ = (2 − 1) / 3. With the first of them twice it would be 3 / 5."""
+    rows = [row for row in _rows() if row.label != "d"]
+    again = replace(rows[0], label="a in another store")
+    agreement = order_agreement([*rows, again], NDCG, [NDCG, MRR])
+    assert agreement == {"mrr": pytest.approx(1 / 3)}
+    other = replace(again, measures=again.measures | {"mrr": Value(0.1)})  # the same by NDCG alone: no double
+    tau = stats.kendalltau([0.9, 0.7, 0.4, 0.9], [0.5, 0.8, 0.3, 0.1]).statistic
+    assert order_agreement([*rows, other], NDCG, [NDCG, MRR]) == {"mrr": pytest.approx(tau)}
+    assert order_agreement([rows[0], again, rows[1]], NDCG, [MRR]) == {}  # two that differ
+
+
+def test_rows_with_the_same_scores_are_said_to_score_the_same() -> None:
+    """By the deciding measure: whether the rankings are the same it does not know."""
+    values = np.random.default_rng(1).uniform(0.4, 0.9, 20)
+    said = _decided(NDCG, {"one": values, "other": values.copy(), "third": values.copy(), "worse": values - 0.3})
+    assert "other and third score the same NDCG@10 on every query." in said
+    assert "other scores the same NDCG@10 on every query." in _decided(NDCG, {"one": values, "other": values.copy()})
+    assert any(" (p (Holm) = " in text for text in said)
+    assert not any("(p = " in text for text in said)
+
+
+def test_a_model_in_several_stores_is_held_against_chance_once() -> None:
+    """Six queries above the floor: p = 2 / 2^6 = 0.031. Five stores make it no less sure."""
+    floor, above = np.full(12, 0.5), np.array([0.9] * 6 + [0.5] * 6)
+    scores = {f"m{at}": above.copy() for at in range(5)}
+    rows = [Row(label=label, row_type="dense", measures={"ndcg@10": Value(0.7)}) for label in scores]
+    said = decide(scores, NDCG, rows, PerQuery(42), floor=floor).sentences
+    assert not any("random order" in text for text in said)
+    said = decide(
+        {label: 1 - values for label, values in scores.items()}, NDCG, rows, PerQuery(42), floor=floor
+    ).sentences
+    assert any(text.endswith("are worse than a random order (p (Holm) = 0.031).") for text in said)

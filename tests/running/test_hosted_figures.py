@@ -124,6 +124,7 @@ def test_a_later_run_has_the_same_cost_and_says_that_it_is_an_estimate(tmp_path:
             assert row.cost.cached == cached
             assert row.cost.usd == expected
             assert row.cost.usd_per_million_documents == pytest.approx(documents / 8 * 2.0)
+            assert row.cost.usd_per_thousand_queries == pytest.approx(queries / 70 * 1000 * 2e-6)
             assert row.cost.tokens_estimated
     latency = rows["embed+faiss"].latency
     assert latency is not None

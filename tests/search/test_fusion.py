@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Query
+from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Settings, run
@@ -23,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from qdrant_client import models
 from qdrant_client.hybrid.fusion import distribution_based_score_fusion
-from scipy.stats import zscore
+from scipy.stats import gmean, zscore
 from sklearn.preprocessing import minmax_scale
 
 from tests.native_task import native_files, pages, write_lineup
@@ -178,6 +180,12 @@ def test_tuned_weights_are_told_out_of_fold(lineup_file: Path) -> None:
     assert figures["out_of_fold"] == pytest.approx(np.mean(figures["per_query"]))
     assert figures["out_of_fold"] <= figures["in_sample"] + 1e-12
     assert outcome.extras.sections[-1].title == "Tuned weights (NDCG@10)"
+    logs = run(replace(Lineup.read(lineup_file), primary=Measure.parse("gm_map")), Settings(tune_weights=True))
+    figures = logs.extras.figures["tuned_weights"]["hybrid"]
+    assert figures["out_of_fold"] == pytest.approx(gmean(np.exp(figures["per_query"])))  # no logarithm
+    (line,) = logs.extras.sections[-1].rows
+    assert line[4] == f"{gmean(np.exp(figures['per_query'])):.3f}"
+    assert all(0 < figures[key] <= 1 for key in ("given", "in_sample"))
 
 
 @pytest.mark.parametrize(

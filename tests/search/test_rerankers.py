@@ -12,14 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.lineup.toml import lineup_text
+from bakeoff.results.recommend import Limits, keeps
 from bakeoff.results.summary import summarise
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Outcome, Settings, run
 from bakeoff.search.rerankers import RERANKERS
 from bakeoff.search.rerankers.base import Reranked, checked
 from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError, StoreError, Unavailable
+from scipy.stats import gmean
 
 from tests.hub_server import hub_server
 from tests.native_task import TEXTS, native_files, write_lineup
@@ -81,6 +84,8 @@ def test_hosted_rerankers_order_candidates_are_cached_and_cost(
         3 * 2.0 / 1000 if name == "cohere" else sum(-(-len(text) // 4) for text in texts.values()) * 3 * 2.0 / 1e6
     )
     assert row.cost.usd == pytest.approx(expected)
+    assert row.cost.usd_per_million_documents == 0
+    assert row.cost.usd_per_thousand_queries == pytest.approx(expected / 3 * 1000)
     assert row.local is False
     again = run(lineup, settings)
     assert len([request for request in wire.requests if request.provider == f"{name} rerank"]) == 4
@@ -88,12 +93,23 @@ def test_hosted_rerankers_order_candidates_are_cached_and_cost(
     later = next(row for row in summarise(again).rows if row.label == label)
     assert later.cost is not None
     assert later.cost.usd == pytest.approx(expected)  # what it cost when it was bought
+    assert later.cost.usd_per_thousand_queries == row.cost.usd_per_thousand_queries
     assert later.cost.tokens_estimated == row.cost.tokens_estimated
     assert later.latency is not None
     assert later.latency.total.n == 0
     assert any("scores of the second stage came from the cache" in doubt for doubt in later.latency.doubts)
     assert run(lineup, Settings(cache=tmp_path / "vectors", offline=True)).not_run == []
     assert "sk-secret" not in str(lineup.to_dict())
+
+
+def test_a_second_stage_without_a_price_leaves_the_row_without_one(tmp_path: Path, wire: WireServer) -> None:
+    entry = f'rerank = {{ provider = "cohere", options = {{ base_url = "{wire.base("cohere")}" }} }}\n'
+    outcome = run(_lineup(tmp_path, BASE + entry), Settings(policy=POLICY))
+    row = next(row for row in summarise(outcome).rows if row.row_type == "reranked")
+    assert row.cost is not None
+    assert (row.cost.usd, row.cost.usd_per_million_documents, row.cost.usd_per_thousand_queries) == (None, None, None)
+    assert not keeps(row, Limits(usd_per_million=1e9))
+    assert keeps(row, Limits())
 
 
 def test_a_budget_and_a_failing_server_cost_the_row_only(tmp_path: Path, wire: WireServer) -> None:
@@ -218,6 +234,15 @@ def test_the_fake_and_functions_rerank_and_the_gain_is_told(tmp_path: Path) -> N
     assert figures["gain_per_ms"] == pytest.approx(figures["gain"] / figures["median_ms"])
     (section,) = [section for section in outcome.extras.sections if "second stage" in section.title]
     assert len(section.rows) == 4
+    logs = run(replace(lineup, primary=Measure.parse("gm_map")))
+    figures = logs.extras.figures["second_stage"]["fake+faiss+fake"]
+    for key, label in (("before", "fake+faiss"), ("after", "fake+faiss+fake")):
+        scores = next(row for row in logs.ran if row.contender.label == label).scores[logs.lineup.primary]
+        assert figures[key] == pytest.approx(gmean(np.exp(scores)))  # no logarithm
+    assert figures["gain"] == pytest.approx(figures["after"] - figures["before"])
+    known = [one for one in logs.extras.figures["second_stage"].values() if one["low"] is not None]
+    assert known
+    assert all(-one["before"] <= one["low"] <= one["gain"] <= one["high"] for one in known)
     (tmp_path / "again.toml").write_text(lineup_text(lineup.to_dict()))
     assert Lineup.read(tmp_path / "again.toml").contenders == lineup.contenders
     narrowed = lineup.narrowed(["both+fake"])

@@ -55,6 +55,9 @@ def test_holm_is_over_the_pairs() -> None:
     rng = np.random.default_rng(1)
     pairs = [rng.normal(0, 0.05, 40), rng.normal(0, 0.05, 40)]
     alone = sorted(equivalence_test(d, 0.02) for d in pairs)
+    twice = equivalence_tests([*pairs, -pairs[0]], 0.02)  # as of two stores that answer alike
+    assert sorted(twice[:2]) == pytest.approx(sorted(equivalence_tests(pairs, 0.02)))
+    assert twice[2] == twice[0]
     assert sorted(equivalence_tests(pairs, 0.02)) == pytest.approx([min(2 * alone[0], 1), max(2 * alone[0], alone[1])])
 
 

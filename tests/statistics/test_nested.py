@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+from bakeoff.core.arrays import Values
 from bakeoff.statistics.nested import nested_difference
 from bakeoff.statistics.tests import sign_flip_test
 
@@ -12,7 +15,6 @@ def test_every_task_counts_alike() -> None:
     """Task means 0.1 and 0.3 give 0.2, though one task has ten times as many queries."""
     one = nested_difference([np.full(40, 0.1), np.full(4, 0.3)])
     assert one.difference == pytest.approx(0.2)
-    assert (one.low, one.high) == pytest.approx((0.2, 0.2))
     assert one.p_tasks == one.least == 0.5  # of four patterns of signs, two are as extreme
 
 
@@ -22,6 +24,8 @@ def test_the_interval_is_that_of_a_stratified_mean() -> None:
     tasks = [rng.normal(0, 0.2, 300), rng.normal(0, 0.4, 100)]
     error = 0.5 * np.sqrt(sum(d.var() / len(d) for d in tasks))
     one = nested_difference(tasks)
+    assert one.low is not None
+    assert one.high is not None
     assert one.high - one.low == pytest.approx(2 * 1.96 * error, rel=0.05)
 
 
@@ -60,5 +64,52 @@ def test_the_interval_is_at_the_level_that_is_asked_for() -> None:
     tasks = [np.random.default_rng(4).normal(0.1, 0.2, 200), np.random.default_rng(5).normal(0.3, 0.2, 200)]
     error = 0.5 * np.sqrt(sum(d.var() / len(d) for d in tasks))
     half = nested_difference(tasks, level=0.5)
+    assert half.low is not None
+    assert half.high is not None
     assert half.high - half.low == pytest.approx(2 * 0.6745 * error, rel=0.05)
     assert (half.high + half.low) / 2 == pytest.approx(half.difference, abs=0.1 * error)
+
+
+def _covered(draw: Callable[[int], Values], truth: float, sizes: tuple[int, ...], runs: int = 300) -> float:
+    """How often the interval holds the mean of the tasks' true means, which are all this one."""
+    ends = [nested_difference([draw(n) for n in sizes], resamples=300, seed=at) for at in range(runs)]
+    return float(np.mean([one.low is not None and one.low <= truth <= (one.high or 0.0) for one in ends]))
+
+
+@pytest.mark.parametrize("sizes", [(5, 5), (8, 8), (20, 20), (5, 40)])
+def test_the_interval_of_few_queries_holds(sizes: tuple[int, ...]) -> None:
+    """The percentiles of the bootstrap alone hold it in 86, 88 and 91% of cases; 300 of 95% are 92% or more."""
+    rng = np.random.default_rng(sum(sizes))
+    assert _covered(lambda n: rng.normal(0.05, 0.2, n), 0.05, sizes) >= 0.92
+    assert _covered(lambda n: np.where(rng.random(n) < 0.7, 0, rng.normal(0.1, 0.25, n)), 0.03, sizes) >= 0.92
+
+
+def test_tasks_without_a_spread_have_the_exact_interval() -> None:
+    """One task alone: a loss of 1 that n queries do not meet with 2.5%. Two: less than the worst of both."""
+    alone = nested_difference([np.zeros(20)])
+    bound = 1 - 0.025 ** (1 / 20)
+    assert (alone.low, alone.high) == pytest.approx((-bound, bound), abs=0.01)
+    both = nested_difference([np.zeros(20), np.zeros(20)])
+    # The mean of two such losses, each with density 20(1 − x)^19, drawn apart.
+    u = 1 - np.random.default_rng(1).random((200_000, 2)) ** (1 / 20)
+    assert both.high == pytest.approx(float(np.quantile(u.mean(axis=1), 0.975)), abs=0.01)
+    assert both.low == pytest.approx(-float(np.quantile(u.mean(axis=1), 0.975)), abs=0.01)
+
+
+def test_a_task_without_a_spread_widens_the_interval_of_the_others() -> None:
+    """A rare loss of 1 in one of two tasks, which 20 queries mostly do not meet, and a task that varies."""
+    rng = np.random.default_rng(6)
+    varied, rare = rng.normal(0.1, 0.2, 20), np.zeros(20)
+    one, alone = nested_difference([varied, rare]), nested_difference([varied])
+    assert None not in (one.low, one.high, alone.low, alone.high)
+    assert one.low == pytest.approx((alone.low or 0) / 2 - (1 - 0.025 ** (1 / 20)) / 2, abs=0.01)
+    assert one.high == pytest.approx((alone.high or 0) / 2 + (1 - 0.025 ** (1 / 20)) / 2, abs=0.01)
+
+
+def test_where_nothing_is_known_there_is_no_interval() -> None:
+    for one in (
+        nested_difference([np.array([0.4, 0.3]), np.array([0.2])]),
+        nested_difference([np.zeros(20)], bounded=False),
+        nested_difference([np.full(20, 1.5)]),
+    ):
+        assert (one.low, one.high) == (None, None)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bakeoff.statistics.stratified import Strata, effect_size, estimate, estimates, linearised, p_equivalent, p_of_pairs
+from bakeoff.core.arrays import Values
+from bakeoff.statistics.stratified import (
+    Strata,
+    difference_interval,
+    effect_size,
+    estimate,
+    estimates,
+    linearised,
+    mean_intervals,
+    p_equivalent,
+    p_of_pairs,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -141,3 +152,79 @@ def test_columns_are_estimated_one_by_one() -> None:
     pairs = [(0, 1), (0, 2), (1, 2), (2, 0)]
     expected = [estimate(table[:, i] - table[:, j], strata).p for i, j in pairs]
     assert p_of_pairs(table, pairs, strata).tolist() == pytest.approx(expected)
+
+
+def _one_stratum(n: int, of: int) -> Strata:
+    return Strata(np.full(n, 1 / n), ["all"] * n, [of] * n)
+
+
+def test_twenty_drawn_queries_that_all_score_one_leave_others_open() -> None:
+    """Clopper and Pearson's: 20 of 20 show a rate of 0.025^(1/20) or more, and no score is above 1."""
+    low, high = mean_intervals(np.ones((20, 1)), _one_stratum(20, 1000))
+    assert (low[0], high[0]) == (pytest.approx(0.025 ** (1 / 20), abs=0.01), 1.0)
+    low, high = mean_intervals(np.array([[1.0]] * 19 + [[0.2]]), _one_stratum(20, 1000))
+    assert low[0] < 0.85  # Student's is 0.877 to 1.043
+    assert high[0] <= 1.0
+    low, high = mean_intervals(np.ones((20, 1)), _one_stratum(20, 20))
+    assert (low[0], high[0]) == pytest.approx((1.0, 1.0))  # all that there are
+    assert np.isnan(mean_intervals(np.ones((20, 1)), _one_stratum(20, 1000), bounded=False)).all()
+
+
+@pytest.mark.parametrize(
+    ("n", "shape"), [(10, "rare"), (20, "rare"), (40, "rare"), (40, "mixed"), (100, "mixed"), (20, "even")]
+)
+def test_intervals_of_drawn_queries_hold_the_mean_of_all(n: int, shape: str) -> None:
+    """n of 1,000; Student's holds 37, 65 and 87% where 5% fail, and 91% where a fifth does in part."""
+    rng, runs, held = np.random.default_rng(n), 200, 0
+    for _ in range(runs):
+        failing = {"rare": rng.random(1000) < 0.05, "mixed": rng.random(1000) < 0.2, "even": np.full(1000, True)}[shape]
+        scores = np.where(failing, 0.0 if shape == "rare" else rng.random(1000), 1.0)
+        low, high = mean_intervals(rng.choice(scores, n, replace=False)[:, None], _one_stratum(n, 1000), resamples=1000)
+        assert low[0] >= 0
+        assert high[0] <= 1
+        held += low[0] <= scores.mean() <= high[0]
+    assert held / runs >= 0.91  # 95% of 200: fewer in about 1 of 100
+
+
+def test_intervals_of_several_strata_with_unequal_weights_hold() -> None:
+    """Head-heavy traffic of which a twentieth fails, few drawn of each third."""
+    rng, runs, held, students = np.random.default_rng(8), 150, 0, 0
+    counts = np.ceil(3000 / np.arange(1, 801))
+    band = np.minimum(2, (np.concatenate([[0], np.cumsum(counts)[:-1]]) / counts.sum() * 3).astype(int))
+    for _ in range(runs):
+        scores = (rng.random(800) < 0.95).astype(float)
+        chosen = [
+            rng.choice(of, min(len(of), 8), replace=False) for of in (np.flatnonzero(band == b) for b in range(3))
+        ]
+        share = [counts[at] / counts[at].sum() * counts[band == b].sum() / counts.sum() for b, at in enumerate(chosen)]
+        names = [str(b) for b, at in enumerate(chosen) for _ in at]
+        sizes = [int((band == b).sum()) for b, at in enumerate(chosen) for _ in at]
+        strata, drawn = Strata(np.concatenate(share), names, sizes), scores[np.concatenate(chosen)][:, None]
+        truth = float(counts @ scores / counts.sum())
+        low, high = mean_intervals(drawn, strata, resamples=1000)
+        held += low[0] <= truth <= high[0]
+        _, low, high, _ = estimates(drawn, strata)
+        students += low[0] <= truth <= high[0]
+    assert held / runs >= 0.91
+    assert students / runs < 0.75  # which is why
+
+
+def _alike(n: int) -> Values:
+    return np.zeros(n)
+
+
+def test_a_difference_that_no_drawn_query_shows_has_the_width_that_they_allow() -> None:
+    low, high = difference_interval(_alike(20), _one_stratum(20, 1000))
+    bound = 1 - 0.025 ** (1 / 20)
+    assert (low, high) == pytest.approx((-bound, bound), abs=0.01)
+    assert difference_interval(_alike(20), _one_stratum(20, 20)) == (0.0, 0.0)
+    assert np.isnan(difference_interval(_alike(20), _one_stratum(20, 1000), bounded=False)).all()
+    # 200 queries without a loss: one of 0.02 or more would have been met in all but 0.98^200 of cases
+    assert p_equivalent(_alike(200), _one_stratum(200, 9000), 0.02, bounded=True) == pytest.approx(0.98**200, abs=0.01)
+    assert p_equivalent(_alike(200), _one_stratum(200, 9000), 0.02) == 1.0
+
+
+def test_rounding_is_no_spread() -> None:
+    weights = np.array([0.3, 0.1, 0.2, 0.4])
+    strata = Strata(weights, ["all"] * 4, [40] * 4)
+    assert estimate(np.full(4, 0.3), strata).p == pytest.approx(2 / 2**4)  # four signs that are alike

@@ -20,7 +20,16 @@ from bakeoff.statistics.compare import (
 from bakeoff.statistics.effects import effect_size, kendall_tau, wins_ties_losses
 from bakeoff.statistics.intervals import bca_intervals
 from bakeoff.statistics.power import smallest_detectable
-from bakeoff.statistics.tests import first_equal, holm, paired_t, sign_flip_test, sign_flip_tests, wilcoxon
+from bakeoff.statistics.tests import (
+    first_equal,
+    holm,
+    holm_of_distinct,
+    hypothesis_of,
+    paired_t,
+    sign_flip_test,
+    sign_flip_tests,
+    wilcoxon,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -449,3 +458,27 @@ def test_differences_that_are_equal_everywhere_are_no_proof_on_three_queries() -
 def test_columns_that_only_rounding_separates_are_one() -> None:
     table = np.array([[0.3, 0.3 + 2e-13, 0.3 + 2e-12], [0.5, 0.5, 0.5]])
     assert first_equal(table) == [0, 0, 2]
+
+
+def test_tests_of_one_hypothesis_count_once() -> None:
+    """Three distinct hypotheses, one of them tested twice: 3 × 0.01, 2 × 0.02, 0.04; nothing to test stays 1."""
+    adjusted = holm_of_distinct([0.01, 0.02, 0.01, 0.04, 0.3], ["a", "b", "a", "c", None])
+    assert adjusted.tolist() == pytest.approx([0.03, 0.04, 0.03, 0.04, 1.0])
+
+
+def test_equal_differences_and_their_negatives_are_one_hypothesis() -> None:
+    d = np.array([0.0, -0.2, 0.5])
+    assert hypothesis_of(d) == hypothesis_of(-d) == hypothesis_of(d + 1e-15)
+    assert hypothesis_of(d) != hypothesis_of(np.abs(d))
+    assert hypothesis_of(np.array([0.0, -0.0, 1e-14])) is None
+
+
+def test_chosen_pairs_that_differ_alike_count_once() -> None:
+    """Six queries of 1 and 0, in two stores: p = 2 / 2^6, once. A third pair of five makes it twice."""
+    ones, six, five = np.ones(12), np.ones(12), np.ones(12)
+    six[:6], five[:5] = 0, 0
+    scores = {"old": ones, "again": ones, "faiss": six, "chroma": six.copy(), "five": five}
+    pairs = compare_chosen(scores, [("faiss", "old"), ("chroma", "old"), ("again", "old")])
+    assert [pair.p_holm for pair in pairs] == pytest.approx([2 / 2**6, 2 / 2**6, 1.0])
+    pairs = compare_chosen(scores, [("faiss", "old"), ("chroma", "old"), ("five", "old")])
+    assert [pair.p_holm for pair in pairs] == pytest.approx([4 / 2**6, 4 / 2**6, 2 / 2**5])

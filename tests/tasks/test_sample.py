@@ -177,3 +177,19 @@ def test_a_geometric_mean_is_shown_as_such_at_every_size(tmp_path: Path) -> None
             assert point.mean == pytest.approx(scipy.stats.gmean(np.exp(values)))
             if point.low is not None and point.high is not None:
                 assert point.low <= point.mean <= point.high
+
+
+def test_a_measure_without_bounds_has_no_estimate_beyond(tmp_path: Path) -> None:
+    """DCG below 1 is no score from 0 to 1: log odds would say that it never reaches 1."""
+    lineup = _lineup(tmp_path, "id,text\n" + "".join(f"{q.id},{q.text}\n" for q in TASK.queries))
+    found = corpus_sizes(replace(lineup, primary=Measure.parse("dcg@10")), Settings(), (20, 40, 60), 10_000)
+    assert [row.estimate for row in found.rows] == [None] * len(found.rows)
+
+
+def test_a_model_in_two_stores_overtakes_once() -> None:
+    """Seven queries at one side: p = 2 / 2^7, and nothing at the other; four tests, of which two are distinct."""
+    table = _alternating(0.9, 0.49, queries=7)
+    tables = {"level": np.full((2, 7), 0.5), "faiss": table, "chroma": table.copy()}
+    alone = order_changes({name: tables[name] for name in ("level", "faiss")}, (100, 1000), PerQuery())
+    both = order_changes(tables, (100, 1000), PerQuery())
+    assert both == [*alone, alone[0].replace("faiss", "chroma")]

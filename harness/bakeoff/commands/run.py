@@ -276,6 +276,7 @@ def show(
     result: ResultArgument,
     p95: Annotated[float | None, typer.Option(min=0, help="Limit: milliseconds from query to results.")] = None,
     cost: Annotated[float | None, typer.Option(min=0, help="Limit: dollars for a million documents.")] = None,
+    query_cost: Annotated[float | None, typer.Option(min=0, help="Limit: dollars for a thousand queries.")] = None,
     index: Annotated[float | None, typer.Option(min=0, help="Limit: megabytes of the index.")] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Limit: no network.")] = False,
     equivalent_within: EquivalentWithin = None,
@@ -289,7 +290,9 @@ def show(
     from bakeoff.results.recommend import Limits, choose, timing_doubt
 
     summary = _print_result(result, wide=wide, equivalent_within=equivalent_within)
-    limits = Limits(p95_ms=p95, usd_per_million=cost, index_mb=index, offline=offline)
+    limits = Limits(
+        p95_ms=p95, usd_per_million=cost, usd_per_thousand_queries=query_cost, index_mb=index, offline=offline
+    )
     if limits != Limits():
         choice = choose(summary.rows, summary.verdict, limits)
         doubts = [timing_doubt(row) for row in summary.rows if row.label == choice.label and p95 is not None]

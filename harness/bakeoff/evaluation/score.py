@@ -55,9 +55,9 @@ def random_expectation(
     rel: int = 1,
     depth: int | None = None,
 ) -> Scores:
-    """The exact expectation of each measure under a uniformly random order of the corpus, of which `depth` come back.
+    """The expectation of each measure under a uniformly random order of the corpus, of which `depth` come back.
 
-    In closed form; without a depth all documents come back.
+    Exact, but for GMAP where its hits have too many places to go through; without a depth all documents come back.
     """
     order = RandomOrder(ideal_grades(judgments, query_ids), n_documents, rel, depth)
     return {

@@ -115,11 +115,13 @@ def weighted_matrix(scores: Mapping[str, Values], sample: Sequence[SampledQuery]
     strata, by = strata_arrays(sample), Measure.parse(measure)
     rows = {label: estimate(values, strata) for label, values in scores.items()}
     order = sorted(rows, key=lambda label: -rows[label].mean)
-    pairs = PerQueryAsked(strata).pairs({label: scores[label] for label in order}, among=order)
+    asked = PerQueryAsked(strata)
+    pairs = asked.pairs({label: scores[label] for label in order}, among=order, bounded=by.bounded)
+    low, high = asked.intervals(np.stack([scores[label] for label in rows], axis=1), by.bounded)
     said = [f"{measure} per query asked, over {len(sample)} drawn queries:"]
     figures_of = {
-        label: {"mean": by.figure(row.mean), "low": figure_of(by, row.low), "high": figure_of(by, row.high)}
-        for label, row in rows.items()
+        label: {"mean": by.figure(row.mean), "low": figure_of(by, low[at]), "high": figure_of(by, high[at])}
+        for at, (label, row) in enumerate(rows.items())
     }
     for label in order:
         row = figures_of[label]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -32,8 +33,9 @@ def plan(
     means = {way.key: measure.figure(averaging.mean(way.scores)) for way in ways}
     side = [way.key for way in ways[1:] if way.key != "new"]
     # The switch is the question, and its p is corrected for nothing; Holm is over what is asked beside it.
-    primary = compare_chosen(scores, [("new", "old")], averaging.pairs)
-    pairs = [*primary, *compare_chosen(scores, [(key, "old") for key in side], averaging.pairs)]
+    compared = partial(averaging.pairs, bounded=measure.bounded)
+    primary = compare_chosen(scores, [("new", "old")], compared)
+    pairs = [*primary, *compare_chosen(scores, [(key, "old") for key in side], compared)]
     against = {pair.a: pair for pair in pairs}
     queries, weighted = len(ways[0].scores), averaging.weights is not None
     over = f"{measure.label} over {queries} queries{f' ({WEIGHTED})' if weighted else ''}"

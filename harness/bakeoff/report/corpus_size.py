@@ -50,7 +50,8 @@ def sentences(sizes: CorpusSizes) -> list[str]:
     if not sizes.target:
         return [*lost, *changes]
     if not any(row.estimate for row in sizes.rows):
-        return [*lost, *changes, "No estimate: it needs three sizes or more, and means between 0 and 1."]
+        needs = "No estimate: it needs three sizes or more, a measure from 0 to 1, and means between these."
+        return [*lost, *changes, needs]
     estimates = (
         "Estimates: halfway between lines in log N through the means and through their log odds; brackets span "
         "the 95% prediction intervals of both. They assume that further documents are like these."

@@ -45,9 +45,9 @@ def run_facts(summary: Summary) -> Facts:
     """When, where, with what, how often."""
     machine, lineup = summary.machine, summary.lineup
     versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
-    tests = "sign-flip randomisation test, Holm over all distinct pairs; BCa intervals"
+    tests = "sign-flip randomisation test, Holm over all distinct pairs; bootstrap or exact intervals"
     if weighting := summary.task.weighting:
-        tests = f"{weighting}; stratified t-tests and intervals, Holm over all distinct pairs"
+        tests = f"{weighting}; stratified t-tests, intervals by Student or exact, Holm over all distinct pairs"
     return [
         ("Made", f"{summary.started}, in {summary.seconds:.1f} s"),
         ("Machine", f"{machine.cpu}, {machine.cores} cores, {machine.memory_gb:g} GB, {machine.system}"),

@@ -11,7 +11,7 @@ import msgspec
 
 from bakeoff.core.printable import counted
 from bakeoff.report.matrix import BEST, TIED
-from bakeoff.report.pairs import pairs_table
+from bakeoff.report.pairs import alike_note, pairs_table
 from bakeoff.results.score import ScoredRuns
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def terminal(scored: ScoredRuns, *, per_query: bool = False) -> RenderableType:
         parts += [
             Text(""),
             pairs_table(scored.pairs[first], first, {run: scored.mean(run, first) for run in scored.runs}),
+            *map(Prose, alike_note(scored.pairs[first])),
         ]
     parts += [Prose(f"note: {note}", "yellow") for note in scored.notes]
     return Group(*parts)

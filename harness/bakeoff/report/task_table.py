@@ -61,14 +61,15 @@ def sentences(table: TaskTable) -> list[str]:
         d, sure = one.over_tasks.difference, one.p_holm <= ALPHA
         word = ("gained" if d > 0 else "lost") if sure else "is not shown to have gained or lost anything"
         much = f" {abs(d):.3f}" if sure else ""
-        lines.append(f"{one.label} {word}{much} on {one.role} tasks against {one.base} (p = {one.p_holm:.2g}).")
+        lines.append(f"{one.label} {word}{much} on {one.role} tasks against {one.base} (p (Holm) = {one.p_holm:.2g}).")
     if table.left_out:
         lines.append(f"Left out, since they did not run on every task: {', '.join(table.left_out)}.")
     return lines
 
 
 def _figures(over: NestedDifference, p_holm: float) -> list[str]:
-    return [f"{over.difference:+.4f} [{over.low:+.4f}, {over.high:+.4f}]", p_text(p_holm), p_text(over.p_tasks)]
+    interval = "" if over.low is None or over.high is None else f" [{over.low:+.4f}, {over.high:+.4f}]"
+    return [f"{over.difference:+.4f}{interval}", p_text(p_holm), p_text(over.p_tasks)]
 
 
 def terminal(table: TaskTable) -> RenderableType:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bakeoff.results.recommend import index_mb, p95, price
+from bakeoff.results.recommend import index_mb, p95, price, query_price
 from bakeoff.results.schema import Row, Summary
 
 
@@ -84,6 +84,9 @@ COST = Column(
 PER_MILLION = Column(
     "per_million", "per", Quantity.MONEY, unit="M docs", field="usd per million documents", value=price
 )
+PER_THOUSAND = Column(
+    "per_thousand", "per", Quantity.MONEY, unit="K queries", field="usd per thousand queries", value=query_price
+)
 INDEX = Column("index", "index", Quantity.SIZE, unit="MB", field="index mb", value=index_mb)
 
 
@@ -129,8 +132,9 @@ def _measure_column(measure: str, summary: Summary, cut: int | None) -> Column:
 
 def columns(summary: Summary) -> list[Column]:
     """In the order of the decision: who, how good, how fast, at what price, how large."""
+    paid = [PER_THOUSAND] if any(query_price(row) for row in summary.ran) else []
     quality = [*measure_columns(summary), *judged_columns(summary)]
-    return [MODEL, STORE, *quality, *stage_columns(summary), TOTAL, COST, PER_MILLION, INDEX]
+    return [MODEL, STORE, *quality, *stage_columns(summary), TOTAL, COST, PER_MILLION, *paid, INDEX]
 
 
 def stage_columns(summary: Summary) -> list[Column]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations, count, product
 from pathlib import Path
 from string import ascii_uppercase
@@ -22,7 +23,7 @@ from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of, table_of
 from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.equivalence import relation
-from bakeoff.statistics.tests import first_equal
+from bakeoff.statistics.tests import first_equal, hypothesis_of
 
 
 class Change(NamedTuple):
@@ -88,10 +89,11 @@ class Comparison:
 
     @property
     def distinct(self) -> int:
-        """The pairs that Holm's correction counts: where all are tested, sides that score alike are one."""
+        """The pairs that Holm's correction counts: those with equal differences are one, those without any none."""
         rows = len(self.scores)
         if len(self.tested) < rows * (rows - 1) // 2:
-            return len(self.tested)
+            asked = {hypothesis_of(differences_of(self.scores[a], self.scores[b])) for a, b in self.tested}
+            return len(asked - {None})
         alike = len(set(self.first_alike.values()))
         return alike * (alike - 1) // 2
 
@@ -203,7 +205,7 @@ def _chosen(contenders: Sequence[str], results: Sequence[Result]) -> set[str]:
 
 def _each_with_each(sides: Comparison, among: Set[str], name: str) -> Comparison:
     """Within one result, or over all sides of several."""
-    pairs = sides.averaging.pairs(sides.scores, among=among)
+    pairs = sides.averaging.pairs(sides.scores, among=among, bounded=sides.measure.bounded)
     if not pairs:
         raise InputError("there is only one contender", file=name, remedy="name a second result")
     return replace(sides, pairs=pairs, tested=list(combinations(sides.scores, 2)))
@@ -218,7 +220,7 @@ def _with_the_first(
     if not any(label in chosen for label, _ in common):
         raise InputError("the results have no contender in common", remedy="--all-pairs compares each with each")
     tested = [(_side(label, shown[result.name]), _side(label, shown[first.name])) for label, result in common]
-    compared = compare_chosen(sides.scores, tested, sides.averaging.pairs)
+    compared = compare_chosen(sides.scores, tested, partial(sides.averaging.pairs, bounded=sides.measure.bounded))
     return replace(
         sides,
         pairs=[pair for pair, (label, _) in zip(compared, common, strict=True) if label in chosen],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -20,6 +21,7 @@ from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.holm_power import HolmPower
 from bakeoff.statistics.power import more_queries
+from bakeoff.statistics.tests import hypothesis_of
 
 MAX_DROP = 0.02  # of the figure that is shown, where nothing else is said
 
@@ -62,7 +64,7 @@ def gate(
     *,
     alpha: float = ALPHA,
 ) -> Gate:
-    """Fails where a drop is larger than `max_drop` and significant (two-sided, Holm over the contenders checked)."""
+    """Fails where a drop is larger than `max_drop` and significant (two-sided, Holm over the distinct differences)."""
     measure = baseline.measure(measure)
     chosen = [pair for text in contenders for pair in _pairs(text, baseline)]
     chosen = list(dict.fromkeys(chosen)) or [(label, label) for label in baseline.labels]
@@ -121,14 +123,20 @@ def _checks(
     alpha: float,
 ) -> list[ContenderCheck]:
     """One check for each pair; where a drop is not shown, how many queries would show it."""
-    pairs = compare_chosen(scores, [(_after(new), _before(old)) for new, old in chosen], averaging.pairs)
+    sides = [(_after(new), _before(old)) for new, old in chosen]
+    pairs = compare_chosen(scores, sides, partial(averaging.pairs, bounded=measure.bounded))
     differences = np.stack([differences_of(scores[pair.a], scores[pair.b]) for pair in pairs], axis=1)
-    power = HolmPower(np.stack([averaging.linear(column) for column in differences.T], axis=1), alpha=alpha)
+    asked = [hypothesis_of(column) for column in differences.T]
+    tested = list(dict.fromkeys(hypothesis for hypothesis in asked if hypothesis is not None))
+    columns = [averaging.linear(differences[:, asked.index(hypothesis)]) for hypothesis in tested]
+    power = HolmPower(np.stack(columns, axis=1), alpha=alpha) if columns else None
     checks = []
     for at, ((new, _), pair) in enumerate(zip(chosen, pairs, strict=True)):
         before, after = (measure.figure(averaging.mean(scores[side])) for side in (pair.b, pair.a))
         failed, reason = _judged(before - after, pair, differences[:, at], max_drop, alpha)
-        more = power.more_queries(at) if not failed and before - after > max_drop + NOISE else None
+        more, hypothesis = None, asked[at]
+        if power is not None and hypothesis is not None and not failed and before - after > max_drop + NOISE:
+            more = power.more_queries(tested.index(hypothesis))
         if more:
             reason += f"; {more_queries(more)} would settle it in 4 of 5 cases"
         checks.append(
@@ -145,8 +153,11 @@ def _judged(
         what = "unchanged" if not differences.any() else "no drop" if drop <= NOISE else f"a drop of {drop:.4f}"
         return False, f"{what}, {max_drop:g} is allowed"
     if pair.p_holm <= alpha:
-        return True, f"a drop of {drop:.4f}, {max_drop:g} is allowed, and it is significant (p = {pair.p_holm:.2g})"
-    return False, f"a drop of {drop:.4f}, {max_drop:g} is allowed, but not significant (p = {pair.p_holm:.2g})"
+        return (
+            True,
+            f"a drop of {drop:.4f}, {max_drop:g} is allowed, and it is significant (p (Holm) = {pair.p_holm:.2g})",
+        )
+    return False, f"a drop of {drop:.4f}, {max_drop:g} is allowed, but not significant (p (Holm) = {pair.p_holm:.2g})"
 
 
 def _pairs(text: str, baseline: Result) -> list[tuple[str, str]]:

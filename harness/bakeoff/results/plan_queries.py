@@ -11,6 +11,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.result import Result
 from bakeoff.statistics.design import queries_for_anova, queries_for_power, queries_for_width, residual_variance
+from bakeoff.statistics.tests import first_equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +73,22 @@ def plan_queries(
     power: float = 0.8,
     new: bool = False,
 ) -> QueryPlan:
-    """From the scores in results, pooled over them, or from a variance that is known; `new` counts from 0 queries."""
+    """From the scores in results, pooled over them, or from a variance that is known; `new` counts from 0 queries.
+
+    Rows that score alike count once, in the variance and in the number of contenders.
+    """
     if width is None and difference is None:
         raise InputError("there is nothing to plan for", remedy="give --width 0.1, --difference 0.05, or both")
     if not results and variance is None:
         raise InputError("there is nothing to plan from", remedy="name a result, or give --variance")
     name = str(results[0].measure(measure)) if results else str(measure or "any measure")
-    tables = [np.stack([result.values(label, name) for label in result.labels], axis=1) for result in results]
+    whole = [np.stack([result.values(label, name) for label in result.labels], axis=1) for result in results]
+    tables = [table[:, sorted(set(first_equal(table)))] for table in whole]  # one model in two stores varies once
     known = residual_variance(tables) if variance is None else variance
+    if not np.isfinite(known) and np.isfinite(residual_variance(whole)):
+        raise InputError("every contender scores alike, so nothing can be planned from it", remedy="give --variance")
     if not np.isfinite(known):
         raise InputError("the results have no two contenders on two queries", remedy="give --variance")
-    if known <= 0:
-        raise InputError("every contender scores alike, so nothing can be planned from it", remedy="give --variance")
     many = contenders or (tables[0].shape[1] if tables else 2)
     return QueryPlan(
         measure=name,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import msgspec
+from msgspec import UNSET
 
 from bakeoff.core.clock import SAMPLES_FOR
 from bakeoff.core.printable import counted, dollars, listed
@@ -22,6 +23,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     p95_ms: float | None = None
     usd_per_million: float | None = None
+    usd_per_thousand_queries: float | None = None
     index_mb: float | None = None
     offline: bool = False
 
@@ -44,6 +46,13 @@ def price(row: Row) -> float | None:
     return row.cost.usd_per_million_documents if row.cost else None
 
 
+def query_price(row: Row) -> float | None:
+    """Dollars for a thousand queries: their embedding, and a second stage; results of before have it of free rows."""
+    if row.cost is None or row.cost.usd_per_thousand_queries is UNSET:
+        return 0.0 if row.cost and row.local else None
+    return row.cost.usd_per_thousand_queries
+
+
 def index_mb(row: Row) -> float | None:
     """Megabytes of the index."""
     return None if row.index_bytes is None else row.index_bytes / MEGABYTE
@@ -53,7 +62,12 @@ def keeps(row: Row, limits: Limits) -> bool:
     """Whether a row that ran keeps every limit; an unknown figure keeps none."""
     if not row.ran or (limits.offline and not row.local):
         return False
-    bounds = ((p95(row), limits.p95_ms), (price(row), limits.usd_per_million), (index_mb(row), limits.index_mb))
+    bounds = (
+        (p95(row), limits.p95_ms),
+        (price(row), limits.usd_per_million),
+        (query_price(row), limits.usd_per_thousand_queries),
+        (index_mb(row), limits.index_mb),
+    )
     return all(limit is None or (figure is not None and figure <= limit) for figure, limit in bounds)
 
 
@@ -145,12 +159,12 @@ def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
     if not priced:
         why = f"No price is known for {'it' if alone else 'any of them'}."
         return Recommendation(use=use, label=None, why=why)
-    cost = min(price(row) or 0.0 for row in priced)
-    equals = [row for row in priced if price(row) == cost]
+    cost = min(_prices(row) for row in priced)
+    equals = [row for row in priced if _prices(row) == cost]
     fastest = min((p95(row) or math.inf for row in equals), default=math.inf)
     as_fast = [row for row in equals if (p95(row) or math.inf) <= FASTER_FROM * fastest]
     chosen = _best(as_fast or equals, verdict)  # rows within the noise of the fastest are as fast
-    why = f"{dollars(cost)} for a million documents"
+    why = _priced(cost)
     figure = p95(chosen)
     if len(equals) > 1:
         why += f", as {counted(len(equals) - 1, 'other')}"
@@ -159,9 +173,23 @@ def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
         why += f"; {which} ({_ms(figure)}, p95).{timing_doubt(chosen)}"
     else:
         why += "."
+    if asked := [row for row in priced if _prices(row)[1] < cost[1]]:
+        least = min(asked, key=lambda row: _prices(row)[::-1])
+        why += f" {least.label} costs less to ask: {_priced(_prices(least))}."
     if unknown := [row.label for row in ran if row.label in verdict.tie_group and price(row) is None]:
         why += f" No price is known for {listed(unknown)}."
     return Recommendation(use=use, label=chosen.label, why=why)
+
+
+def _prices(row: Row) -> tuple[float, float]:
+    """Of a million documents, and of a thousand queries."""
+    return price(row) or 0.0, query_price(row) or 0.0
+
+
+def _priced(prices: tuple[float, float]) -> str:
+    """What is paid once, and where queries are paid for, what they cost."""
+    of_queries = f" and {dollars(prices[1])} for a thousand queries" if prices[1] else ""
+    return f"{dollars(prices[0])} for a million documents{of_queries}"
 
 
 def _offline(ran: Sequence[Row], best: Row, verdict: Verdict) -> Recommendation:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import ModelCard, Role
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -24,7 +25,7 @@ from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.sources import row_type_of
 from bakeoff.results.schema import Cost, Latency, Row, Value
 from bakeoff.results.unjudged import bounds_of
-from bakeoff.running.stages import Embedding, NotRun, Scored, Search
+from bakeoff.running.stages import Embedding, NotRun, Scored, Search, SecondStage
 from bakeoff.search.rerankers import RERANKERS
 from bakeoff.statistics.averaging import Averaging
 
@@ -113,19 +114,18 @@ class Rows:
         """Nothing for what runs here; a fusion costs what its parts cost; what a server by URL costs nobody knows."""
         costs = [part.cost for part in parts if part.cost is not None]
         if second := search.second_stage:
-            used = second.usage
-            costs.append(
-                Cost(usd=second.usd, usd_per_million_documents=0.0, tokens=used.tokens, tokens_estimated=used.estimated)
-            )
+            costs.append(_second_stage_cost(second))
         if costs:
             return Cost(
                 usd=_sum([cost.usd for cost in costs]),
                 usd_per_million_documents=_sum([cost.usd_per_million_documents for cost in costs]),
+                usd_per_thousand_queries=_sum([cost.usd_per_thousand_queries for cost in costs]),
                 tokens=sum(cost.tokens for cost in costs),
                 tokens_estimated=any(cost.tokens_estimated for cost in costs),
             )
         if search.embedding is None:
-            return Cost() if contender.remote else Cost(usd=0.0, usd_per_million_documents=0.0)
+            price = None if contender.remote else 0.0
+            return Cost(usd=price, usd_per_million_documents=price, usd_per_thousand_queries=price)
         cost = _embedding_cost(search.embedding, len(self.task.documents))
         if contender.existing and not search.embedding.local:  # its documents were embedded elsewhere
             return replace(cost, usd_per_million_documents=None)
@@ -175,7 +175,7 @@ def _named(contender: Contender, *, local: bool) -> Row:
 
 
 def _with_intervals(scores: Scores, averaging: Averaging) -> dict[str, Value]:
-    low, high = averaging.intervals(np.stack(list(scores.values()), axis=1))
+    low, high = averaging.intervals(np.stack(list(scores.values()), axis=1), [measure.bounded for measure in scores])
     return {
         str(measure): Value(
             measure.figure(averaging.mean(values)), figure_of(measure, low[at]), figure_of(measure, high[at])
@@ -203,10 +203,12 @@ def _embedding_cost(embedding: Embedding, documents: int) -> Cost:
     """The tokens that these vectors took, now or when they were bought."""
     card, usages = embedding.card, list(embedding.usage.values())
     tokens = sum(usage.tokens for usage in usages)
-    of_documents = embedding.usage[Role.DOCUMENT].tokens
+    of_documents, of_queries = embedding.usage[Role.DOCUMENT].tokens, embedding.usage[Role.QUERY]
+    asked = of_queries.tokens / max(of_queries.texts, 1)  # a text that is asked twice is embedded once
     return Cost(
         usd=_dollars(tokens, card, local=embedding.local),
         usd_per_million_documents=_dollars(of_documents / documents * 1e6, card, local=embedding.local),
+        usd_per_thousand_queries=_dollars(asked * 1000, card, local=embedding.local),
         tokens=round(tokens, 1),
         tokens_estimated=any(usage.estimated for usage in usages),
         requests=sum(usage.requests for usage in usages),
@@ -217,14 +219,26 @@ def _embedding_cost(embedding: Embedding, documents: int) -> Cost:
     )
 
 
+def _second_stage_cost(second: SecondStage) -> Cost:
+    """It reads no document ahead of the queries; where its price is not known, nothing is known of the row's."""
+    used, free = second.usage, None if second.usd is None else 0.0
+    return Cost(
+        usd=second.usd,
+        usd_per_million_documents=free,
+        usd_per_thousand_queries=None if second.usd is None else second.usd / max(used.searches, 1) * 1000,
+        tokens=used.tokens,
+        tokens_estimated=used.estimated,
+    )
+
+
 def _dollars(tokens: float, card: ModelCard, *, local: bool) -> float | None:
     if card.price is not None:
         return tokens * card.price.usd_per_million_tokens / 1e6
     return 0.0 if local else None
 
 
-def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
+def _sum(values: Sequence[float | UnsetType | None]) -> float | None:
+    known = [value for value in values if value is not None and value is not UNSET]
     return sum(known) if len(known) == len(values) else None
 
 

@@ -112,7 +112,11 @@ def _score(
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         scores = dict(zip(runs, pool.map(evaluated, runs.values()), strict=True))
     by_measure = {measure: {name: values[measure] for name, values in scores.items()} for measure in measures}
-    pairs = {measure: compare(values, seed=seed) for measure, values in by_measure.items()} if len(runs) > 1 else {}
+    pairs = (
+        {measure: compare(values, bounded=measure.bounded, seed=seed) for measure, values in by_measure.items()}
+        if len(runs) > 1
+        else {}
+    )
     return ScoredRuns(
         queries=queries,
         measures=list(measures),
@@ -138,7 +142,8 @@ def run_names(paths: Sequence[Path]) -> list[str]:
 
 
 def _intervals(scores: Scores, seed: int) -> dict[Measure, tuple[float, float]]:
-    low, high = mean_intervals(np.stack(list(scores.values()), axis=1), seed=seed)
+    bounded = [measure.bounded for measure in scores]
+    low, high = mean_intervals(np.stack(list(scores.values()), axis=1), bounded=bounded, seed=seed)
     return {
         measure: (measure.figure(float(low[at])), measure.figure(float(high[at]))) for at, measure in enumerate(scores)
     }

@@ -20,7 +20,7 @@ from bakeoff.statistics.constants import NOISE
 from bakeoff.statistics.equivalence import Relation, relation
 
 TITLE = "Against the best"
-SAME = "the same result on every query"
+SAME = "the same score on every query"
 
 
 def with_standings(
@@ -54,7 +54,7 @@ def with_standings(
 
 
 def _relation(differences: Values, mean: float, p: float, p_equivalent: float | None) -> Relation | Literal["same"]:
-    """Rows that answer alike are not undecided: more queries of this sort would not tell them apart."""
+    """Rows that score alike are not undecided: more queries of this sort would not tell them apart."""
     by_tests = relation(mean, p, p_equivalent)
     return "same" if by_tests == "undecided" and not np.any(np.abs(differences) > NOISE) else by_tests
 

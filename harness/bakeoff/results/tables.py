@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from bakeoff.results.columns import COST, INDEX, PER_MILLION, TOTAL, Column, measure_columns, stage_columns
+from bakeoff.results.columns import (
+    COST,
+    INDEX,
+    PER_MILLION,
+    PER_THOUSAND,
+    TOTAL,
+    Column,
+    measure_columns,
+    stage_columns,
+)
 from bakeoff.results.schema import Detailed, Row, Summary
 
 Table = list[dict[str, Any]]
@@ -46,5 +55,5 @@ def _matrix_record(row: Row, measures: list[Column], stages: list[Column]) -> di
     record |= {column.field: column.value(row) for column in (*stages, TOTAL)}
     record["samples"] = TOTAL.samples(row) if row.latency else None
     record["timing doubts"] = "; ".join(row.latency.doubts) if row.latency else None
-    record |= {column.field: column.value(row) for column in (COST, PER_MILLION)}
+    record |= {column.field: column.value(row) for column in (COST, PER_MILLION, PER_THOUSAND)}
     return record | {"dimensions": row.dimensions, INDEX.field: INDEX.value(row)}

@@ -16,7 +16,7 @@ from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.constants import NOISE
 from bakeoff.statistics.nested import NestedDifference, nested_difference
-from bakeoff.statistics.tests import holm
+from bakeoff.statistics.tests import holm_of_distinct, hypothesis_of
 
 ROLES = ("domain", "general")
 
@@ -31,7 +31,7 @@ class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskPair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two contenders over all tasks; Holm's correction is over all pairs."""
+    """Two contenders over all tasks; Holm's correction is over all distinct pairs."""
 
     a: str
     b: str
@@ -89,9 +89,13 @@ def combine(results: Sequence[Result], measure: Measure | str | None = None) -> 
         roles={task: role for task, role in roles.items() if role},
         queries={task: len(next(iter(scores[task].values()))) for task in tasks},
         rows=sorted(_rows(labels, figures), key=lambda row: -row.macro),
-        pairs=_pairs(labels, scores, averagings),
+        pairs=_pairs(labels, scores, averagings, bounded=by.bounded),
         transfer=_transfer(
-            scores, averagings, roles, {label: base for label, base in bases.items() if label in labels}
+            scores,
+            averagings,
+            roles,
+            {label: base for label, base in bases.items() if label in labels},
+            bounded=by.bounded,
         ),
         left_out=sorted(every - set(labels)),
     )
@@ -111,11 +115,16 @@ def _rows(labels: Sequence[str], figures: Mapping[str, Mapping[str, float]]) -> 
 
 
 def _pairs(
-    labels: Sequence[str], scores: Mapping[str, Mapping[str, Values]], averagings: Mapping[str, Averaging]
+    labels: Sequence[str],
+    scores: Mapping[str, Mapping[str, Values]],
+    averagings: Mapping[str, Averaging],
+    *,
+    bounded: bool,
 ) -> list[TaskPair]:
     chosen = list(combinations(labels, 2))
-    over = [nested_difference(_differences(a, b, scores, averagings)) for a, b in chosen]
-    adjusted = holm([one.p for one in over])
+    differences = [_differences(a, b, scores, averagings) for a, b in chosen]
+    over = [nested_difference(by_task, bounded=bounded) for by_task in differences]
+    adjusted = holm_of_distinct([one.p for one in over], [hypothesis_of(np.concatenate(d)) for d in differences])
     return [
         TaskPair(a=a, b=b, over_tasks=one, p_holm=float(p))
         for (a, b), one, p in zip(chosen, over, adjusted, strict=True)
@@ -134,15 +143,20 @@ def _transfer(
     averagings: Mapping[str, Averaging],
     roles: Mapping[str, str],
     bases: Mapping[str, str],
+    *,
+    bounded: bool,
 ) -> list[Transfer]:
-    chosen = []
+    chosen: list[tuple[str, str, str, list[str], NestedDifference]] = []
+    asked: list[tuple[str, bytes] | None] = []
     for label, base in bases.items():
         for role in ROLES:
             tasks = [task for task in scores if roles[task] == role]
             if tasks and base in scores[tasks[0]]:
                 differences = _differences(label, base, {task: scores[task] for task in tasks}, averagings)
-                chosen.append((label, base, role, tasks, nested_difference(differences)))
-    adjusted = holm([one[-1].p for one in chosen])
+                chosen.append((label, base, role, tasks, nested_difference(differences, bounded=bounded)))
+                hypothesis = hypothesis_of(np.concatenate(differences))
+                asked.append(None if hypothesis is None else (role, hypothesis))
+    adjusted = holm_of_distinct([one[-1].p for one in chosen], asked)
     return [
         Transfer(label=label, base=base, role=role, tasks=tasks, over_tasks=over, p_holm=float(p))
         for (label, base, role, tasks, over), p in zip(chosen, adjusted, strict=True)

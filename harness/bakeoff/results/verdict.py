@@ -14,11 +14,12 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.results.recommend import FASTER_FROM, MADE_OF_OTHERS, recommend
 from bakeoff.results.schema import Row, Verdict
 from bakeoff.statistics.averaging import Averaging
+from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.compare import Outlook, tie_group
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.effects import kendall_tau
 from bakeoff.statistics.power import more_queries
-from bakeoff.statistics.tests import holm
+from bakeoff.statistics.tests import first_equal, holm_of_distinct, hypothesis_of
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
 CUT_FROM = 0.05  # of a corpus' texts: a row whose model reads fewer of them in part is no other row
@@ -39,7 +40,7 @@ def decide(
 
     `floor` has what a random order is expected to score on each query: a contender has to be better than that.
     """
-    pairs = averaging.pairs(scores)
+    pairs = averaging.pairs(scores, bounded=measure.bounded)
     group = tie_group({label: averaging.mean(values) for label, values in scores.items()}, pairs, ALPHA)
     best = group[0] if group else None
     ahead = averaging.outlook(scores, best)
@@ -90,7 +91,9 @@ def _sentences(
     tied = [label for label in group[1:] if label not in same]
     worse = [label for label in against if label not in group]
     if same:
-        sentences.append(f"{listed(same)} ranked every query with the same result.")
+        sentences.append(
+            f"{listed(same)} score{'s' if len(same) == 1 else ''} the same {measure.label} on every query."
+        )
     if tied:
         sentences.append(f"{listed(tied)} can't be told from it with {queries} (Holm-adjusted p > {ALPHA}).")
         if faster := _faster(rows[best], [rows[label] for label in tied]):
@@ -106,7 +109,7 @@ def _sentences(
         pair = against[closest]
         lead = f"{abs(value.mean - rows[closest].measures[str(measure)].mean):.3f}"
         by = f", by {lead}" if len(worse) == 1 else f"; the smallest of these leads is {lead} over {closest}"
-        sentences.append(f"It is better than {listed(worse)}{by} (p = {pair.p_holm:.2g}).")
+        sentences.append(f"It is better than {listed(worse)}{by} (p (Holm) = {pair.p_holm:.2g}).")
         sentences += [f"{best} and {label}: {against[label].doubt}." for label in worse if against[label].doubt]
     return sentences + _outlook_sentence(best, n, ahead, measure, averaging.mean(scores[best]), len(scores))
 
@@ -136,10 +139,11 @@ def _outlook_sentence(
 
 
 def _floor_sentences(scores: Mapping[str, Values], floor: Values | None, averaging: Averaging) -> list[str]:
-    """Which contenders are no better than chance, by the same paired test; Holm's correction is over contenders."""
+    """Which contenders are no better than chance, by the same paired test; Holm's correction is over distinct rows."""
     if floor is None or not scores:
         return []
-    p = holm(averaging.p_zero(np.stack([values - floor for values in scores.values()], axis=1)))
+    above = np.stack([differences_of(values, floor) for values in scores.values()], axis=1)
+    p = holm_of_distinct(averaging.p_zero(above), [hypothesis_of(column) for column in above.T])
     means = {label: averaging.mean(values - floor) for label, values in scores.items()}
     unsure = [label for label, value in zip(scores, p, strict=True) if value > ALPHA]
     worse = [label for label, value in zip(scores, p, strict=True) if value <= ALPHA and means[label] < 0]
@@ -148,9 +152,8 @@ def _floor_sentences(scores: Mapping[str, Values], floor: Values | None, averagi
         sentences.append(f"{listed(unsure)} can't be told from a random order (Holm-adjusted p > {ALPHA}).")
     if worse:
         largest = max(float(value) for label, value in zip(scores, p, strict=True) if label in worse)
-        sentences.append(
-            f"{listed(worse)} {'is' if len(worse) == 1 else 'are'} worse than a random order (p = {largest:.2g})."
-        )
+        are = "is" if len(worse) == 1 else "are"
+        sentences.append(f"{listed(worse)} {are} worse than a random order (p (Holm) = {largest:.2g}).")
     return sentences
 
 
@@ -170,16 +173,22 @@ def _cut_sentences(rows: Sequence[Row]) -> list[str]:
 def order_agreement(
     rows: Sequence[Row], measure: Measure, others: Sequence[Measure], categories: Sequence[str] = ()
 ) -> dict[str, float]:
-    """Kendall's τ of the contenders' order by this measure and by each other one, and within these categories."""
-    if len(rows) < FEWEST_TO_ORDER:
+    """Kendall's τ of the contenders' order by this measure and by each other one, and within these categories.
+
+    Rows with the same figures throughout, such as a model's in two exact stores, are one.
+    """
+    if not rows:
         return {}
     name = str(measure)
-    mine = [row.measures[name].mean for row in rows]
     ranking = [str(other) for other in others if other != measure and not other.diagnostic]
-    columns = {other: [row.measures[other].mean for row in rows] for other in ranking}
+    columns = {key: [row.measures[key].mean for row in rows] for key in (name, *ranking)}
     for category in categories:
         columns[f"category {category}"] = [row.categories[category][name] for row in rows]
-    taus = {key: kendall_tau(mine, values) for key, values in columns.items()}
+    distinct = sorted(set(first_equal(np.array(list(columns.values())))))
+    if len(distinct) < FEWEST_TO_ORDER:
+        return {}
+    figures = {key: np.array(values)[distinct] for key, values in columns.items()}
+    taus = {key: kendall_tau(figures[name], values) for key, values in figures.items() if key != name}
     return {key: tau for key, tau in taus.items() if np.isfinite(tau)}
 
 

@@ -18,9 +18,10 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import Outcome, run
 from bakeoff.running.settings import Settings
 from bakeoff.statistics.averaging import WEIGHTED, Averaging, averaging_of
+from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.growth import Extrapolation, extrapolate
-from bakeoff.statistics.tests import holm
+from bakeoff.statistics.tests import holm_of_distinct, hypothesis_of
 from bakeoff.tasks.sample import needed
 
 SMALLEST = 64  # the smallest sample is at least this part of the corpus
@@ -112,7 +113,7 @@ def usual_sizes(total: int, fewest: int) -> list[int]:
 def order_changes(tables: dict[str, Values], sizes: Sequence[int], averaging: Averaging) -> list[str]:
     """Who overtakes whom between which sizes, and from which size on the queries show it.
 
-    Holm's correction is over every size of every pair that changes places: each is looked at for a lead.
+    Holm's correction is over every size of every distinct pair that changes places: each is looked at for a lead.
     """
     changing: list[tuple[str, str, Values, list[range]]] = []
     for a, b in combinations(tables, 2):
@@ -122,8 +123,9 @@ def order_changes(tables: dict[str, Values], sizes: Sequence[int], averaging: Av
             changing.append((a, b, ahead, stretches))
     if not changing:
         return []
-    p = averaging.p_zero(np.concatenate([tables[a] - tables[b] for a, b, _, _ in changing]).T)
-    shown = (holm(p) <= ALPHA).reshape(len(changing), len(sizes))
+    differences = np.concatenate([differences_of(tables[a], tables[b]) for a, b, _, _ in changing])
+    asked = [hypothesis_of(one) for one in differences]
+    shown = (holm_of_distinct(averaging.p_zero(differences.T), asked) <= ALPHA).reshape(len(changing), len(sizes))
     return [
         _overtaking((a, b), ahead, shown[at], sizes, pair)
         for at, (a, b, ahead, stretches) in enumerate(changing)
@@ -172,14 +174,14 @@ def _scores(outcome: Outcome) -> dict[str, Values]:
 def _growth(
     label: str, table: Values, sizes: Sequence[int], documents: int | None, averaging: Averaging, measure: Measure
 ) -> Growth:
-    low, high = averaging.intervals(table.T)
+    low, high = averaging.intervals(table.T, measure.bounded)
     points = [
         Point(
             size, measure.figure(averaging.mean(table[at])), figure_of(measure, low[at]), figure_of(measure, high[at])
         )
         for at, size in enumerate(sizes)
     ]
-    if not documents:
+    if not documents or not measure.bounded:  # both lines of an estimate are for scores from 0 to 1
         return Growth(label, points)
     alike = np.stack([averaging.linear(values) for values in table])
     return Growth(label, points, extrapolate(alike, sizes, documents))

@@ -22,19 +22,23 @@ def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> 
         if rerank is None or rerank.of not in by_label or row.search is None:
             continue
         scores = {"after": row.scores[primary], "before": by_label[rerank.of].scores[primary]}
-        (pair,) = averaging.pairs(scores)
-        after, before = map(averaging.mean, scores.values())
+        (pair,) = averaging.pairs(scores, bounded=primary.bounded)
+        mean = averaging.mean(scores["before"])
+        before = primary.figure(mean)
+        after = primary.figure(averaging.mean(scores["after"]))
+        gain = after - before  # of the figures that are shown, as are the ends of the interval
+        low, high = (None if end is None else primary.figure(mean + end) - before for end in (pair.low, pair.high))
         samples = row.search.timing.rerank_ns
         milliseconds = float(np.median(samples)) / 1e6 if samples else None
-        per = pair.difference / milliseconds if milliseconds else None
+        per = gain / milliseconds if milliseconds else None
         label = row.contender.label
         rows.append(
-            [label, f"{before:.3f}", f"{after:.3f}", f"{pair.difference:+.3f}", f"{pair.p:.2g}",
+            [label, f"{before:.3f}", f"{after:.3f}", f"{gain:+.3f}", f"{pair.p:.2g}",
              "–" if milliseconds is None else f"{milliseconds:.2f}", "–" if per is None else f"{per:+.2g}"]
         )  # fmt: skip
         figures[label] = {
             "of": rerank.of, "measure": str(primary), "before": before, "after": after,
-            "gain": pair.difference, "low": pair.low, "high": pair.high, "p": pair.p, "median_ms": milliseconds,
+            "gain": gain, "low": low, "high": high, "p": pair.p, "median_ms": milliseconds,
             "gain_per_ms": per,
         }  # fmt: skip
     if not rows:

@@ -40,13 +40,16 @@ def with_tuned_weights(
             averaging,
             finished.seed,
         )
-        given, held_out = averaging.mean(row.scores[primary]), averaging.mean(tuned.out_of_fold)
+        given, held_out = (
+            primary.figure(averaging.mean(values)) for values in (row.scores[primary], tuned.out_of_fold)
+        )
+        in_sample = primary.figure(tuned.in_sample)
         label = row.contender.label
         rows.append(
             [label, _shown(fusion.weights), f"{given:.3f}", _shown(tuned.weights), f"{held_out:.3f}",
-             f"{tuned.in_sample:.3f}"]
+             f"{in_sample:.3f}"]
         )  # fmt: skip
-        figures[label] = _figures(tuned, fusion.of, str(primary), given, held_out)
+        figures[label] = _figures(tuned, fusion.of, str(primary), (given, held_out, in_sample))
     section = Section(
         title=f"Tuned weights ({primary.label})",
         head=["Fusion", "weights given", "score", "weights tuned", "out-of-fold score", "(in sample)"],
@@ -82,7 +85,10 @@ def _shown(weights: FusionWeights) -> str:
     return " : ".join(f"{weight:g}" for weight in weights)
 
 
-def _figures(tuned: Tuned, of: tuple[str, ...], primary: str, given: float, held_out: float) -> Mapping[str, object]:
+def _figures(
+    tuned: Tuned, of: tuple[str, ...], primary: str, figures: tuple[float, float, float]
+) -> Mapping[str, object]:
+    given, held_out, in_sample = figures
     return {
         "of": list(of),
         "measure": primary,
@@ -90,6 +96,6 @@ def _figures(tuned: Tuned, of: tuple[str, ...], primary: str, given: float, held
         "weights": list(tuned.weights),
         "fold_weights": [list(weights) for weights in tuned.fold_weights],
         "out_of_fold": held_out,
-        "in_sample": tuned.in_sample,
+        "in_sample": in_sample,
         "per_query": tuned.out_of_fold.tolist(),
     }

@@ -31,7 +31,7 @@ from bakeoff.statistics.effects import wins_ties_losses
 from bakeoff.statistics.equivalence import equivalence_tests
 from bakeoff.statistics.small_samples import doubt, mean_intervals
 from bakeoff.statistics.stratified import Strata
-from bakeoff.statistics.tests import holm, holm_of_pairs, sign_flip_tests, wilcoxon
+from bakeoff.statistics.tests import holm_of_distinct, holm_of_pairs, hypothesis_of, sign_flip_tests, wilcoxon
 from bakeoff.statistics.winning import Winning, winning
 
 WEIGHTED = "per query asked: weighted by traffic"
@@ -50,10 +50,12 @@ class Averaging(Protocol):
     def mean(self, values: Values, where: Mask | None = None) -> float:
         """Of all queries, or of some."""
 
-    def intervals(self, table: Values) -> tuple[Values, Values]:
-        """Low and high end for the mean of each column."""
+    def intervals(self, table: Values, bounded: bool | Sequence[bool] = True) -> tuple[Values, Values]:
+        """Low and high end for the mean of each column; `bounded` are measures from 0 to 1, here and below."""
 
-    def pairs(self, scores: Scores, *, among: Collection[str] | None = None) -> list[PairedDifference]:
+    def pairs(
+        self, scores: Scores, *, among: Collection[str] | None = None, bounded: bool = True
+    ) -> list[PairedDifference]:
         """All pairs of contenders; of very many, those with the best and of neighbours. Holm's correction is over all.
 
         `among` asks for every pair of these instead, with the same correction.
@@ -69,7 +71,7 @@ class Averaging(Protocol):
         """For each column, p of its mean being 0."""
 
     def p_equivalent(self, differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:
-        """Holm-adjusted p of each mean being within the margin of 0; `bounded` are measures from 0 to 1."""
+        """Holm-adjusted p of each mean being within the margin of 0."""
 
     def winning(self, scores: Scores) -> dict[str, Winning]:
         """How often each contender would be the best."""
@@ -93,13 +95,15 @@ class PerQuery:
         """The plain mean."""
         return float((values if where is None else values[where]).mean())
 
-    def intervals(self, table: Values) -> tuple[Values, Values]:
+    def intervals(self, table: Values, bounded: bool | Sequence[bool] = True) -> tuple[Values, Values]:
         """BCa, or what few queries allow."""
-        return mean_intervals(table, seed=self.seed)
+        return mean_intervals(table, bounded=bounded, seed=self.seed)
 
-    def pairs(self, scores: Scores, *, among: Collection[str] | None = None) -> list[PairedDifference]:
+    def pairs(
+        self, scores: Scores, *, among: Collection[str] | None = None, bounded: bool = True
+    ) -> list[PairedDifference]:
         """Randomisation tests, Holm over all."""
-        return compare_nearest(scores, among, seed=self.seed)
+        return compare_nearest(scores, among, bounded=bounded, seed=self.seed)
 
     def tied(self, scores: Scores) -> dict[str, bool]:
         """By the same tests."""
@@ -143,12 +147,13 @@ class PerQueryAsked:
         weights = self.strata.weights
         return float(weights @ values if where is None else weights[where] @ values[where] / weights[where].sum())
 
-    def intervals(self, table: Values) -> tuple[Values, Values]:
-        """The stratified estimate's."""
-        _, low, high, _ = stratified.estimates(table, self.strata)
-        return low, high
+    def intervals(self, table: Values, bounded: bool | Sequence[bool] = True) -> tuple[Values, Values]:
+        """The stratified estimate's, or what few queries allow."""
+        return stratified.mean_intervals(table, self.strata, bounded)
 
-    def pairs(self, scores: Scores, *, among: Collection[str] | None = None) -> list[PairedDifference]:
+    def pairs(
+        self, scores: Scores, *, among: Collection[str] | None = None, bounded: bool = True
+    ) -> list[PairedDifference]:
         """Stratified t-tests, Holm over all; Wilcoxon's test and the wins are of the drawn queries, unweighted."""
         names, table = list(scores), table_of(list(scores.values()))
         indices = list(combinations(range(len(names)), 2))
@@ -157,18 +162,19 @@ class PerQueryAsked:
         p = stratified.p_of_pairs(table, indices, self.strata)
         adjusted = dict(zip(indices, holm_of_pairs(p, table, indices).tolist(), strict=True))
         return [
-            self._pair((names[i], names[j]), table[:, i], table[:, j], adjusted[i, j])
+            self._pair((names[i], names[j]), table[:, i], table[:, j], adjusted[i, j], bounded=bounded)
             for i, j in shown_pairs(names, self.strata.weights @ table, indices, among)
         ]
 
-    def _pair(self, labels: tuple[str, str], a: Values, b: Values, p_holm: float) -> PairedDifference:
+    def _pair(self, labels: tuple[str, str], a: Values, b: Values, p_holm: float, *, bounded: bool) -> PairedDifference:
         d = differences_of(a, b)
         estimate, effect = stratified.estimate(d, self.strata), stratified.effect_size(a, b, self.strata)
         wins, ties, losses = wins_ties_losses(d)
-        known = np.isfinite(estimate.low)
+        low, high = stratified.difference_interval(d, self.strata, bounded=bounded)
+        known = np.isfinite(low)
         return PairedDifference(
-            a=labels[0], b=labels[1], difference=estimate.mean, low=estimate.low if known else None,
-            high=estimate.high if known else None, p=estimate.p, p_holm=p_holm, t_p=estimate.p, wilcoxon_p=wilcoxon(d),
+            a=labels[0], b=labels[1], difference=estimate.mean, low=low if known else None,
+            high=high if known else None, p=estimate.p, p_holm=p_holm, t_p=estimate.p, wilcoxon_p=wilcoxon(d),
             effect=effect if np.isfinite(effect) else None, wins=wins, ties=ties, losses=losses, doubt=doubt(d),
         )  # fmt: skip
 
@@ -192,9 +198,10 @@ class PerQueryAsked:
         """Stratified t-tests."""
         return stratified.estimates(table, self.strata)[3]
 
-    def p_equivalent(self, differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:  # noqa: ARG002
-        """Two one-sided stratified t-tests, whatever the bounds."""
-        return holm([stratified.p_equivalent(d, self.strata, margin) for d in differences])
+    def p_equivalent(self, differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:
+        """Two one-sided stratified t-tests, or what few queries allow; equal differences are one hypothesis."""
+        p = [stratified.p_equivalent(d, self.strata, margin, bounded=bounded) for d in differences]
+        return holm_of_distinct(p, [hypothesis_of(d) or b"" for d in differences])
 
     def winning(self, scores: Scores) -> dict[str, Winning]:
         """Over resampled values that have the strata's means and errors."""

@@ -18,7 +18,15 @@ from bakeoff.statistics.holm_power import HolmPower
 from bakeoff.statistics.intervals import RESAMPLES
 from bakeoff.statistics.many_pairs import MANY_PAIRS, pair_tests
 from bakeoff.statistics.small_samples import difference_intervals, doubt
-from bakeoff.statistics.tests import FLIPS, first_equal, holm, holm_of_pairs, paired_t, wilcoxon
+from bakeoff.statistics.tests import (
+    FLIPS,
+    first_equal,
+    holm_of_distinct,
+    holm_of_pairs,
+    hypothesis_of,
+    paired_t,
+    wilcoxon,
+)
 from bakeoff.statistics.ties import separated_from
 
 SIMULATED_PAIRS = 400  # that stand for all, where there are very many
@@ -27,24 +35,34 @@ SIMULATED_PAIRS = 400  # that stand for all, where there are very many
 def compare(
     scores: Mapping[str, ArrayLike],
     *,
+    bounded: bool = True,
     level: float = 0.95,
     flips: int = FLIPS,
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> list[PairedDifference]:
-    """Every pair of contenders, in the order they are given; Holm's correction is over all distinct ones."""
-    return _compared(scores, lambda _table, pairs: pairs, level=level, flips=flips, resamples=resamples, seed=seed)
+    """Every pair of contenders, in the order they are given; Holm's correction is over all distinct ones.
+
+    `bounded` says that scores are from 0 to 1.
+    """
+    return _compared(
+        scores, lambda _table, pairs: pairs, bounded=bounded, level=level, flips=flips, resamples=resamples, seed=seed
+    )
 
 
 def compare_nearest(
-    scores: Mapping[str, ArrayLike], among: Collection[str] | None = None, *, seed: int = SEED
+    scores: Mapping[str, ArrayLike], among: Collection[str] | None = None, *, bounded: bool = True, seed: int = SEED
 ) -> list[PairedDifference]:
     """Every pair among these; else those with the best and those of neighbours by mean, where there are very many.
 
     All are tested, and Holm's correction is over all; intervals are worked out for what a reader looks at.
     """
     names = list(scores)
-    return _compared(scores, lambda table, pairs: shown_pairs(names, table.mean(axis=0), pairs, among), seed=seed)
+
+    def chosen(table: Values, pairs: Pairs) -> Pairs:
+        return shown_pairs(names, table.mean(axis=0), pairs, among)
+
+    return _compared(scores, chosen, bounded=bounded, seed=seed)
 
 
 def shown_pairs(names: Sequence[str], means: Values, pairs: Pairs, among: Collection[str] | None) -> Pairs:
@@ -69,6 +87,7 @@ def _compared(
     scores: Mapping[str, ArrayLike],
     choose: Callable[[Values, Pairs], Pairs],
     *,
+    bounded: bool = True,
     level: float = 0.95,
     flips: int = FLIPS,
     resamples: int = RESAMPLES,
@@ -84,7 +103,7 @@ def _compared(
     if not chosen:
         return []
     number = {pair: at for at, pair in enumerate(indices)}
-    low, high = difference_intervals(table, chosen, level=level, resamples=resamples, seed=seed)
+    low, high = difference_intervals(table, chosen, bounded=bounded, level=level, resamples=resamples, seed=seed)
     pairs = []
     for at, (i, j) in enumerate(chosen):
         d = differences_of(table[:, i], table[:, j])
@@ -118,9 +137,10 @@ def compare_chosen(
     chosen: Sequence[tuple[str, str]],
     compared: Callable[[Mapping[str, Values]], list[PairedDifference]] = compare,
 ) -> list[PairedDifference]:
-    """The chosen pairs only, each compared alone: Holm's correction is over these."""
+    """The chosen pairs only, each compared alone: Holm's correction is over the distinct ones of these."""
     pairs = [compared({a: scores[a], b: scores[b]})[0] for a, b in chosen]
-    adjusted = holm([pair.p for pair in pairs])
+    asked = [hypothesis_of(differences_of(scores[a], scores[b])) for a, b in chosen]
+    adjusted = holm_of_distinct([pair.p for pair in pairs], asked)
     return [msgspec.structs.replace(pair, p_holm=float(p)) for pair, p in zip(pairs, adjusted, strict=True)]
 
 

@@ -13,7 +13,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import spread
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.small_samples import DIFFERENCES, exact_p_below, too_few
-from bakeoff.statistics.tests import holm
+from bakeoff.statistics.tests import holm_of_distinct, hypothesis_of
 
 Relation = Literal["better", "worse", "equivalent", "undecided"]
 
@@ -36,8 +36,9 @@ def equivalence_test(differences: ArrayLike, margin: float, *, bounded: bool = T
 
 
 def equivalence_tests(differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:
-    """Holm-adjusted p of each pair."""
-    return holm([equivalence_test(d, margin, bounded=bounded) for d in differences])
+    """Holm-adjusted p of each pair; equal differences are one hypothesis."""
+    p = [equivalence_test(d, margin, bounded=bounded) for d in differences]
+    return holm_of_distinct(p, [hypothesis_of(d) or b"" for d in differences])
 
 
 def relation(difference: float, p: float, p_equivalent: float | None, alpha: float = ALPHA) -> Relation:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
 from bakeoff.core.arrays import Values
+from bakeoff.statistics.columns import spread
 from bakeoff.statistics.constants import SEED
+from bakeoff.statistics.exact_parts import Part, exact_interval_of_parts
 from bakeoff.statistics.intervals import RESAMPLES, resamples_of
+from bakeoff.statistics.small_samples import DIFFERENCES
 from bakeoff.statistics.tests import sign_flip_test
 
 
@@ -18,32 +22,70 @@ class NestedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
     `p` is for these very tasks: other queries might have been drawn in each. `p_tasks` is for tasks like these: other
     tasks might have been drawn, so the task is the unit, and few tasks can't show anything (`least` is the smallest p
-    that so many can give).
+    that so many can give). No interval where a task has a single query, or values without bounds are alike in one.
     """
 
     difference: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p: float
     p_tasks: float
     least: float
 
 
 def nested_difference(
-    by_task: Sequence[Values], *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = SEED
+    by_task: Sequence[Values],
+    *,
+    bounded: bool = True,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
 ) -> NestedDifference:
-    """From the per-query differences of each task: a sign-flip test by query within tasks, and one by task."""
+    """From the per-query differences of each task: a sign-flip test by query within tasks, and one by task.
+
+    `bounded` are differences from −1 to 1.
+    """
     means = np.array([float(d.mean()) for d in by_task])
     weighted = np.concatenate([d / len(d) for d in by_task])
-    drawn = np.zeros(resamples)
-    for at, d in enumerate(by_task):
-        drawn += np.concatenate([counts @ d / len(d) for counts in resamples_of(len(d), resamples, seed + at)])
-    low, high = np.quantile(drawn / len(by_task), [(1 - level) / 2, (1 + level) / 2])
+    low, high = _interval(by_task, bounded=bounded, level=level, resamples=resamples, seed=seed)
     return NestedDifference(
         difference=float(means.mean()),
-        low=float(low),
-        high=float(high),
+        low=float(low) if np.isfinite(low) else None,
+        high=float(high) if np.isfinite(high) else None,
         p=sign_flip_test(weighted, seed=seed),
         p_tasks=sign_flip_test(means, seed=seed),
         least=2.0 ** (1 - len(by_task)),
     )
+
+
+def _interval(
+    by_task: Sequence[Values], *, bounded: bool, level: float, resamples: int, seed: int
+) -> tuple[float, float]:
+    """What the bootstrap's and Welch's interval of the tasks that vary span; tasks that do not add the exact one."""
+    if any(len(d) < 2 for d in by_task):
+        return math.nan, math.nan
+    varying, alike = [d for d in by_task if spread(d)], [d for d in by_task if not spread(d)]
+    low = high = 0.0
+    if varying:
+        drawn = np.zeros(resamples)
+        for at, d in enumerate(varying):
+            drawn += np.concatenate([counts @ d / len(d) for counts in resamples_of(len(d), resamples, seed + at)])
+        ends = np.quantile(drawn / len(by_task), [(1 - level) / 2, (1 + level) / 2])
+        mean, half = sum(float(d.mean()) for d in varying) / len(by_task), _welch(varying, level) / len(by_task)
+        low, high = min(float(ends[0]), mean - half), max(float(ends[1]), mean + half)
+    if alike:
+        if not bounded or any(np.abs(d).max() > DIFFERENCES[1] for d in alike):
+            return math.nan, math.nan
+        parts = [Part(d, np.full(len(d), 1 / len(d) / len(by_task))) for d in alike]
+        below, above = exact_interval_of_parts(parts, DIFFERENCES, level=level, draws=resamples, seed=seed)
+        low, high = low + below, high + above
+    return low, high
+
+
+def _welch(by_task: Sequence[Values], level: float) -> float:
+    """Half of the interval of a sum of independent means, by Welch and Satterthwaite's degrees of freedom."""
+    from scipy.special import stdtrit
+
+    errors = np.array([float(d.var(ddof=1)) / len(d) for d in by_task])
+    freedom = errors.sum() ** 2 / sum(error**2 / (len(d) - 1) for error, d in zip(errors, by_task, strict=True))
+    return float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(errors.sum())

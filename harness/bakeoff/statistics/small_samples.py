@@ -6,11 +6,13 @@ queries a 95% interval then covers the mean in 65 to 80% of cases (docs/scoring.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.columns import Pairs, across, without_noise
+from bakeoff.statistics.columns import Pairs, across, spread, without_noise
 from bakeoff.statistics.constants import NOISE, SEED
 from bakeoff.statistics.intervals import PAIRS_AT_ONCE, RESAMPLES, bca_intervals
 
@@ -32,17 +34,37 @@ def too_few(values: Values) -> bool:
 
 
 def mean_intervals(
-    table: Values, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = SEED
+    table: Values,
+    *,
+    bounded: bool | Sequence[bool] = True,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
 ) -> tuple[Values, Values]:
-    """Of each column's mean: BCa, and where that does not hold the exact one, which needs values from 0 to 1.
+    """Of each column's mean: BCa, and where that does not hold the exact one, which needs `bounded` values (0 to 1).
 
-    NaN for a single query.
+    Other values have what BCa and Student's interval span. NaN for a single query, and where such values are all alike.
     """
     low, high = bca_intervals(table, level=level, resamples=resamples, seed=seed)
+    if len(table) < 2:
+        return low, high
+    within = np.broadcast_to(np.asarray(bounded), table.shape[1]) & (table.min(axis=0) >= 0) & (table.max(axis=0) <= 1)
     for column, values in enumerate(table.T):
-        if len(values) > 1 and too_few(values) and values.min() >= 0 and values.max() <= 1:
+        if not within[column]:
+            low[column], high[column] = _with_students(values, low[column], high[column], level)
+        elif too_few(values):
             low[column], high[column] = exact_interval(values, level=level, draws=resamples, seed=seed)
     return low, high
+
+
+def _with_students(values: Values, low: float, high: float, level: float) -> tuple[float, float]:
+    """What an interval and Student's span: no bounds tell what values without a spread hide."""
+    from scipy.special import stdtrit
+
+    if not (sd := spread(values)):
+        return np.nan, np.nan
+    mean, half = float(values.mean()), float(stdtrit(len(values) - 1, (1 + level) / 2)) * sd / np.sqrt(len(values))
+    return min(low, mean - half), max(high, mean + half)
 
 
 def exact_interval(
@@ -91,12 +113,18 @@ def _largest_means(ordered: Values, most: float, draws: int, seed: int) -> Value
 
 
 def difference_intervals(
-    table: Values, pairs: Pairs, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = SEED
+    table: Values,
+    pairs: Pairs,
+    *,
+    bounded: bool = True,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
 ) -> tuple[Values, Values]:
     """Of the mean difference of each pair: what BCa and Student's interval span, as each is too short at times.
 
     BCa is where most queries tie, Student's where the differences are skewed. Where all are alike, neither has a width:
-    then the exact interval counts, which needs values from 0 to 1. NaN where there is none, as for a single query.
+    then the exact interval counts, which needs `bounded` values (0 to 1). NaN where there is none, as of one query.
     """
     from scipy.special import stdtrit
 
@@ -112,7 +140,8 @@ def difference_intervals(
         means = differences.mean(axis=1)
         low[part], high[part] = np.minimum(low[part], means - half), np.maximum(high[part], means + half)
         for at in (start + np.flatnonzero(np.ptp(differences, axis=1) <= NOISE)).tolist():
-            low[at], high[at] = _of_alike(table[:, list(pairs[at])], level, resamples, seed)
+            columns = table[:, list(pairs[at])]
+            low[at], high[at] = _of_alike(columns, level, resamples, seed) if bounded else (np.nan, np.nan)
     return low, high
 
 

@@ -17,6 +17,11 @@ import numpy as np
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import Pairs, differences_of, without_noise
 from bakeoff.statistics.constants import ALPHA, NOISE
+from bakeoff.statistics.exact_parts import Part, exact_interval_of_parts, exact_p_of_parts
+from bakeoff.statistics.intervals import RESAMPLES, bca_intervals
+from bakeoff.statistics.small_samples import DIFFERENCES, FEWEST_QUERIES, FEWEST_UNLIKE, unlike
+
+MEANS = (0.0, 1.0)  # the bounds of measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,75 @@ def estimates(table: Values, strata: Strata, alpha: float = ALPHA) -> tuple[Valu
     return means, means - half, means + half, np.where(np.isnan(p), 1.0, p)
 
 
+def mean_intervals(
+    table: Values,
+    strata: Strata,
+    bounded: bool | Sequence[bool] = True,
+    alpha: float = ALPHA,
+    *,
+    resamples: int = RESAMPLES,
+) -> tuple[Values, Values]:
+    """What Student's and BCa span, within the measure's bounds (0 to 1); of too few that differ the exact one.
+
+    NaN where one query stands for a stratum of several, and where values without bounds are all alike.
+    """
+    _, low, high, _ = estimates(table, strata, alpha)
+    linear = np.stack([linearised(values, strata) for values in table.T], axis=1)
+    skewed = bca_intervals(linear, level=1 - alpha, resamples=resamples)
+    for column, within in enumerate(np.broadcast_to(np.asarray(bounded), table.shape[1])):
+        ends = min(low[column], skewed[0][column]), max(high[column], skewed[1][column])
+        parts = parts_of(table[:, column], strata)
+        low[column], high[column] = _held(parts, ends, MEANS if within else None, alpha, draws=resamples)
+    return low, high
+
+
+def difference_interval(
+    d: Values, strata: Strata, *, bounded: bool = True, alpha: float = ALPHA
+) -> tuple[float, float]:
+    """Student's, and the exact one where the queries of a stratum that was drawn in part all differ alike."""
+    found = estimate(d, strata, alpha)
+    parts = parts_of(d, strata)
+    return _held(parts, (found.low, found.high), DIFFERENCES if bounded else None, alpha, few=False)
+
+
+def _held(
+    parts: Sequence[Part],
+    students: tuple[float, float],
+    bounds: tuple[float, float] | None,
+    alpha: float,
+    *,
+    few: bool = True,
+    draws: int = RESAMPLES,
+) -> tuple[float, float]:
+    """Student's interval, where it can be relied on, else the exact one, which needs bounds that the values keep."""
+    if not np.isfinite(students[0]) or all(part.whole for part in parts):
+        return students
+    alike = not _unlike(parts)
+    if bounds is None or any(part.values.min() < bounds[0] or part.values.max() > bounds[1] for part in parts):
+        return (math.nan, math.nan) if alike else students
+    if alike or (few and _too_few(parts)):
+        return exact_interval_of_parts(parts, bounds, level=1 - alpha, draws=draws)
+    return max(students[0], bounds[0]), min(students[1], bounds[1])
+
+
+def parts_of(values: Values, strata: Strata) -> list[Part]:
+    """The values by stratum."""
+    names = np.array(strata.names)
+    inside = [np.flatnonzero(names == name) for name in dict.fromkeys(strata.names)]
+    return [Part(values[at], strata.weights[at], whole=len(at) == strata.sizes[at[0]]) for at in inside]
+
+
+def _unlike(parts: Sequence[Part]) -> int:
+    """How many values differ from the most frequent one of their stratum, where that was drawn in part."""
+    return sum(unlike(part.values) for part in parts if not part.whole)
+
+
+def _too_few(parts: Sequence[Part]) -> bool:
+    """As of plain means: whether Student's interval covers the mean less often than it says."""
+    drawn = sum(len(part.values) for part in parts if not part.whole)
+    return drawn < FEWEST_QUERIES or _unlike(parts) < FEWEST_UNLIKE
+
+
 def _p_without_spread(table: Values, means: Values, strata: Strata) -> Values:
     """The sign-flip test's, over the queries that stand for others: three that all differ alike are no proof."""
     drawn = Counter(strata.names)
@@ -65,10 +139,11 @@ def _p_without_spread(table: Values, means: Values, strata: Strata) -> Values:
     return np.where(np.abs(means) <= NOISE, 1.0, np.minimum(1.0, 2.0 ** (1.0 - different)))
 
 
-def p_equivalent(differences: Values, strata: Strata, margin: float) -> float:
+def p_equivalent(differences: Values, strata: Strata, margin: float, *, bounded: bool = False) -> float:
     """p of two one-sided tests: small where the mean difference per query asked is within ± the margin.
 
-    A sample without any spread shows nothing of what was not drawn; a log that was drawn whole leaves nothing open.
+    Of too few that differ exact ones, for `bounded` differences from −1 to 1; without bounds a sample without any
+    spread shows nothing of what was not drawn. A log that was drawn whole leaves nothing open.
     """
     from scipy.special import stdtr
 
@@ -76,6 +151,10 @@ def p_equivalent(differences: Values, strata: Strata, margin: float) -> float:
     room, error = margin - abs(float(means[0])), float(errors[0])
     if math.isnan(error):
         return 1.0
+    parts = parts_of(differences, strata)
+    if bounded and freedom and _too_few(parts):
+        mirrored = parts_of(-differences, strata)
+        return max(exact_p_of_parts(side, margin, DIFFERENCES[1]) for side in (parts, mirrored))
     if error == 0:
         return 1.0 if freedom else float(room <= NOISE)
     return float(stdtr(freedom, -room / error))
@@ -116,7 +195,8 @@ def linearised(values: Values, strata: Strata) -> Values:
 def _errors(table: Values, strata: Strata) -> tuple[Values, Values, int]:
     """Means, standard errors and degrees of freedom."""
     deviations, freedom = _deviations(table, strata)
-    return strata.weights @ table, np.sqrt((deviations**2).sum(axis=0)), freedom
+    errors = np.sqrt((deviations**2).sum(axis=0))
+    return strata.weights @ table, np.where(errors <= NOISE, 0.0, errors), freedom
 
 
 def _deviations(table: Values, strata: Strata) -> tuple[Values, int]:

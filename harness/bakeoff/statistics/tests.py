@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -119,9 +119,29 @@ def holm_of_pairs(pvalues: Values, table: Values, indices: Sequence[tuple[int, i
     """
     same = first_equal(table)
     asked = [(min(same[i], same[j]), max(same[i], same[j])) for i, j in indices]
-    distinct = {pair: at for at, pair in enumerate(asked) if pair[0] != pair[1]}
-    corrected = dict(zip(distinct, holm(pvalues[list(distinct.values())]), strict=True))
-    return np.array([corrected.get(pair, 1.0) for pair in asked])
+    return holm_of_distinct(pvalues, [None if i == j else (i, j) for i, j in asked])
+
+
+def holm_of_distinct(pvalues: ArrayLike, hypotheses: Sequence[Hashable | None]) -> Values:
+    """Holm over tests of which some are of the same hypothesis, and count once; None is nothing to test, and has 1."""
+    largest: dict[Hashable, float] = {}
+    for hypothesis, p in zip(hypotheses, np.asarray(pvalues, dtype=np.float64).tolist(), strict=True):
+        if hypothesis is not None:
+            largest[hypothesis] = max(p, largest.get(hypothesis, 0.0))
+    corrected = dict(zip(largest, holm(list(largest.values())).tolist(), strict=True))
+    return np.array([1.0 if hypothesis is None else corrected[hypothesis] for hypothesis in hypotheses])
+
+
+def hypothesis_of(differences: Values) -> bytes | None:
+    """What a two-sided test of these differences is about: equal ones, and their negatives, are one hypothesis.
+
+    None where there is no difference at all.
+    """
+    rounded = np.round(differences, 12) + 0.0  # no negative zeros
+    different = np.flatnonzero(rounded)
+    if not len(different):
+        return None
+    return bytes((rounded if rounded[different[0]] > 0 else 0.0 - rounded).tobytes())
 
 
 def first_equal(table: Values) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -15,7 +16,9 @@ from bakeoff.evaluation.measures.base import CondensableMeasure, Option, Rel
 from bakeoff.evaluation.random_order import RandomOrder, per_count
 
 LEAST = 0.00001  # an average precision of 0 would make every geometric mean 0
-SIMULATED, SIMULATION_SEED = 2000, 42  # random orders behind the expectation of GMAP
+COUNTED = 100_000  # sets of places that are gone through one by one for the expectation of GMAP
+SIMULATED, SIMULATION_SEED = 10_000, 42  # random sets of places, where there are more
+BLOCK_CELLS = 1 << 22  # random numbers held at once
 
 
 @dataclass(frozen=True)
@@ -77,18 +80,46 @@ class GeometricMAP(CondensableMeasure):
         return np.asarray(np.log(np.maximum(ratio(relevant.precisions(self.k), relevant.total), LEAST)))
 
     def expected(self, order: RandomOrder) -> Values:
-        """The mean logarithm has no closed form: it is taken over seeded random orders."""
+        """The mean logarithm has no closed form: it is taken over the places that so many hits may have.
+
+        How likely each number of hits is, is known; so are all of their places, up to 100,000 sets of them. Beyond, it
+        is simulated.
+        """
         places = order.places(self.k)
 
         def value(count: float) -> float:
-            relevant, rng = int(count), np.random.default_rng(SIMULATION_SEED)
-            if not relevant:
-                return math.log(LEAST)
-            ranks = np.sort([rng.choice(order.documents, relevant, replace=False) for _ in range(SIMULATED)]) + 1
-            precisions = np.where(ranks <= places, np.arange(1, relevant + 1) / ranks, 0.0)
-            return float(np.log(np.maximum(precisions.mean(axis=1), LEAST)).mean())
+            relevant = int(count)
+            *_, chances = order.draws(relevant, places + 1)
+            likely: list[float] = chances[: places + 1].tolist()
+            return math.fsum(
+                chance * _mean_log_precision(hits, places, relevant, chance)
+                for hits, chance in enumerate(likely)
+                if chance > 0
+            )
 
         return per_count(order.relevant(self.rel), value)
+
+
+def _mean_log_precision(hits: int, places: int, relevant: int, chance: float) -> float:
+    """Of average precision, where so many hits are anywhere among the places; rare numbers of hits need few draws."""
+    if not hits:
+        return math.log(LEAST)
+    if math.comb(places, hits) <= COUNTED:
+        sets = np.array(list(combinations(range(1, places + 1), hits)))
+    else:
+        sets = _random_sets(hits, places, max(100, math.ceil(SIMULATED * chance)))
+    precisions = (np.arange(1, hits + 1) / sets).sum(axis=1) / relevant
+    return float(np.log(np.maximum(precisions, LEAST)).mean())
+
+
+def _random_sets(hits: int, places: int, draws: int) -> NDArray[np.int64]:
+    """Sets of places, seeded, each in ascending order."""
+    rng = np.random.default_rng(SIMULATION_SEED)
+    if draws * places > BLOCK_CELLS:
+        drawn = np.array([rng.choice(places, hits, replace=False) for _ in range(draws)])
+    else:
+        drawn = np.argpartition(rng.random((draws, places)), hits - 1, axis=1)[:, :hits]
+    return np.asarray(np.sort(drawn, axis=1) + 1, dtype=np.int64)
 
 
 def _of_random_order(places: int, n: int, relevant: NDArray[Any]) -> Values:

@@ -47,7 +47,7 @@ class Measure(ABC):
 
     @abstractmethod
     def expected(self, order: RandomOrder) -> Values:
-        """One value per query: the exact expectation under a uniformly random order of the corpus."""
+        """One value per query: the expectation under a uniformly random order of the corpus, exact where it can be."""
 
     def figure(self, mean: float) -> float:
         """From the mean of the values to the figure that is quoted; a rising function, so intervals go through it."""

@@ -91,7 +91,7 @@ def test_an_option_of_another_kind_of_task_is_named_with_its_kind(shop: Path, op
 
 def test_a_lead_over_one_row_is_not_the_smallest_of_several_and_has_its_price(tmp_path: Path) -> None:
     _, out, err = bakeoff(tmp_path, "run", "trips", "--no-charts", "--contender", "markov", "--contender", "majority")
-    assert "It is better than majority, by 0.052 (p = " in out, err
+    assert "It is better than majority, by 0.052 (p (Holm) = " in out, err
     assert "Cost of the best: none. No price is known for it." in out
     assert "tie group" not in out
 
@@ -138,7 +138,7 @@ def test_latest_is_a_result_wherever_one_is_taken(shop: Path) -> None:
         ["compare", "latest"],
         ["gate", "latest", "--baseline", "before"],
         ["gate", "before", "--baseline", "latest"],
-        ["plan-queries", "latest", "--width", "0.1"],
+        ["plan-queries", "latest", "--width", "0.1", "--variance", "0.04"],
         ["export-mteb", "latest", "--out", "mteb", "--task", "SciFact"],
         ["history", "latest"],
     ):

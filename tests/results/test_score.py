@@ -14,12 +14,13 @@ import pytest
 import pytrec_eval
 from bakeoff.core.ranking import ordered
 from bakeoff.evaluation.measures import Measure
-from bakeoff.report.scores import as_csv, as_json
+from bakeoff.report.scores import as_csv, as_json, terminal
 from bakeoff.results.score import run_names, score
 from bakeoff.tasks.formats.trec import read_run, run_parts
 from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 from scipy import stats as scipy_stats
 
 NDCG, MAP = Measure.parse("ndcg@10"), Measure.parse("map")
@@ -211,3 +212,16 @@ def test_runs_with_equal_figures_have_equal_marks(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["score", *files, "-m", "mrr"])
     rows = [line for line in done.stdout.splitlines() if "1.0000 [" in line and "★" in line]
     assert len(rows) == 2, done.stdout
+
+
+def test_an_interval_around_no_difference_is_explained() -> None:
+    """As `compare` and `gate` do: three queries without a difference leave a wide one."""
+
+    def shown(runs: dict[str, dict[str, dict[str, float]]]) -> str:
+        screen = io.StringIO()
+        Console(file=screen, width=120).print(terminal(score(QRELS, runs, [NDCG])))
+        return " ".join(screen.getvalue().split())
+
+    said = "+0.0000 with an interval: no query differs; the interval is what other queries might still show"
+    assert said in shown({"good": GOOD, "again": GOOD})
+    assert said not in shown({"good": GOOD, "poor": POOR})

@@ -30,7 +30,7 @@
       const interval = pair.low === null ? "" : ` (95% interval ${signed(pair.low)} to ${signed(pair.high)})`;
       at("versus").replaceChildren(
         `${pair.a} against ${pair.b}: ${signed(pair.difference)}${interval}, ` +
-          `p = ${Number(pair.p.toPrecision(2))} after Holm: ${verdict}. ` +
+          `p (Holm) = ${Number(pair.p.toPrecision(2))}: ${verdict}. ` +
           `${pair.wins} won, ${pair.ties} tied, ${pair.losses} lost.`,
       );
     }

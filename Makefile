@@ -6,7 +6,7 @@ INFINITY := .venv-infinity
 MILVUS := .venv-milvus
 OTHER_RAY := .venv-other-ray
 
-.PHONY: run run-stores format test test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants clean
+.PHONY: run run-stores format test test-slow test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -20,7 +20,11 @@ test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto -m 'not browser and not servers and not ray and not wheel'
+	$(BIN)/pytest -n auto -m 'not slow and not browser and not servers and not ray and not wheel'
+
+# What takes seconds each: thousands of simulated experiments, whole workflows, real models at length.
+test-slow: $(VENV)/.test
+	$(BIN)/pytest -n auto -m slow
 
 # The wheel, installed without extras into a clean environment beside folders that are called harness and providers.
 test-wheel: $(VENV)/.test

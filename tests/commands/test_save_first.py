@@ -21,7 +21,9 @@ BREAKS = {
 ADDITIONS = {
     "the table against the best": "from bakeoff.results import summary as broken; broken.with_standings = fail",
     "the table against the best ": "from bakeoff.results import summary as broken; broken.standing_sections = fail",
-    "the pairs that may turn the verdict": "from bakeoff.results import summary as broken; broken.turning = fail",
+    "the pairs that may turn the verdict": (
+        "from bakeoff.results import summary as broken; broken.possible_winners = fail"
+    ),
     "the table of unjudged documents": "from bakeoff.results import summary as broken; broken.unjudged_sections = fail",
     "the tables by language and length": (
         "from bakeoff.results import summary as broken; broken.breakdown_sections = fail"

@@ -11,6 +11,7 @@ from tests.commands.test_cli import bakeoff
 from tests.wire import PROXIES, WireServer
 
 
+@pytest.mark.slow
 def test_a_sweep_writes_figures_words_and_pictures(tmp_path: Path) -> None:
     done = bakeoff(
         "sweep", "--synthetic", "1500", "--dimensions", "16", "--rounds", "1", "--store", "faiss", "--store", "hnswlib",
@@ -29,6 +30,7 @@ def test_a_sweep_writes_figures_words_and_pictures(tmp_path: Path) -> None:
     assert {(point["store"], point["query"]["ef"]) for point in points} >= {("faiss", 10), ("hnswlib", 10)}
 
 
+@pytest.mark.slow
 def test_load_and_footprint_write_theirs(tmp_path: Path) -> None:
     where = ("--synthetic", "1000", "--dimensions", "16")
     done = bakeoff("loadtest", *where, "--clients", "1", "--seconds", "0.2", "--rate", "20", cwd=tmp_path)
@@ -42,6 +44,7 @@ def test_load_and_footprint_write_theirs(tmp_path: Path) -> None:
     assert names == {"loadtest.json", "loadtest.md", "footprint.json", "footprint.md"}
 
 
+@pytest.mark.slow
 def test_conditions_write_theirs(tmp_path: Path) -> None:
     where = ("--synthetic", "200", "--dimensions", "8", "--store", "usearch")
     done = bakeoff("loadtest", *where, "--writes", "5", "--seconds", "0.2", cwd=tmp_path)
@@ -53,6 +56,7 @@ def test_conditions_write_theirs(tmp_path: Path) -> None:
     assert {file.name for file in folder.iterdir()} == {"conditions.json", "conditions.md"}
 
 
+@pytest.mark.slow
 def test_an_endpoint_says_its_cost_first_and_writes_its_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,6 +76,7 @@ def test_an_endpoint_says_its_cost_first_and_writes_its_figures(
     assert json.loads((folder / "provider.json").read_text())["levels"][0]["texts"] == 6
 
 
+@pytest.mark.slow
 def test_a_line_ups_own_vectors_are_taken(tmp_path: Path) -> None:
     done = bakeoff("sweep", "--contender", "fake", "--set", "index=Flat", "--rounds", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -66,6 +66,7 @@ def advice_of(said: list[str]) -> str:
     return line.partition(" of its own with ")[2].removesuffix(" shows whether chunks do better")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "contender",
     ['provider = "minilm"', 'provider = "minilm"\noptions = { compute = "int8" }', 'provider = "granite"'],

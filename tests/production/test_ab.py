@@ -90,6 +90,7 @@ def _alarms(rng: np.random.Generator, *, returning: bool) -> tuple[bool, bool]:
     return sequential, plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("returning", [False, True], ids=["new people", "the same people"])
 def test_thirty_looks_raise_at_most_5_percent_false_alarms(returning: bool) -> None:
     """1,000 experiments without a difference; looking as often with a plain test would alarm far more often."""

@@ -100,6 +100,7 @@ def test_the_shipped_texts_are_many_kinds() -> None:
     } <= scripts
 
 
+@pytest.mark.slow
 @real
 def test_int8_weights_behind_the_same_name_are_found_and_the_same_weights_are_not(tmp_path: Path) -> None:
     """The cosine is far above what a fixed threshold of .99 would notice."""
@@ -125,6 +126,7 @@ def _false_alarms(pool: Calls, seed: int, repeats: int = 1000) -> int:
     return sum(compare(pool[calls[:5]], pool[calls[5:]]).changed for calls in drawn)
 
 
+@pytest.mark.slow
 @real
 def test_an_unchanged_model_with_its_real_noise_stays_quiet_over_1000_checks() -> None:
     """Batches in another order are padded otherwise, which moves a vector by up to 1e-7."""

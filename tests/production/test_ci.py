@@ -97,6 +97,7 @@ def test_both_workflows_ask_for_the_same() -> None:
     assert set(yaml.safe_load(FILES["search.yml"])["jobs"]) == {"gate", "nightly"}
 
 
+@pytest.mark.slow
 @needs_weights
 def test_every_line_of_the_workflows_runs_in_order(shell: Shell) -> None:
     for line in (*_github("gate"), *_github("nightly")):
@@ -106,6 +107,7 @@ def test_every_line_of_the_workflows_runs_in_order(shell: Shell) -> None:
         assert (shell.folder / made).is_file()
 
 
+@pytest.mark.slow
 @needs_weights
 def test_the_fixture_gates_and_fails_where_a_contender_dropped(shell: Shell) -> None:
     (shell.folder / "test_search.py").write_text(FILES["test_search.py"], encoding="utf-8")

@@ -52,6 +52,7 @@ def test_the_estimate_converges_and_beats_the_click_rate() -> None:
     assert _errors(2_000, "ctr")[0] > few[0]
 
 
+@pytest.mark.slow
 def test_its_intervals_cover_the_truth() -> None:
     covered = []
     for seed in range(5):

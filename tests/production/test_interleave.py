@@ -88,6 +88,7 @@ def _experiment(a: list[str], b: list[str], seed: int, users: int = 40) -> list[
     return impressions
 
 
+@pytest.mark.slow
 def test_equal_systems_are_told_apart_in_at_most_5_percent_of_1000_experiments() -> None:
     """Two ways to be equal: the same list, and other documents that are as good."""
     experiments = (_experiment(GOOD, AS_GOOD if seed % 2 else GOOD, seed, users=30) for seed in range(1000))

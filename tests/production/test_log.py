@@ -158,6 +158,7 @@ def test_means_per_query_asked_are_right_and_their_intervals_cover() -> None:
     assert plain < 170
 
 
+@pytest.mark.slow
 def test_equal_contenders_differ_in_at_most_5_percent_of_samples() -> None:
     counts, a = _traffic(np.random.default_rng(3))
     rng = np.random.default_rng(4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from bakeoff.core.figures import PairedDifference, Percentiles
-from bakeoff.results.recommend import Limits, choose, keeps, query_price, recommend, round_below
+from bakeoff.results.recommend import Limits, choose, keeps, recommend, round_below
 from bakeoff.results.schema import Cost, Latency, Row, Value, Verdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -290,9 +290,3 @@ def test_of_equal_documents_the_cheaper_queries_are_the_cheapest() -> None:
     assert cheap.why.endswith(
         "hosted costs less to ask: $65.00 for a million documents and $0.001 for a thousand queries."
     )
-
-
-def test_results_of_before_have_the_price_of_queries_of_local_rows_alone() -> None:
-    assert (query_price(ROWS[0]), query_price(ROWS[1])) == (None, 0.0)
-    assert keeps(ROWS[0], Limits(usd_per_million=65.0))
-    assert not keeps(ROWS[0], Limits(usd_per_thousand_queries=65.0))

@@ -39,6 +39,7 @@ store = "faiss"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cached", [True, False])
 def test_figures_do_not_depend_on_where_the_corpus_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cached: bool

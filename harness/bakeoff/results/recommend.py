@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import UNSET
 
 from bakeoff.core.clock import SAMPLES_FOR
 from bakeoff.core.printable import counted, dollars, listed
@@ -47,10 +46,8 @@ def price(row: Row) -> float | None:
 
 
 def query_price(row: Row) -> float | None:
-    """Dollars for a thousand queries: their embedding, and a second stage; results of before have it of free rows."""
-    if row.cost is None or row.cost.usd_per_thousand_queries is UNSET:
-        return 0.0 if row.cost and row.local else None
-    return row.cost.usd_per_thousand_queries
+    """Dollars for a thousand queries: their embedding, and a second stage."""
+    return row.cost.usd_per_thousand_queries if row.cost else None
 
 
 def index_mb(row: Row) -> float | None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import ModelCard, Role
-from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -237,8 +236,8 @@ def _dollars(tokens: float, card: ModelCard, *, local: bool) -> float | None:
     return 0.0 if local else None
 
 
-def _sum(values: Sequence[float | UnsetType | None]) -> float | None:
-    known = [value for value in values if value is not None and value is not UNSET]
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
 
 

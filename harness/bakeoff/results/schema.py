@@ -59,12 +59,12 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 class Cost(msgspec.Struct, kw_only=True, frozen=True):
     """What a row's vectors cost, now or when they were first bought, and a million such documents would.
 
-    `usd_per_thousand_queries` is for embedding and reranking; unset in results of before it was kept.
+    `usd_per_thousand_queries` is for embedding and reranking.
     """
 
     usd: float | None = None
     usd_per_million_documents: float | None = None
-    usd_per_thousand_queries: float | msgspec.UnsetType | None = msgspec.UNSET
+    usd_per_thousand_queries: float | None = None
     tokens: float = 0.0
     tokens_estimated: bool = False
     requests: int = 0

@@ -126,7 +126,7 @@ def _fill(
     with settings.progress(f"{embedder.provider.card.name}: {role.value} vectors, {shard}", count) as advance:
         mine = islice(batches(), start, stop)
         while window := list(islice(mine, WINDOW)):
-            embedder.embed_batches(window, role, space, advance)
+            embedder.embed_batches(window, role, space, advance, count)
             saved(space)
     note_complete(embedder, role, Receipt(count, int(sizes.sum())))
     saved(space)

@@ -34,6 +34,9 @@ class Parquet(ArrowFile):
     def _schema(self) -> Any:
         return self._open().schema_arrow
 
+    def _count(self) -> int:
+        return int(self._open().metadata.num_rows)
+
     def _batches(self, columns: list[str]) -> Iterator[Any]:
         import pyarrow as pa
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -300,6 +302,24 @@ def test_a_row_takes_few_bytes_of_memory_and_the_work_is_shown(
         assert noted.seen[label] == [runs * rows, runs * rows]
     filled.space.close()
     empty.space.close()
+
+
+def test_parquet_is_never_in_memory_as_a_whole(lineup: Lineup, tmp_path: Path) -> None:
+    """Arrow's own memory, which tracemalloc does not see: pyarrow held the bytes of the whole file."""
+    rows, wide = 100_000, 128
+    flat = pa.array(np.ones(rows * wide, dtype=np.float32) + np.arange(rows * wide, dtype=np.float32))
+    table = pa.table({"id": list(map(str, range(rows))), "vector": pa.FixedSizeListArray.from_arrays(flat, wide)})
+    pq.write_table(table, tmp_path / "v.parquet", row_group_size=rows // 10, compression="none")
+    del flat, table
+    script = (
+        "import sys; import pyarrow as pa; from pathlib import Path\n"
+        "from bakeoff.embedding.vector_files import vector_file\n"
+        "print(sum(map(len, vector_file(Path(sys.argv[1])).vectors())), pa.default_memory_pool().max_memory())"
+    )
+    told = subprocess.run([sys.executable, "-c", script, tmp_path / "v.parquet"], capture_output=True, check=True)
+    count, held = map(int, told.stdout.split())
+    assert count == rows
+    assert held < 0.75 * 4 * rows * wide
 
 
 def test_lines_with_hashes_and_lines_with_texts(lineup: Lineup, tmp_path: Path) -> None:

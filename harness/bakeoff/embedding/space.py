@@ -20,6 +20,7 @@ from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError
 
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.hashing import Identity
+from bakeoff.core.progress import steps
 from bakeoff.core.room import check_room, needs_room
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.embedding.locks import Claims, InUse
@@ -163,7 +164,7 @@ class Space:
         self._hold()
         self._find_shards(self.folder)
         fresh = [
-            (number, list(shard.new_batches()))
+            (number, _checked(shard))
             for number, shard in enumerate(self._shards)
             if number not in self._written and number not in self._ended and shard.grown()
         ]
@@ -267,6 +268,17 @@ class Space:
             if read_json(self.folder / IDENTITY, dict[str, Any]) == self.identity:
                 return
         write_json(self.folder / IDENTITY, self.identity)
+
+
+def _checked(shard: Shard) -> list[Batch]:
+    """What is new in a shard; every byte of its rows is looked at, and for gigabytes that takes seconds."""
+    batches, done = [], 0
+    with steps("cached vectors: MB checked", shard.row_bytes() >> 20) as advance:
+        for batch in shard.new_batches():
+            batches.append(batch)
+            before, done = done, done + 4 * len(batch.keys) * shard.dimensions
+            advance((done >> 20) - (before >> 20))
+    return batches
 
 
 def read_identity(folder: Path) -> Identity | None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import mmap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -26,6 +26,7 @@ from bakeoff_providers.shared_options import (
 )
 
 BESIDE = (".ids.txt", ".ids.json", ".ids.npy")
+_ROWS, _BYTES = 8_192, 1 << 20  # of a parquet file, read at once; left to itself, pyarrow holds the whole file
 
 
 class Precomputed(Provider):
@@ -194,33 +195,42 @@ def _ids(file: Path) -> list[Any]:
 
 
 def _parquet(file: Path, id_column: str, vector_column: str) -> tuple[list[Any], Any]:
+    """Block by block into one array: there is never a second copy."""
     try:
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError:
         raise Unavailable("precomputed: install bakeoff[parquet] to read parquet") from None
-    names = parquet.read_schema(file).names
-    for column in (id_column, vector_column):
-        if column not in names:
-            remedy = f"name it with id_column or vector_column: {', '.join(names)}"
-            raise InputError(f"no column {column!r}", file=file, remedy=remedy)
-    table = parquet.read_table(file, columns=[id_column, vector_column])
-    return table[id_column].to_pylist(), _stacked(table[vector_column].chunks)
+    with parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BYTES) as table:
+        names = table.schema_arrow.names
+        for column in (id_column, vector_column):
+            if column not in names:
+                remedy = f"name it with id_column or vector_column: {', '.join(names)}"
+                raise InputError(f"no column {column!r}", file=file, remedy=remedy)
+        ids: list[Any] = []
+        vectors = np.zeros((0, 0), dtype=np.float32)
+        for batch in table.iter_batches(_ROWS, columns=[id_column, vector_column]):
+            part = _matrix(batch.column(vector_column))
+            if not ids:
+                vectors = np.empty((table.metadata.num_rows, part.shape[1]), dtype=np.float32)
+            if part.shape[1] != vectors.shape[1]:
+                raise ValueError("vectors are of unequal length")
+            if part.dtype.kind not in "fiu":
+                raise InputError(f"vectors of type {part.dtype}, not rows of numbers", file=file)
+            with np.errstate(over="ignore"):  # what becomes infinite is refused by its id
+                vectors[len(ids) : len(ids) + len(part)] = part
+            ids += batch.column(id_column).to_pylist()
+    return ids, vectors
 
 
-def _stacked(chunks: Iterable[Any]) -> Any:
+def _matrix(column: Any) -> Any:
     """A matrix from a column of lists, without a Python object for each number."""
-    parts = []
-    for chunk in chunks:
-        values = chunk.flatten().to_numpy(zero_copy_only=False)
-        if len(chunk) and (chunk.null_count or len(values) % len(chunk)):
-            raise ValueError("vectors are missing or of unequal length")
-        width = len(values) // max(1, len(chunk))
-        lengths = chunk.value_lengths().to_numpy(zero_copy_only=False)
-        if len(chunk) and not (lengths == width).all():
-            raise ValueError("vectors are of unequal length")
-        if len(chunk):
-            parts.append(values.reshape(len(chunk), width))
-    return np.concatenate(parts) if parts else np.zeros((0, 0), dtype=np.float32)
+    values = column.flatten().to_numpy(zero_copy_only=False)
+    if column.null_count or len(values) % len(column):
+        raise ValueError("vectors are missing or of unequal length")
+    width = len(values) // len(column)
+    if not (column.value_lengths().to_numpy(zero_copy_only=False) == width).all():
+        raise ValueError("vectors are of unequal length")
+    return values.reshape(len(column), width)
 
 
 def _fingerprint(files: tuple[Path, ...]) -> str:

@@ -95,7 +95,7 @@ def test_room_is_looked_for_once_and_before_the_first_answer(tmp_path: Path, mon
         return disk_usage(path)
 
     monkeypatch.setattr("bakeoff.chat.answers.check_writable", lambda *_: looks.append("answers"))
-    monkeypatch.setattr("bakeoff.embedding.space.shutil.disk_usage", usage)
+    monkeypatch.setattr("shutil.disk_usage", usage)
     answers = AnswerCache(tmp_path, {"model": "m"})
     answers.check_writable()
     assert looks == ["answers"]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import tempfile
 import tracemalloc
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from bakeoff.embedding.corpus_chunks import (
 )
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.tasks.formats import beir
+from bakeoff_providers.errors import InputError
 
 DOCUMENTS = [
     Document(
@@ -192,3 +195,13 @@ def test_a_fingerprint_keeps_no_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1e6  # the fields are 4 MB
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is full")
+def test_a_full_temporary_disk_says_what_moves_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb", 0))
+    with pytest.raises(InputError, match="No space left") as caught:
+        collected([DOCUMENTS])
+    assert str(caught.value.file) == tempfile.gettempdir()
+    assert "TMPDIR" in (caught.value.remedy or "")

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
+from bakeoff.core import corpus
+from bakeoff.core.corpus import collected
 from bakeoff.core.files import read_json_lines
-from bakeoff.core.progress import Advance, showing, steps
+from bakeoff.core.progress import Advance, followed, showing, steps
+from bakeoff.core.remote import SharedFolder
+from bakeoff.core.task import Document
+from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.corpus_chunks import ChunkAsDocumentSays, chunks_of_corpus
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.results.summary import summarise
+from bakeoff.results.save import save
+from bakeoff.running.embed_shard import embed_shard
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
+from bakeoff.running.shard_folders import ShardNumber
 
 from tests.running.beir_task import beir_task
 
@@ -69,7 +79,8 @@ def test_every_part_of_a_run_shows_its_steps_to_the_end(tmp_path: Path) -> None:
     plan(lineup, settings)
     outcome = run(lineup, settings)
     with showing(noted):
-        summarise(outcome)
+        folder = save(outcome, tmp_path / "results")
+    titles = len(json.loads((folder / "detailed_results.json").read_text())["titles"])
     parts = {label: counts for label, counts in noted.seen.items() if "MB read" not in label}
     assert parts == {
         "hash: texts to count": [300, 300],
@@ -83,5 +94,42 @@ def test_every_part_of_a_run_shows_its_steps_to_the_end(tmp_path: Path) -> None:
         "tests: measures": [len(outcome.lineup.measures)] * 2,
         "intervals: contenders": [2, 2],
         "verdict: resampled": [2, 2],
+        "titles": [titles, titles],
+        "result: files written": [3, 3],
     }
     assert {"corpus.jsonl: MB read", "queries.jsonl: MB read", "test.tsv: MB read"} <= noted.seen.keys()
+
+
+def test_documents_that_are_cut_again_and_vectors_that_are_checked_are_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
+    documents = collected([[Document(id=f"d{n}", text="a text") for n in range(50)]])
+    space = VectorCache(tmp_path).space({"model": "m"})
+    space.put([str(n) for n in range(3_000)], np.ones((3_000, 256), dtype=np.float32), None)
+    space.close()
+    noted = Noted()
+    with showing(noted):
+        chunks_of_corpus(documents, ChunkAsDocumentSays())
+        VectorCache(tmp_path).space({"model": "m"}).close()
+        assert list(followed("parts", 5, ["ab", "cde"])) == ["ab", "cde"]
+    assert noted.seen == {"documents to cut": [50, 50], "cached vectors: MB checked": [2, 2], "parts": [5, 5]}
+
+
+def test_a_job_is_followed_from_reading_to_sending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fsspec")
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+    beir_task(tmp_path / "task")
+    path = tmp_path / "lineup.toml"
+    path.write_text('task = { format = "beir", folder = "task" }\n[[contender]]\nprovider = "fake"\nstore = "faiss"\n')
+    shared, noted, number = SharedFolder("memory://followed/shards"), Noted(), ShardNumber(1, 1)
+    settings = Settings(cache=shared.fetch(number.folder), progress=noted)
+    embed_shard(Lineup.read(path), number, settings, saved=lambda space: shared.send(space.folder))
+    assert noted.seen["hash: document texts to count"] == [300, 300]
+    assert "corpus.jsonl: MB read" in noted.seen
+    to_come, came = noted.seen["files sent"]
+    assert to_come == came >= 3
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "other"))
+    with showing(noted):
+        SharedFolder("memory://followed/shards").fetch()
+    assert noted.seen["files fetched"][0] == noted.seen["files fetched"][1] >= 3

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -139,6 +141,26 @@ def test_a_file_that_breaks_off_is_an_input_error(tmp_path: Path, suffix: str, k
     file.write_bytes(file.read_bytes()[:keep])
     with pytest.raises(InputError, match="unreadable"):
         Precomputed(**options).ready()
+
+
+@pytest.mark.parametrize("groups", [1, 10])
+def test_parquet_is_in_memory_once(tmp_path: Path, groups: int) -> None:
+    """In one row group or in many; while the whole table was read, Arrow held as much again, twice."""
+    rows, wide = 100_000, 64
+    flat = np.random.default_rng(0).standard_normal(rows * wide).astype(np.float32)
+    table = pa.table({"id": range(rows), "vector": pa.FixedSizeListArray.from_arrays(pa.array(flat), wide)})
+    pq.write_table(table, tmp_path / "v.parquet", row_group_size=rows // groups, compression="none")
+    files = tmp_path / "few.parquet", tmp_path / "v.parquet"
+    pq.write_table(table.slice(0, 2), files[0])  # what is imported on the way does not count
+    script = (
+        "import sys, tracemalloc, pyarrow; from bakeoff_providers.precomputed import Precomputed\n"
+        "few, many = (Precomputed(path=path) for path in sys.argv[1:])\n"
+        "few.ready(); tracemalloc.start(); many.ready()\n"
+        "print(pyarrow.default_memory_pool().max_memory() + tracemalloc.get_traced_memory()[1])"
+    )
+    told = subprocess.run([sys.executable, "-c", script, *map(str, files)], capture_output=True, check=True)
+    beside = int(told.stdout) - flat.nbytes
+    assert beside < 0.75 * flat.nbytes + 250 * rows  # pages and blocks, ids and their rows, no second copy
 
 
 def test_parquet_errors_name_the_column(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -125,6 +126,21 @@ def test_a_job_that_stopped_goes_on_where_it_was(tmp_path: Path, wire: WireServe
     asked = [text for request in wire.embeddings() for text in request.texts]
     assert len(asked) == len(set(asked)) == done.texts
     assert done.asked == done.texts - len(first)
+
+
+def test_room_is_looked_for_for_the_whole_shard_before_the_first_request(
+    tmp_path: Path, wire: WireServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lineup = _hosted(tmp_path, wire)
+    monkeypatch.setattr("bakeoff.running.embed_shard.WINDOW", 1)
+    window = 20 * (4 * 8 + 64)  # bytes of the first batch; the shard has several
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=window))
+    (refused,) = _shard(lineup, "1/2", tmp_path / "out")
+    assert "are to come" in refused.failed
+    assert wire.embeddings() == []
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000 * window))
+    (done,) = _shard(lineup, "1/2", tmp_path / "out")
+    assert done.asked > 20
 
 
 def test_a_missing_shard_is_named_before_anything_is_asked(tmp_path: Path, wire: WireServer) -> None:

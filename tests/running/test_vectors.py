@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bakeoff.core.hashing import text_key
+from bakeoff.core.packed_ids import PackedIds
+from bakeoff.core.progress import showing
+from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.vector_files import VECTOR_FILES, vector_file
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
-from bakeoff.running.vectors import Imported, export_vectors, import_vectors, one_embedding, texts_of
+from bakeoff.running.vectors import Imported, Texts, export_vectors, import_vectors, one_embedding, texts_of
 from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError
 
+from tests.core.test_progress import Noted
 from tests.wire import PROXIES, WireServer
 
 TEXTS = {"d1": "a red fox", "d2": "two red foxes", "d3": "the sea at night", "d4": "a red fox"}
@@ -254,3 +263,92 @@ def test_a_text_that_is_no_utf_8_is_damage(tmp_path: Path, lineup: Lineup) -> No
     file.write_bytes(file.read_bytes().replace("é".encode(), b"\xb1\xb1"))
     with pytest.raises(InputError, match="is damaged"):
         _import(lineup, file, tmp_path / "cache", trust_ids=True)
+
+
+def _many(lineup: Lineup, cache: Path, rows: int) -> Texts:
+    """The same texts as a task of very many would give them, and the space for them."""
+    ids, texts = [f"document-{n}" for n in range(rows)], [f"text {n}" for n in range(rows)]
+    space = VectorCache(cache).space({"model": "m", "dimensions": 8})
+    return Texts(lineup.contenders[0], Role.DOCUMENT, ids, texts, space)
+
+
+@pytest.mark.parametrize("suffix", ["npy", "parquet", "faiss"])
+def test_a_row_takes_few_bytes_of_memory_and_the_work_is_shown(
+    lineup: Lineup, tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """About 120 bytes in and 80 out, beside 2 MB for blocks; 320 to 400 in while each row was a Python object."""
+    import faiss
+
+    rows, reads, noted = 60_000, Mock(side_effect=faiss.read_index), Noted()
+    monkeypatch.setattr(faiss, "read_index", reads)
+    filled, empty = (_many(lineup, tmp_path / name, rows) for name in ("one", "two"))
+    filled.space.put(filled.texts, _random(rows), None)
+    file = tmp_path / f"many.{suffix}"
+    export_vectors(filled, vector_file(file))
+    tracemalloc.start()
+    try:
+        with showing(noted):
+            export_vectors(filled, vector_file(file))
+            out = tracemalloc.get_traced_memory()[1]
+            tracemalloc.reset_peak()
+            assert import_vectors(empty, vector_file(file)) == Imported(written=rows, present=0, lacking=0)
+            back = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert out < 120 * rows + 4_000_000
+    assert back < 160 * rows + 4_000_000
+    assert reads.call_count == (suffix == "faiss")
+    for label, runs in (("texts to hash", 2), ("vectors written", 2), ("vectors checked", 1)):
+        assert noted.seen[label] == [runs * rows, runs * rows]
+    filled.space.close()
+    empty.space.close()
+
+
+def test_parquet_is_never_in_memory_as_a_whole(lineup: Lineup, tmp_path: Path) -> None:
+    """Arrow's own memory, which tracemalloc does not see: pyarrow held the bytes of the whole file."""
+    rows, wide = 100_000, 128
+    flat = pa.array(np.ones(rows * wide, dtype=np.float32) + np.arange(rows * wide, dtype=np.float32))
+    table = pa.table({"id": list(map(str, range(rows))), "vector": pa.FixedSizeListArray.from_arrays(flat, wide)})
+    pq.write_table(table, tmp_path / "v.parquet", row_group_size=rows // 10, compression="none")
+    del flat, table
+    script = (
+        "import sys; import pyarrow as pa; from pathlib import Path\n"
+        "from bakeoff.embedding.vector_files import vector_file\n"
+        "print(sum(map(len, vector_file(Path(sys.argv[1])).vectors())), pa.default_memory_pool().max_memory())"
+    )
+    told = subprocess.run([sys.executable, "-c", script, tmp_path / "v.parquet"], capture_output=True, check=True)
+    count, held = map(int, told.stdout.split())
+    assert count == rows
+    assert held < 0.75 * 4 * rows * wide
+
+
+def test_lines_with_hashes_and_lines_with_texts(lineup: Lineup, tmp_path: Path) -> None:
+    """Hashes where every line has one, or else texts where every line has one; a wrong hash counts with the former."""
+    np.save(tmp_path / "v.npy", _random(4))
+    cases: tuple[tuple[dict[str, dict[str, Any]], str], ...] = (
+        ({}, ""),
+        ({"d3": {"text_hash": None}}, ""),
+        ({"d3": {"text_hash": "xyz"}}, "row 3: text_hash 'xyz' is not"),
+        ({"d2": {"text_hash": None}, "d3": {"text_hash": "xyz"}}, ""),
+        ({"d2": {"text_hash": None}, "d3": {"text": None}}, "neither texts nor their hashes"),
+    )
+    for changed, problem in cases:
+        lines = [{"id": n, "text": t, "text_hash": HASHES[n], **changed.get(n, {})} for n, t in TEXTS.items()]
+        (tmp_path / "v.ids.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        cache = tmp_path / "cache"
+        if problem:
+            with pytest.raises(InputError, match=problem):
+                _import(lineup, tmp_path / "v.npy", cache)
+        else:
+            assert _import(lineup, tmp_path / "v.npy", cache).written == 3
+        shutil.rmtree(cache, ignore_errors=True)
+
+
+def test_packed_ids_are_a_list_of_ids() -> None:
+    names = ["", "d1", "ü-2", "\ud800", "d1", "長い名前"]
+    packed = PackedIds(names[:2])
+    packed.extend(names[2:])
+    assert list(packed) == names
+    assert (len(packed), packed[3], packed[-1], packed[1:4]) == (6, names[3], names[-1], names[1:4])
+    with pytest.raises(IndexError):
+        packed[6]

@@ -25,6 +25,7 @@ def embed(
     """Embed one shard of the documents, for `bakeoff run --vectors`; started again, it goes on where it stopped."""
     from pathlib import Path
 
+    from bakeoff.core.progress import showing
     from bakeoff.core.remote import SharedFolder
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
@@ -37,8 +38,10 @@ def embed(
     chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or ())
     options = task_options(chosen.task, chosen.folder, parse_settings(set_, "k=5"), Path.cwd())
     chosen = replace(chosen, overrides={**chosen.overrides, **options})
-    folder = shared.fetch(number.folder)
-    settings = Settings(cache=folder, max_cost=max_cost, progress=Bars(), notice=warn)
+    bars = Bars()
+    with showing(bars):
+        folder = shared.fetch(number.folder)
+    settings = Settings(cache=folder, max_cost=max_cost, progress=bars, notice=warn)
     failed = False
 
     def saved(space: Space) -> None:

@@ -249,13 +249,17 @@ def read_lineup(path: Path) -> Lineup:
 
 def shard_folders(vectors: str | None) -> tuple[Path, ...]:
     """The shards that `--vectors` names, here or fetched; one that is missing is an error before anything is asked."""
+    from bakeoff.core.progress import showing
     from bakeoff.core.remote import SharedFolder
+    from bakeoff.report.console import Bars
     from bakeoff.running.shard_folders import complete_folders
 
     if not vectors:
         return ()
     shared = SharedFolder(vectors)
-    return complete_folders(shared.path, shared.fetch_listed(), shared.address if shared.remote else "")
+    with showing(Bars()):
+        listed = shared.fetch_listed()
+    return complete_folders(shared.path, listed, shared.address if shared.remote else "")
 
 
 def say(text: str, *, err: bool = False) -> None:

@@ -38,8 +38,10 @@ def export(
     from bakeoff_providers.errors import InputError
 
     from bakeoff.core.paths import vectors_folder
+    from bakeoff.core.progress import showing
     from bakeoff.embedding.vector_files import vector_file
     from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars
     from bakeoff.running.settings import Settings
     from bakeoff.running.vectors import export_vectors, one_embedding, texts_of
 
@@ -52,7 +54,8 @@ def export(
         check_file(out, force=force)
     chosen = Lineup.read(lineup_path(lineup))
     whose = one_embedding(chosen, contender)
-    with texts_of(chosen, whose, Role(role), Settings(cache=vectors_folder(), offline=True)) as texts:
+    settings = Settings(cache=vectors_folder(), offline=True, progress=Bars())
+    with showing(settings.progress), texts_of(chosen, whose, Role(role), settings) as texts:
         count = export_vectors(texts, file)
     typer.echo(f"{count} {role} vectors of {whose.label} written to {out}")
 
@@ -75,15 +78,18 @@ def import_(
     from bakeoff_providers.base import Role
 
     from bakeoff.core.paths import vectors_folder
+    from bakeoff.core.progress import showing
     from bakeoff.embedding.vector_files import vector_file
     from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars
     from bakeoff.running.settings import Settings
     from bakeoff.running.vectors import import_vectors, one_embedding, texts_of
 
     source = vector_file(file, parse_columns(column))
     chosen = Lineup.read(lineup_path(lineup))
     whose = one_embedding(chosen, contender)
-    with texts_of(chosen, whose, Role(role), Settings(cache=vectors_folder(), offline=True)) as texts:
+    settings = Settings(cache=vectors_folder(), offline=True, progress=Bars())
+    with showing(settings.progress), texts_of(chosen, whose, Role(role), settings) as texts:
         done = import_vectors(texts, source, partial=partial, trust_ids=trust_ids)
     typer.echo(f"{done.written} {role} vectors of {whose.label} are new in the cache, {done.present} were there")
     if done.lacking:

@@ -13,6 +13,7 @@ from typing import IO, overload
 
 import msgspec
 
+from bakeoff.core.room import needs_room
 from bakeoff.core.task import Document
 
 IN_MEMORY = 64 << 20  # bytes of documents that are simply kept
@@ -98,7 +99,8 @@ def _about(document: Document) -> int:
 
 
 def _stored(first: list[Document], rest: Iterable[list[Document]]) -> StoredDocuments:
-    file = tempfile.TemporaryFile(prefix="bakeoff-")  # noqa: SIM115 - it lives as long as the documents
+    with needs_room():
+        file = tempfile.TemporaryFile(prefix="bakeoff-")  # noqa: SIM115 - it lives as long as the documents
     encode = msgspec.msgpack.Encoder().encode
     ids: list[str] = []
     ends = array("q")
@@ -107,11 +109,13 @@ def _stored(first: list[Document], rest: Iterable[list[Document]]) -> StoredDocu
         encoded = list(map(encode, block))
         start = ends[-1] if ends else 0
         ends.extend(islice(accumulate(map(len, encoded), initial=start), 1, None))
-        file.write(b"".join(encoded))
+        with needs_room():
+            file.write(b"".join(encoded))
         ids += [document.id for document in block]
         plain = plain and not any(document.metadata for document in block)
         block.clear()
-    file.flush()
+    with needs_room():
+        file.flush()
     return StoredDocuments(file, ids, ends, plain=plain)
 
 

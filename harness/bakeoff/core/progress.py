@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
 Advance = Callable[[int], None]
+Part = TypeVar("Part", bound=Sized)
 Progress = Callable[[str, int], AbstractContextManager[Advance]]  # a label and the number of steps to come
 
 
@@ -32,3 +34,11 @@ def showing(progress: Progress) -> Iterator[None]:
 def steps(label: str, total: int) -> AbstractContextManager[Advance]:
     """For work far below the command: so many steps, shown where the caller wants them to be."""
     return _current.get()(label, total)
+
+
+def followed(label: str, total: int, parts: Iterable[Part]) -> Iterator[Part]:
+    """The parts themselves; each is as many steps as it is long."""
+    with steps(label, total) as advance:
+        for part in parts:
+            yield part
+            advance(len(part))

@@ -16,6 +16,8 @@ from bakeoff_providers.files import replacing
 from bakeoff_providers.registry import missing_modules
 from bakeoff_providers.weights import home
 
+from bakeoff.core.progress import steps
+
 MODULES, EXTRA = ("fsspec",), "remote"
 AT_ONCE = 8  # files on their way at the same time
 _LAST = (".manifest", ".json")  # what makes other files count is sent after them
@@ -69,9 +71,10 @@ class SharedFolder:
             with replacing(self.path / name) as part:  # whoever reads it meanwhile has a whole one
                 self._system.get_file(f"{self._root}/{name}", str(part))
 
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        with ThreadPoolExecutor(AT_ONCE) as pool, steps("files fetched", len(names)) as advance:
             for last in (False, True):
-                list(pool.map(get, [name for name in names if name.endswith(_LAST) == last]))
+                for _ in pool.map(get, [name for name in names if name.endswith(_LAST) == last]):
+                    advance(1)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -97,13 +100,15 @@ class SharedFolder:
         """Copies these files of the copy here, whatever is there already."""
         if not self.remote:
             return
-        with _named(self.address):
-            for file in sorted(files, key=lambda file: file.name.endswith(_LAST)):
+        ordered = sorted(files, key=lambda file: file.name.endswith(_LAST))
+        with _named(self.address), steps("files sent", len(ordered)) as advance:
+            for file in ordered:
                 there = self._there(file)
                 if (folder := there.rpartition("/")[0]) not in self._made:
                     self._system.makedirs(folder, exist_ok=True)
                     self._made.add(folder)
                 self._system.put_file(str(file), there)
+                advance(1)
 
     @contextlib.contextmanager
     def marked(self) -> Iterator[str]:

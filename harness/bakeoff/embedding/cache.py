@@ -11,7 +11,7 @@ from pathlib import Path
 from bakeoff.core.hashing import Identity, space_name
 from bakeoff.embedding.locks import all_locked
 from bakeoff.embedding.shards import MANIFEST, ROWS
-from bakeoff.embedding.space import IDENTITY, IN_USE, Space, read_identity
+from bakeoff.embedding.space import IDENTITY, IN_USE, REMEDY, Space, read_identity
 
 __all__ = ["Space", "SpaceInfo", "VectorCache"]
 
@@ -39,20 +39,25 @@ class VectorCache:
     """All spaces under one folder."""
 
     def __init__(
-        self, folder: Path, complete: Sequence[Path] = (), fetch: Callable[[str], object] | None = None
+        self,
+        folder: Path,
+        complete: Sequence[Path] = (),
+        fetch: Callable[[str], object] | None = None,
+        remedy: str = REMEDY,
     ) -> None:
         """`complete` are caches that are only read, besides the one that is written to.
 
-        Where the folder is a copy of another, `fetch` brings the space of a name up to date.
+        Where the folder is a copy of another, `fetch` brings the space of a name up to date. `remedy` is said where the
+        disk is full.
         """
-        self.folder, self.complete, self.fetch = folder, complete, fetch
+        self.folder, self.complete, self.fetch, self.remedy = folder, complete, fetch, remedy
 
     def space(self, identity: Identity) -> Space:
         """The space of this identity, made if it is new."""
         name = space_name(identity)
         if self.fetch is not None:
             self.fetch(name)
-        return Space(self.folder / name, identity, [folder / name for folder in self.complete])
+        return Space(self.folder / name, identity, [folder / name for folder in self.complete], remedy=self.remedy)
 
     def spaces(self) -> Iterator[SpaceInfo]:
         """What there is, for the user to see and to clear."""

@@ -15,6 +15,7 @@ from bakeoff_providers.errors import Unavailable
 from numpy.typing import NDArray
 
 from bakeoff.core.progress import Advance, Progress, silent
+from bakeoff.core.room import TEMPORARY
 from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens, in_parallel, price_of, token_estimates
 from bakeoff.embedding.budget import Budget, reservation
 from bakeoff.embedding.cache import Space, VectorCache
@@ -100,7 +101,8 @@ class Embedder:
         """Where the documents' vectors go; None where they are in files already."""
         space = self.space(Role.DOCUMENT)
         if space is None and not isinstance(self.provider, InFiles):
-            space = self._uncached.setdefault(scratch, VectorCache(scratch).space({"dimensions": None}))
+            uncached = VectorCache(scratch, remedy=TEMPORARY).space({"dimensions": None})
+            space = self._uncached.setdefault(scratch, uncached)
         return space
 
     def note_asked(self, texts: Sequence[str]) -> None:
@@ -130,18 +132,20 @@ class Embedder:
         known = self.lengths or (shortest, longest)
         self.lengths = min(known[0], shortest), max(known[1], longest)
 
-    def embed_batches(self, plan: Sequence[list[str]], role: Role, space: Space, advance: Advance) -> None:
-        """Batches that were cut before: a part of a corpus is asked for in the very batches that all of it would be."""
+    def embed_batches(
+        self, plan: Sequence[list[str]], role: Role, space: Space, advance: Advance, to_come: int = 0
+    ) -> None:
+        """Batches that were cut before: a part of a corpus is asked for in the very batches that all of it would be.
+
+        `to_come` are the texts of all plans.
+        """
         texts = [text for batch in plan for text in batch]
         keys = keys_of(texts)
         asked = space.find(keys) < 0
         missing = [part for batch in plan if (part := _absent(batch, space))]
         advance(len(keys) - int(np.count_nonzero(asked)))
         if missing:
-            if space not in self._writable:
-                self.provider.ready()
-                space.check_writable(sum(map(len, missing)))
-                self._writable.append(space)
+            self._make_sure(space, sum(map(len, missing)), to_come, ready=True)
             self._ask_batches(missing, role, space, advance)
         self.usage[role].count([self._noted(texts, space.find(keys), asked, role, space)])
 
@@ -212,14 +216,21 @@ class Embedder:
         asked = places < 0
         if asked.any():
             missing = [text for text, absent in zip(texts, asked, strict=True) if absent]
-            if space not in self._writable:
-                if total and not self.offline:
-                    self.provider.ready()
-                space.check_writable(max(len(missing), total - len(space)))
-                self._writable.append(space)
+            self._make_sure(space, len(missing), total, ready=bool(total) and not self.offline)
             self._ask(missing, role, space, advance, keys[asked])
             places = space.find(keys)
         return self._noted(texts, places, asked | (self._elsewhere.find(keys) >= 0), role, space)
+
+    def _make_sure(self, space: Space, missing: int, total: int, *, ready: bool) -> None:
+        """Once, before the first request: there is room for all. Where only vectors tell the dimensions, after them."""
+        if space in self._writable:
+            return
+        if ready:
+            self.provider.ready()
+        dimensions = space.dimensions or self.provider.card.dimensions
+        space.check_writable(missing if dimensions is None else max(missing, total - len(space)), dimensions)
+        if dimensions is not None:
+            self._writable.append(space)
 
     def _noted(
         self, texts: Sequence[str], places: Places, asked: NDArray[np.bool_], role: Role, space: Space

@@ -203,6 +203,12 @@ class Shard:
         assert self.description is not None
         return self.description.dimensions
 
+    def row_bytes(self) -> int:
+        """The size of its rows' file."""
+        with contextlib.suppress(OSError):
+            return self.stem.with_name(self.stem.name + ROWS).stat().st_size
+        return 0
+
     def close(self) -> None:
         """Lets the files go; whoever is reading them has them until he is done."""
         self._mapped = self._handle = None

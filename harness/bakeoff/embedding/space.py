@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,8 @@ from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError
 
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.hashing import Identity
+from bakeoff.core.progress import steps
+from bakeoff.core.room import check_room, needs_room
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.embedding.locks import Claims, InUse
 from bakeoff.embedding.shard_rows import ROW_BITS, ShardRows
@@ -29,6 +30,7 @@ from bakeoff.embedding.shards import MANIFEST, ROWS, Batch, Description, Shard, 
 IDENTITY, IN_USE = "identity.json", "in-use.lock"
 _RECORD = 1024  # vectors in a record that rewriting makes
 _UNKNOWN_DIMENSIONS = 4096  # what is reckoned with where nobody has said
+REMEDY = "make room, set BAKEOFF_HOME to a folder on another disk, or run with --no-cache"
 
 
 Known = Mapping[str, tuple[Description | None, int]]  # of a shard by name: what it holds, and how far it was read
@@ -45,12 +47,14 @@ class Space:
         *,
         shared: bool = True,
         known: Known = MappingProxyType({}),
+        remedy: str = REMEDY,
     ) -> None:
         """`complete` are further folders of this space that nobody writes to any more: they are only read.
 
         Who has the folder for himself, because he rewrites it, does not share it. What is `known` is not looked at.
+        `remedy` is said where the disk is full.
         """
-        self.folder, self.identity = folder, dict(identity)
+        self.folder, self.identity, self._remedy = folder, dict(identity), remedy
         fixed = identity.get("dimensions")
         self.dimensions: int | None = fixed if isinstance(fixed, int) and not isinstance(fixed, bool) else None
         self.claims = Claims(folder / "asking.lock")
@@ -141,12 +145,16 @@ class Space:
                 "nothing of this batch was kept"
             )
         self.dimensions = dimensions
+        with needs_room(self.folder, self._remedy):
+            self._append(keys, tokens, vectors)
+
+    def _append(self, keys: Keys, tokens: Tokens, vectors: Vectors) -> None:
         if self._writer is None:
             self._write_identity()
-            self._writer = ShardWriter(self.folder, self.identity, dimensions)
+            self._writer = ShardWriter(self.folder, self.identity, vectors.shape[1])
             self._own = len(self._shards)
             self._written.add(self._own)
-            self._add_shard(Shard(self._writer.stem, Description(self.identity, dimensions)))
+            self._add_shard(Shard(self._writer.stem, Description(self.identity, vectors.shape[1])))
         assert self._own is not None
         start = self._writer.append(keys.astype("<u8").tobytes(), tokens, vectors)
         self._remember(self._own, [Batch(start, keys, tokens)])
@@ -156,7 +164,7 @@ class Space:
         self._hold()
         self._find_shards(self.folder)
         fresh = [
-            (number, list(shard.new_batches()))
+            (number, _checked(shard))
             for number, shard in enumerate(self._shards)
             if number not in self._written and number not in self._ended and shard.grown()
         ]
@@ -174,25 +182,24 @@ class Space:
             if batches:
                 self._remember(number, batches)
 
-    def check_writable(self, vectors: int) -> None:
-        """Makes sure, once for so many, that vectors can be kept, before anything is asked or paid for."""
+    def check_writable(self, vectors: int, dimensions: int | None = None) -> None:
+        """Makes sure, once for so many, that vectors can be kept, before anything is asked or paid for.
+
+        `dimensions` are those that the model promises, for as long as nothing is here.
+        """
         if vectors <= self._room_for:
             return
-        needed = vectors * (4 * (self.dimensions or _UNKNOWN_DIMENSIONS) + 64)
-        remedy = "make room, set BAKEOFF_HOME to a folder on another disk, or run with --no-cache"
+        needed = vectors * (4 * (self.dimensions or dimensions or _UNKNOWN_DIMENSIONS) + 64)
         trial = self.folder / ".probe"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             trial.write_bytes(bytes(1 << 16))
-            free = shutil.disk_usage(self.folder).free
         except OSError as error:
-            raise InputError(f"can't be written ({error.strerror})", file=self.folder, remedy=remedy) from None
+            raise InputError(f"can't be written ({error.strerror})", file=self.folder, remedy=self._remedy) from None
         finally:
             with contextlib.suppress(OSError):
                 trial.unlink()
-        if free < needed:
-            problem = f"{needed / 1e6:,.0f} MB of vectors are to come, {free / 1e6:,.0f} MB are free"
-            raise InputError(problem, file=self.folder, remedy=remedy)
+        check_room(self.folder, needed, "vectors", self._remedy)
         self._room_for = vectors
 
     def batches(self) -> Iterator[tuple[Keys, Tokens, Vectors]]:
@@ -261,6 +268,17 @@ class Space:
             if read_json(self.folder / IDENTITY, dict[str, Any]) == self.identity:
                 return
         write_json(self.folder / IDENTITY, self.identity)
+
+
+def _checked(shard: Shard) -> list[Batch]:
+    """What is new in a shard; every byte of its rows is looked at, and for gigabytes that takes seconds."""
+    batches, done = [], 0
+    with steps("cached vectors: MB checked", shard.row_bytes() >> 20) as advance:
+        for batch in shard.new_batches():
+            batches.append(batch)
+            before, done = done, done + 4 * len(batch.keys) * shard.dimensions
+            advance((done >> 20) - (before >> 20))
+    return batches
 
 
 def read_identity(folder: Path) -> Identity | None:

@@ -17,6 +17,7 @@ from bakeoff_providers.base import Provider, Role, TokenProvider, Vectors
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 
 from bakeoff.core.progress import Progress, silent
+from bakeoff.core.room import TEMPORARY
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
@@ -91,7 +92,7 @@ def embed_tokens(
 ) -> EmbeddedTokens:
     """Every text's token vectors, through the cache or, where there is none, in `scratch`."""
     identity, code = provider.identity(Role.DOCUMENT), provider.code()
-    kept = cache if cache is not None and code is not None else VectorCache(scratch)
+    kept = cache if cache is not None and code is not None else VectorCache(scratch, remedy=TEMPORARY)
     space = kept.space({**identity, **(code or {}), "vectors": "tokens"})
     tokens = check_tokens(provider)
     first = keys_of(texts)

@@ -13,6 +13,7 @@ from bakeoff_providers.secrets import without_secrets
 from bakeoff.core.figures import Loss, PairedDifference, Percentiles, Section, Timing
 from bakeoff.core.files import read_json, write_atomic, write_folder, write_parts
 from bakeoff.core.machine import Machine
+from bakeoff.core.progress import steps
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Drawn
 from bakeoff.results.published import published
@@ -239,8 +240,10 @@ def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str
     def fill(draft: Path) -> None:
         write_atomic(draft / SUMMARY, msgspec.json.format(published(_shown(summary)), indent=2) + b"\n")
         write_atomic(draft / DETAILED, published(detailed))
-        for name, content in files.items():
-            write_parts(draft / name, [content] if isinstance(content, str | bytes) else content)
+        with steps("result: files written", len(files)) as advance:
+            for name, content in files.items():
+                write_parts(draft / name, [content] if isinstance(content, str | bytes) else content)
+                advance(1)
 
     return write_folder(folder, fill)
 

@@ -182,7 +182,13 @@ def _titles(outcome: Outcome) -> dict[str, str]:
             if query.id in row.rankings:
                 shown.update(row.rankings[query.id].ids)
     places = [place for place, name in enumerate(document_ids(task.documents)) if name in shown]
-    return {document.id: _title(document) for document in (task.documents[place] for place in places)}
+    titles = {}
+    with steps("titles", len(places)) as advance:
+        for place in places:
+            document = task.documents[place]
+            titles[document.id] = _title(document)
+            advance(1)
+    return titles
 
 
 def _title(document: Document) -> str:

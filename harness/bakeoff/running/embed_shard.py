@@ -11,6 +11,7 @@ import numpy as np
 from bakeoff_providers.base import Role
 from bakeoff_providers.errors import Unavailable
 
+from bakeoff.core.progress import followed, showing
 from bakeoff.core.task import Task
 from bakeoff.embedding.batches import corpus_batches
 from bakeoff.embedding.cache import Space
@@ -52,6 +53,13 @@ def embed_shard(
 
     `saved` is called with the space whenever a part of it is on disk.
     """
+    with showing(settings.progress):
+        return _embed_shard(lineup, shard, settings, queries=queries, saved=saved)
+
+
+def _embed_shard(
+    lineup: Lineup, shard: ShardNumber, settings: Settings, *, queries: bool, saved: Callable[[Space], None]
+) -> list[Embedded]:
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
     embeddings = Embeddings(kind.task(), 1, settings, lineup.folder)
     sharing: dict[tuple[str, ...], list[Contender]] = {}
@@ -92,9 +100,9 @@ def _embedded(
             raise Unavailable("nothing tells when its code changes, so no vector is kept: give it a revision")
         card, at_once = embedder.provider.card, embedder.at_once
         fill = partial(_fill, embedder, shard=shard, settings=embeddings.settings, saved=saved)
-        fill(lambda: corpus_batches(texts, card, at_once, BLOCK), role=Role.DOCUMENT)
+        fill(lambda: corpus_batches(texts, card, at_once, BLOCK), len(texts), role=Role.DOCUMENT)
         if queries:
-            fill(lambda: _query_batches(embedder, embeddings.task), role=Role.QUERY)
+            fill(lambda: _query_batches(embedder, embeddings.task), len(embeddings.task.queries), role=Role.QUERY)
     usage = embedder.usage.values()
     asked = sum(one.texts - one.cached for one in usage)
     return Embedded(labels, sum(one.texts for one in usage), asked)
@@ -111,6 +119,7 @@ def _query_batches(embedder: Embedder, task: Task) -> Iterator[list[str]]:
 def _fill(
     embedder: Embedder,
     batches: Callable[[], Iterator[list[str]]],
+    texts: int,
     *,
     role: Role,
     shard: ShardNumber,
@@ -120,13 +129,14 @@ def _fill(
     """Goes through all batches twice, to count them and to take this shard's: they may be too many for memory."""
     space = embedder.space(role)
     assert space is not None
-    sizes = np.fromiter(map(len, batches()), dtype=np.int64)
+    counted = followed(f"{embedder.provider.card.name}: {role.value} texts to count", texts, batches())
+    sizes = np.fromiter(map(len, counted), dtype=np.int64)
     start, stop = shard.share(len(sizes))
     count = int(sizes[start:stop].sum())
     with settings.progress(f"{embedder.provider.card.name}: {role.value} vectors, {shard}", count) as advance:
         mine = islice(batches(), start, stop)
         while window := list(islice(mine, WINDOW)):
-            embedder.embed_batches(window, role, space, advance)
+            embedder.embed_batches(window, role, space, advance, count)
             saved(space)
     note_complete(embedder, role, Receipt(count, int(sizes.sum())))
     saved(space)

@@ -12,6 +12,7 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Fitted, Provider, Role
 from bakeoff_providers.errors import Unavailable
 
+from bakeoff.core.room import TEMPORARY
 from bakeoff.core.task import Task
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.contender_chunking import ContenderChunking, contender_chunks
@@ -110,7 +111,9 @@ class Embeddings:
         settings = self.settings
         if provider.by_id or not (settings.cache or settings.vectors):
             return None
-        return VectorCache(settings.cache or self._temporary / "queries", settings.vectors, settings.fetch)
+        if settings.cache:
+            return VectorCache(settings.cache, settings.vectors, settings.fetch)
+        return VectorCache(self._temporary / "queries", settings.vectors, settings.fetch, TEMPORARY)
 
     @cached_property
     def _temporary(self) -> Path:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
+from bakeoff.core.id_rows import IdRows
+from bakeoff.core.progress import steps
 from bakeoff.embedding.cache import Space
 from bakeoff.embedding.corpus_chunks import ChunkTexts, in_blocks
 from bakeoff.embedding.key_index import Keys, keys_of
@@ -37,8 +39,13 @@ class Texts:
 
     def keys(self) -> Keys:
         """All hashes; the texts themselves are read in parts."""
-        parts = [keys_of(block) for block in in_blocks(self.texts, ROWS)]
-        return np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.uint64)
+        keys, first = np.empty((len(self.texts), 2), dtype=np.uint64), 0
+        with steps("texts to hash", len(keys)) as advance:
+            for block in in_blocks(self.texts, ROWS):
+                keys[first : first + len(block)] = keys_of(block)
+                first += len(block)
+                advance(len(block))
+        return keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +100,9 @@ def texts_of(lineup: Lineup, contender: Contender, role: Role, settings: Setting
 def export_vectors(texts: Texts, file: VectorFile) -> int:
     """Writes every vector as the provider gave it; what the cache lacks is an error, since exporting never pays."""
     space, keys = texts.space, texts.keys()
-    places = space.find(keys)
+    places = np.empty(len(keys), dtype=np.int64)
+    for first in range(0, len(keys), ROWS):
+        places[first : first + ROWS] = space.find(keys[first : first + ROWS])
     if len(absent := np.flatnonzero(places < 0)):
         raise InputError(
             f"{len(absent)} of {len(keys)} {texts.role.value} vectors of {texts.contender.label} are not in the cache, "
@@ -102,10 +111,12 @@ def export_vectors(texts: Texts, file: VectorFile) -> int:
         )
 
     def blocks() -> Iterator[Block]:
-        for first in range(0, len(keys), ROWS):
-            part = slice(first, first + ROWS)
-            tokens = space.tokens_of(places[part])
-            yield Block(list(texts.ids[part]), keys[part], tokens, space.take(places[part]))
+        with steps("vectors written", len(keys)) as advance:
+            for first in range(0, len(keys), ROWS):
+                part = slice(first, first + ROWS)
+                tokens = space.tokens_of(places[part])
+                yield Block(list(texts.ids[part]), keys[part], tokens, space.take(places[part]))
+                advance(len(keys[part]))
 
     file.write(space.identity, space.dimensions or 0, blocks(), len(keys))
     return len(keys)
@@ -116,10 +127,11 @@ def import_vectors(texts: Texts, file: VectorFile, *, partial: bool = False, tru
     contents, keys = file.contents(), texts.keys()
     _check_identity(contents, texts, file)
     chunk_of, lacking = _matched(contents, texts, keys, file, partial=partial, trust_ids=trust_ids)
-    present = _check_vectors(contents, texts.space, keys, chunk_of, file)
-    texts.space.check_writable(len(contents.ids))
+    contents = replace(contents, keys=None)  # they are those of the texts
+    present = _check_vectors(texts, keys, chunk_of, file)
+    texts.space.check_writable(len(contents.ids), contents.dimensions)
     written = 0
-    for first, vectors in _numbered(file):
+    for first, vectors in _numbered(file, "vectors written", len(contents.ids)):
         chunks = chunk_of[first : first + len(vectors)]
         rows = np.flatnonzero(chunks >= 0)
         _, once = np.unique(keys[chunks[rows]], axis=0, return_index=True)  # equal texts share a vector
@@ -156,14 +168,12 @@ def _matched(
     contents: Contents, texts: Texts, keys: Keys, file: VectorFile, *, partial: bool, trust_ids: bool
 ) -> tuple[NDArray[np.int64], int]:
     """For each row of the file which text it is, −1 for none; and how many texts have no row."""
-    number_of = {name: number for number, name in enumerate(texts.ids)}
-    chunk_of = np.full(len(contents.ids), -1, dtype=np.int64)
-    seen: dict[str, int] = {}
-    for row, name in enumerate(contents.ids):
-        if name in seen:
-            raise file.wrong(f"id {name!r} is that of row {seen[name] + 1}, too", row, "keep one of them")
-        seen[name] = row
-        chunk_of[row] = number_of.get(name, -1)
+    if IdRows(contents.ids).repeated():
+        raise _repeated(contents.ids, file)
+    chunk_of, known = np.full(len(contents.ids), -1, dtype=np.int64), IdRows(texts.ids)
+    for first in range(0, len(chunk_of), ROWS):
+        rows, chunks = known.matches(contents.ids[first : first + ROWS])
+        chunk_of[first + rows] = chunks
     if not partial and len(unknown := np.flatnonzero(chunk_of < 0)):
         raise file.wrong(
             f"id {contents.ids[int(unknown[0])]!r} is none of the {len(texts.ids)} {texts.role.value} ids of the task"
@@ -171,11 +181,12 @@ def _matched(
             int(unknown[0]),
             "--partial takes those that are",
         )
-    if not partial and len(seen) < len(texts.ids):
-        first = next(name for name in texts.ids if name not in seen)
+    if not partial and len(chunk_of) < len(texts.ids):
+        has = np.zeros(len(texts.ids), dtype=bool)
+        has[chunk_of] = True
         raise file.wrong(
-            f"has no vector for {len(texts.ids) - len(seen)} of {len(texts.ids)} {texts.role.value} ids, "
-            f"such as {first!r}",
+            f"has no vector for {len(texts.ids) - len(chunk_of)} of {len(texts.ids)} {texts.role.value} ids, "
+            f"such as {texts.ids[int(np.argmin(has))]!r}",
             remedy="--partial takes those that it has",
         )
     if contents.keys is not None:
@@ -188,13 +199,22 @@ def _matched(
     return chunk_of, len(texts.ids) - int(np.count_nonzero(chunk_of >= 0))
 
 
+def _repeated(ids: Sequence[str], file: VectorFile) -> InputError:
+    seen: dict[str, int] = {}
+    row, name = next((row, name) for row, name in enumerate(ids) if seen.setdefault(name, row) != row)
+    return file.wrong(f"id {name!r} is that of row {seen[name] + 1}, too", row, "keep one of them")
+
+
 def _check_texts(
     contents: Contents, keys: Keys, chunk_of: NDArray[np.int64], file: VectorFile, *, partial: bool
 ) -> None:
     """A vector of another text is an error, or left out where only what is shared is wanted."""
     assert contents.keys is not None
-    known = np.flatnonzero(chunk_of >= 0)
-    other = known[(contents.keys[known] != keys[chunk_of[known]]).any(axis=1)]
+    differs = np.zeros(len(chunk_of), dtype=bool)
+    for first in range(0, len(chunk_of), ROWS):
+        part = slice(first, first + ROWS)
+        differs[part] = (chunk_of[part] >= 0) & (contents.keys[part] != keys[chunk_of[part]]).any(axis=1)
+    other = np.flatnonzero(differs)
     if len(other) and not partial:
         raise file.wrong(
             f"the text of {contents.ids[int(other[0])]!r} is another one than the task's"
@@ -205,10 +225,10 @@ def _check_texts(
     chunk_of[other] = -1
 
 
-def _check_vectors(contents: Contents, space: Space, keys: Keys, chunk_of: NDArray[np.int64], file: VectorFile) -> int:
+def _check_vectors(texts: Texts, keys: Keys, chunk_of: NDArray[np.int64], file: VectorFile) -> int:
     """Finite, not zero, as many as ids, and like those that are cached; how many of them are."""
-    present = count = 0
-    for first, vectors in _numbered(file):
+    present, count, space = 0, 0, texts.space
+    for first, vectors in _numbered(file, "vectors checked", len(chunk_of)):
         count += len(vectors)
         for problem, bad in (
             ("has NaN or infinity in its vector", ~np.isfinite(vectors).all(axis=1)),
@@ -222,20 +242,22 @@ def _check_vectors(contents: Contents, space: Space, keys: Keys, chunk_of: NDArr
         present += len(rows)
         if len(rows) and (low := np.flatnonzero(_cosines(vectors[rows], space.take(places)) < SAME)).size:
             raise file.wrong(
-                f"the vector of {contents.ids[first + int(rows[low[0]])]!r} is not like the one that is cached",
+                f"the vector of {texts.ids[int(chunk_of[first + rows[low[0]]])]!r} is not like the one that is cached",
                 first + int(rows[low[0]]),
                 "it is of another model or text; name the right contender",
             )
-    if count != len(contents.ids):
-        raise file.wrong(f"has {count} vectors for {len(contents.ids)} ids")
+    if count != len(chunk_of):
+        raise file.wrong(f"has {count} vectors for {len(chunk_of)} ids")
     return present
 
 
-def _numbered(file: VectorFile) -> Iterator[tuple[int, NDArray[np.float32]]]:
+def _numbered(file: VectorFile, label: str, total: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
     first = 0
-    for vectors in file.vectors():
-        yield first, vectors
-        first += len(vectors)
+    with steps(label, total) as advance:
+        for vectors in file.vectors():
+            yield first, vectors
+            first += len(vectors)
+            advance(len(vectors))
 
 
 def _cosines(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -10,8 +10,9 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 
 from bakeoff.core.hashing import Identity
-from bakeoff.embedding.key_index import Keys, keys_of
-from bakeoff.embedding.shards import Tokens
+from bakeoff.core.packed_ids import PackedIds
+from bakeoff.core.progress import steps
+from bakeoff.embedding.key_index import Keys, keys_from, keys_of
 from bakeoff.embedding.vector_files.base import (
     ID,
     TEXT,
@@ -61,6 +62,9 @@ class ArrowFile(VectorFile):
     def _schema(self) -> Any:
         raise NotImplementedError
 
+    def _count(self) -> int:
+        raise NotImplementedError
+
     def _batches(self, columns: list[str]) -> Iterator[Any]:
         raise NotImplementedError
 
@@ -81,33 +85,40 @@ class ArrowFile(VectorFile):
                     remedy=f"its columns: {', '.join(shape.names)}; name it with --column {needed}=…",
                 )
         wanted = [self.columns[name] for name in (ID, TEXT, TEXT_HASH, TOKENS) if self.columns[name] in names]
-        ids: list[str] = []
-        hashes: list[str | None] = []
-        keys: list[Keys] = []
-        tokens: list[Tokens] = []
-        for batch in self._batches(wanted):
-            named = batch.column(self.columns[ID]).to_pylist()
-            if None in named:
-                raise self.wrong("has no id", len(ids) + named.index(None))
-            if self.columns[TEXT_HASH] in wanted:
-                hashes += batch.column(self.columns[TEXT_HASH]).to_pylist()
-            elif self.columns[TEXT] in wanted:
-                texts = batch.column(self.columns[TEXT]).to_pylist()
-                if None in texts:
-                    raise self.wrong("has no text", len(ids) + texts.index(None))
-                keys.append(keys_of(map(str, texts)))
-            if self.columns[TOKENS] in wanted:
-                column = batch.column(self.columns[TOKENS]).to_numpy(zero_copy_only=False)
-                tokens.append(np.nan_to_num(column.astype(np.float32)))
-            ids += map(str, named)
+        hashed, tokens_known = self._hashed_by(wanted), self.columns[TOKENS] in wanted
+        ids, keys, tokens = PackedIds(), bytearray(), bytearray()
+        with steps(f"{self.path.name}: ids read", self._count()) as advance:
+            for batch in self._batches(wanted):
+                named = batch.column(self.columns[ID]).to_pylist()
+                if None in named:
+                    raise self.wrong("has no id", len(ids) + named.index(None))
+                if hashed is not None:
+                    keys += self._keys(batch, hashed, len(ids)).tobytes()
+                if tokens_known:
+                    column = batch.column(self.columns[TOKENS]).to_numpy(zero_copy_only=False)
+                    tokens += np.nan_to_num(column.astype(np.float32)).tobytes()
+                ids.extend(map(str, named))
+                advance(len(named))
         stored = (shape.metadata or {}).get(IDENTITY)
         return Contents(
             ids,
             self._dimensions(),
-            keys_from_hex(self, hashes) if hashes else np.concatenate(keys) if keys else None,
-            np.concatenate(tokens) if tokens else None,
+            keys_from(memoryview(keys)) if keys else None,
+            np.frombuffer(tokens, dtype=np.float32) if tokens else None,
             self._identity(stored) if stored else None,
         )
+
+    def _hashed_by(self, wanted: list[str]) -> str | None:
+        """The column that says which text a row is of: its hash, or else itself."""
+        return next((name for name in (TEXT_HASH, TEXT) if self.columns[name] in wanted), None)
+
+    def _keys(self, batch: Any, hashed: str, first: int) -> Keys:
+        values = batch.column(self.columns[hashed]).to_pylist()
+        if hashed == TEXT_HASH:
+            return keys_from_hex(self, values, first)
+        if None in values:
+            raise self.wrong("has no text", first + values.index(None))
+        return keys_of(map(str, values))
 
     def _identity(self, stored: bytes) -> Identity:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -33,7 +33,7 @@ class Block(NamedTuple):
 class Contents:
     """What a file says of its rows besides the vectors; None where it says nothing."""
 
-    ids: list[str]
+    ids: Sequence[str]
     dimensions: int
     keys: Keys | None = None
     tokens: Tokens | None = None
@@ -78,10 +78,10 @@ def hex_of(keys: Keys) -> list[str]:
     return [raw[at : at + KEY_BYTES].hex() for at in range(0, len(raw), KEY_BYTES)]
 
 
-def keys_from_hex(file: VectorFile, hashes: Iterable[str | None]) -> Keys:
-    """Hashes as they were written; what is none is named by its row."""
+def keys_from_hex(file: VectorFile, hashes: Iterable[str | None], first: int = 0) -> Keys:
+    """Hashes as they were written, from row `first` on; what is none is named by its row."""
     parts = []
-    for row, text in enumerate(hashes):
+    for row, text in enumerate(hashes, start=first):
         try:
             part = bytes.fromhex(text or "")
         except ValueError:

@@ -40,6 +40,13 @@ class Lance(ArrowFile):
         except Exception as error:
             raise self.wrong(f"is damaged ({_first_line(error)})") from None
 
+    def _count(self) -> int:
+        table = self._open()
+        try:
+            return int(table.count_rows())
+        except Exception as error:
+            raise self.wrong(f"is damaged ({_first_line(error)})") from None
+
     def _batches(self, columns: list[str]) -> Iterator[Any]:
         table = self._open()
         try:

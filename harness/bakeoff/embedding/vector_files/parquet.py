@@ -11,7 +11,7 @@ from bakeoff.core.hashing import Identity
 from bakeoff.embedding.vector_files.arrow import ArrowFile, schema, tables
 from bakeoff.embedding.vector_files.base import Block
 
-_ROWS = 8_192  # in memory at once
+_ROWS, _BYTES = 8_192, 1 << 20  # in memory at once; left to itself, pyarrow holds the whole file
 
 
 class Parquet(ArrowFile):
@@ -25,7 +25,7 @@ class Parquet(ArrowFile):
         import pyarrow.parquet as pq
 
         try:
-            return pq.ParquetFile(self.path)
+            return pq.ParquetFile(self.path, pre_buffer=False, buffer_size=_BYTES)
         except FileNotFoundError:
             raise self.wrong("no such file", remedy="check the path") from None
         except (pa.ArrowException, OSError) as error:
@@ -33,6 +33,9 @@ class Parquet(ArrowFile):
 
     def _schema(self) -> Any:
         return self._open().schema_arrow
+
+    def _count(self) -> int:
+        return int(self._open().metadata.num_rows)
 
     def _batches(self, columns: list[str]) -> Iterator[Any]:
         import pyarrow as pa

@@ -11,10 +11,12 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_json_lines
 from bakeoff.core.hashing import Identity
-from bakeoff.embedding.key_index import keys_of
+from bakeoff.core.packed_ids import PackedIds
+from bakeoff.embedding.key_index import Keys, keys_from, keys_of
 from bakeoff.embedding.vector_files.base import Block, Contents, VectorFile, hex_of, keys_from_hex
 
 SUFFIX = ".ids.jsonl"
+_AT_ONCE = 8_192  # lines that are objects at the same time
 
 
 class _Line(msgspec.Struct, omit_defaults=True):
@@ -50,24 +52,59 @@ def read_sidecar(file: VectorFile, rows: int, dimensions: int) -> Contents:
             remedy='the ids of the rows, one line each: "d1", or {"id": "d1", "text_hash": "…"}',
         )
     identity: Identity | None = None
-    entries: list[_Line] = []
+    known = _Rows(file)
+    block: list[_Line] = []
     for number, line in read_json_lines(path, str | int | _Line):  # type: ignore[arg-type]  # a union is a type, too
         entry = line if isinstance(line, _Line) else _Line(id=line)
-        if entry.identity is not None and not entries:
+        if entry.identity is not None and not block and not known.ids:
             identity = entry.identity
         elif entry.id is None:
             raise InputError("has no id", file=path, place=f"line {number}")
         else:
-            entries.append(entry)
-    if len(entries) != rows:
-        raise InputError(f"{len(entries)} ids for {rows} vectors", file=path, remedy="one line per row, in their order")
-    keys = None
-    if entries and all(entry.text_hash is not None for entry in entries):
-        keys = keys_from_hex(file, (entry.text_hash for entry in entries))
-    elif entries and all(entry.text is not None for entry in entries):
-        keys = keys_of(entry.text or "" for entry in entries)
-    tokens = np.array([entry.tokens or 0.0 for entry in entries], dtype=np.float32)
-    return Contents([str(entry.id) for entry in entries], dimensions, keys, tokens, identity)
+            block.append(entry)
+            if len(block) == _AT_ONCE:
+                known.add(block)
+                block = []
+    known.add(block)
+    if len(known.ids) != rows:
+        count = len(known.ids)
+        raise InputError(f"{count} ids for {rows} vectors", file=path, remedy="one line per row, in their order")
+    return Contents(known.ids, dimensions, known.keys(), np.frombuffer(known.tokens, dtype=np.float32), identity)
+
+
+class _Rows:
+    """What the lines say, in arrays; hashes and texts count only where every line has them."""
+
+    def __init__(self, file: VectorFile) -> None:
+        self.ids, self.tokens = PackedIds(), bytearray()
+        self._file = file
+        self._hashed: bytearray | None = bytearray()
+        self._texts: bytearray | None = bytearray()
+        self._wrong: InputError | None = None  # a hash that is none
+
+    def add(self, block: list[_Line]) -> None:
+        """The next lines."""
+        if self._hashed is not None and self._wrong is None:
+            hashes = [entry.text_hash for entry in block if entry.text_hash is not None]
+            try:
+                self._hashed += keys_from_hex(self._file, hashes, len(self.ids)).tobytes()
+            except InputError as error:
+                self._wrong = error
+        if any(entry.text_hash is None for entry in block):
+            self._hashed = None
+        if any(entry.text is None for entry in block):
+            self._texts = None
+        elif self._texts is not None:
+            self._texts += keys_of(entry.text or "" for entry in block).tobytes()
+        self.tokens += np.array([entry.tokens or 0.0 for entry in block], dtype=np.float32).tobytes()
+        self.ids.extend(str(entry.id) for entry in block)
+
+    def keys(self) -> Keys | None:
+        """Of the hashes, or else of the texts."""
+        if self._hashed is not None and self._wrong is not None:
+            raise self._wrong
+        raw = self._hashed if self._hashed is not None else self._texts
+        return keys_from(memoryview(raw)) if raw else None
 
 
 def write_sidecar(part: Path, identity: Identity, blocks: Iterable[Block]) -> Iterable[Block]:

@@ -114,7 +114,7 @@ class RayEngine(Local):
         first = next(batches, None)
         if first is None:
             return
-        space.check_writable(len(job.texts) - len(space))
+        space.check_writable(len(job.texts) - len(space), card.dimensions)
         estimates: list[float] = []  # dollars, of each batch that was given out
 
         def asked(texts: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,7 @@ from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.core.clock import timed
 from bakeoff.core.progress import steps
+from bakeoff.core.room import check_room, needs_room
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.sources import missing_of
@@ -72,7 +74,10 @@ class Dense(Preparer):
         else:
             searcher = DenseSearcher(embedder, index, store, variant, vectors, embeddings.engine.nearest)
         try:
-            with adapter_work():
+            with adapter_work(), needs_room() if store.on_disk() else nullcontext():
+                if store.on_disk():
+                    each = Variant(dimensions, held.precision).bytes_each(dimensions)
+                    check_room(context.folder, int(each * len(vectors)), "vectors")
                 # An engine with bytes of its own makes them from the vectors; others get what such bytes stand for.
                 stored = variant.unrounded(whole) if held.precision == "int8" else vectors
                 if isinstance(store, HybridStore) and hybrid:

@@ -272,6 +272,10 @@ class Store(ABC):
     def persist(self) -> None:  # noqa: B027 - most write as they add
         """Puts on disk what is not there yet."""
 
+    def on_disk(self) -> bool:
+        """Whether its folder grows as vectors are added; others are in memory or on a server."""
+        return False
+
     def size_bytes(self) -> int | None:
         """Bytes of the index, on disk where it is kept there; None where a server does not say."""
         return sum(_bytes_on_disk(file) for file in self.folder.rglob("*") if file.is_file())

@@ -182,6 +182,10 @@ class Chroma(Store):
         answer = self._collection.query(query_embeddings=vector[None], n_results=k, include=["distances"], where=where)
         return Hits(answer["ids"][0], [1.0 - distance for distance in answer["distances"][0]])
 
+    def on_disk(self) -> bool:
+        """Where it is neither in memory nor on a server."""
+        return self.mode == "persistent"
+
     def size_bytes(self) -> int | None:
         """Only files can be measured: neither memory nor a server says."""
         return super().size_bytes() if self.mode == "persistent" else None

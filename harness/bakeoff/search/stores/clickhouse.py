@@ -165,6 +165,10 @@ class ClickHouse(Store):
         )
         return Hits(ids, [1.0 - distance for distance in distances])
 
+    def on_disk(self) -> bool:
+        """Parts of its table."""
+        return True
+
     def size_bytes(self) -> int:
         """Parts in use: those that were merged are removed some time later."""
         ((size,),) = self._table.columns(

@@ -122,6 +122,10 @@ class DuckdbVss(Store):
         """Writes the log into the file."""
         self._execute("checkpoint store")
 
+    def on_disk(self) -> bool:
+        """A file."""
+        return True
+
     def size_bytes(self) -> int:
         """The file, with the log written into it."""
         self.persist()

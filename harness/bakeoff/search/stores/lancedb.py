@@ -221,6 +221,10 @@ class LanceDB(HybridStore):
         halved = 2 if coded and self._covered else 1
         return Hits(rows["id"].to_pylist(), [1.0 - distance / halved for distance in distances])
 
+    def on_disk(self) -> bool:
+        """A folder of tables."""
+        return True
+
     def size_model(self) -> SizeModel:
         """The columns, and the index's own copy of the vectors in fewer bits."""
         if self._bits:

@@ -235,6 +235,10 @@ class Milvus(HybridStore):
         )
         return _hits(hits)
 
+    def on_disk(self) -> bool:
+        """Where it is Milvus Lite."""
+        return not self._url
+
     def size_bytes(self) -> int | None:
         """Files, where they are ours."""
         return None if self._url else super().size_bytes()

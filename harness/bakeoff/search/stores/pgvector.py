@@ -276,6 +276,10 @@ class PgVector(HybridStore):
         rows = self._connection.execute(statement, (value, *values, value, text, *values)).fetchall()
         return Hits([row[0] for row in rows], [float(row[1]) for row in rows])
 
+    def on_disk(self) -> bool:
+        """Where the server is our own."""
+        return self._server is not None
+
     def size_bytes(self) -> int:
         """The table with its indexes."""
         (size,) = self._connection.execute(f"select pg_total_relation_size('{self._table}')").fetchone()

@@ -135,6 +135,10 @@ class Qdrant(HybridStore):
         """Until here every vector is compared with."""
         self._engine.build()
 
+    def on_disk(self) -> bool:
+        """Where it is in this process."""
+        return not self._url
+
     def size_bytes(self) -> int | None:
         """Files, where they are ours."""
         return None if self._url else super().size_bytes()

@@ -156,6 +156,10 @@ class SqliteVec(Store):
             return Hits([row[0] for row in rows], [bit_similarity(row[1], self.dimensions) for row in rows])
         return Hits([row[0] for row in rows], [1.0 - row[1] for row in rows])
 
+    def on_disk(self) -> bool:
+        """A file."""
+        return True
+
     def size_bytes(self) -> int:
         """The file, with the log written into it."""
         self._connection.execute("pragma wal_checkpoint(truncate)")

@@ -191,6 +191,7 @@ def test_list_tells_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
     assert "kinds of task: graded, reference, ordered, single, profiles" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said", "file"),
     [

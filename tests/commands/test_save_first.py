@@ -12,6 +12,8 @@ from bakeoff.results.schema import read_detailed, read_summary
 
 from tests.native_task import native_files, write_lineup
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 BREAKS = {
     "the page": "from bakeoff.report import result_page as broken; broken.page = fail",

@@ -98,6 +98,7 @@ WAITING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["chat", "rerank", "retriever"])
 def test_a_signal_ends_every_other_wait(tmp_path: Path, wire: WireServer, what: str) -> None:
     """Each is told to come back in 50 seconds."""
@@ -127,6 +128,7 @@ def _kept(folder: Path) -> int:
     return sum(info.vectors for info in VectorCache(folder / "home" / "vectors").spaces())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_after_it_asks_for_nothing_that_was_written(
     tmp_path: Path, wire: WireServer, number: signal.Signals, monkeypatch: pytest.MonkeyPatch

@@ -42,6 +42,7 @@ def test_a_page_is_made_in_a_locale_without_letters_of_its_own(tmp_path: Path) -
     assert "\N{BLACK STAR}" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_closed_stream_costs_no_result(tmp_path: Path) -> None:
     lineup = write_lineup(tmp_path, native_files(), contenders='[[contender]]\nranker = "bm25"\n')
     for stream in (">&-", "2>&-"):

@@ -90,6 +90,7 @@ def say(home: Path, *arguments: str, code: int = 0, **environment: str) -> str:
     return out.getvalue() if code == 0 else err.getvalue()
 
 
+@pytest.mark.slow
 def test_from_a_folder_of_documents_to_a_matrix(home: Path, wire: WireServer) -> None:
     said = say(home, "corpus", "import", "docs")
     assert "4 documents imported: articles.json" in said

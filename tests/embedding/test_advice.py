@@ -27,6 +27,8 @@ from tests.native_task import native_files, pages, write_lineup
 from tests.providers.real_weights import require
 from tests.wire import PROXIES, WireServer
 
+pytestmark = pytest.mark.slow
+
 RNG = random.Random(5)
 HARD = {  # few characters per token, in one way or another
     1: ("Ships", " ".join(f"Donaudampfschifffahrtsgesellschaft{number}" for number in range(32))),
@@ -66,7 +68,6 @@ def advice_of(said: list[str]) -> str:
     return line.partition(" of its own with ")[2].removesuffix(" shows whether chunks do better")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "contender",
     ['provider = "minilm"', 'provider = "minilm"\noptions = { compute = "int8" }', 'provider = "granite"'],

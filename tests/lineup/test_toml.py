@@ -124,6 +124,7 @@ def _file(content: dict[str, Any]) -> str:
     return tomli_w.dumps(content)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(content=FILES, fusions=st.lists(FUSION, max_size=2), weights=st.lists(st.floats(0.1, 9), min_size=2, max_size=2))
 def test_what_is_written_reads_back_the_same(

@@ -88,6 +88,7 @@ def test_a_new_model_that_is_only_turned_is_reached_by_the_map() -> None:
     assert "Stay with old" in check.sentences[-1]
 
 
+@pytest.mark.slow
 def test_a_better_model_is_advised_and_its_map_is_not() -> None:
     world = World()
     old, new = world.model("old", 0.9, np.eye(D)), world.model("new", 0.1, ortho_group.rvs(D, random_state=2))

@@ -110,6 +110,7 @@ def test_rows_of_one_local_model_show_one_embedding_time(tmp_path: Path) -> None
     assert other.embed.n == 40
 
 
+@pytest.mark.slow
 def test_a_later_run_has_the_same_cost_and_says_that_it_is_an_estimate(tmp_path: Path) -> None:
     """Nobody counts tokens here: a text has a quarter of its characters, with its prompt, and one at least."""
     lineup = _lineup(tmp_path, 70)

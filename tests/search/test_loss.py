@@ -99,6 +99,7 @@ def test_rows_share_an_exact_search_that_goes_with_the_last_of_them() -> None:
     assert not losses._searches
 
 
+@pytest.mark.slow
 def test_exact_rankings_of_many_queries_are_packed() -> None:
     """Each had two tuples and a hundred numbers: 4.2 kB; in arrays it is 1.2 kB."""
     rng = np.random.default_rng(1)
@@ -129,7 +130,8 @@ def test_a_chunk_of_a_document_counts_for_it() -> None:
     assert exact.recall(query, Ranking(("y", "x"), (0.9, 0.8))) == 1
 
 
-def test_exact_search_among_pieces_holds_few_of_them_and_widens_for_those_that_need_more() -> None:
+@pytest.mark.slow
+def test_exact_search_among_chunks_holds_few_of_them_and_widens_for_those_that_need_more() -> None:
     """20,000 short documents and one of 300 chunks, which are the nearest to one of the queries."""
     rng = np.random.default_rng(3)
     vectors = rng.standard_normal((20_300, 16), dtype=np.float32)

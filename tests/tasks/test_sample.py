@@ -74,6 +74,7 @@ def test_sizes_are_nested_runs_and_their_scores_those_of_a_run(tmp_path: Path) -
         corpus_sizes(lineup, Settings(), (5,))
 
 
+@pytest.mark.slow
 def test_only_the_corpus_of_one_size_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lineup = _lineup(tmp_path, "id,text\n" + "".join(f"{q.id},{q.text}\n" for q in TASK.queries))
     there: list[int] = []

@@ -72,7 +72,8 @@ def embedded(workers: int, provider: str, corpus: list[str], folder: Path) -> Si
     adapter = contender.create(folder)
     space = VectorCache(folder).space({**adapter.identity(Role.DOCUMENT), **(adapter.code() or {})})
     limits = LimitsActor(None)
-    job = WorkerJob(contender, folder, space.folder, space.known(), space.identity, RetryPolicy(), limits.name, False)
+    seen = space.known(), space.dimensions
+    job = WorkerJob(contender, folder, space.folder, *seen, space.identity, RetryPolicy(), limits.name, False)
     start = time.perf_counter()
     pool = EmbedPool(job, workers, 0)
     pool.ready([WARM_TEXT])

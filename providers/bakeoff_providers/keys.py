@@ -28,8 +28,11 @@ _OTHER_KEYS = frozenset(
         *("bos", "cache", "cls", "document", "end", "eos", "field", "foreign", "group", "id", "idempotency", "item"),
         *("join", "label", "mask", "name", "object", "pad", "partition", "primary", "profile", "query", "result"),
         *("sep", "sort", "special", "start", "stop", "text", "title", "unk"),
+        *("content", "date", "doc", "embedding", "hash", "image", "pooling", "score", "url", "value", "vector"),
     }
 )
+
+_BEFORE_PASS = frozenset({"admin", "db", "login", "user", "x"})  # db_pass is a password, first_pass is not
 
 
 def is_secret_name(name: str) -> bool:
@@ -37,6 +40,8 @@ def is_secret_name(name: str) -> bool:
     words = [word.lower() for word in _WORD.findall(name)] or [""]
     if len(words) > 1 and words[-1] in ("key", "token"):
         return words[-2] not in _OTHER_KEYS
+    if len(words) > 1 and words[-1] == "pass":
+        return words[-2] in _BEFORE_PASS
     return words[-1] in _SECRET_WORDS or words[-2:] in (["api", "keys"], ["access", "keys"], ["access", "tokens"])
 
 

@@ -13,7 +13,14 @@ from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Ve
 from bakeoff_providers.cards import FREE, overridden
 from bakeoff_providers.code import code_identity, load_from_file
 from bakeoff_providers.errors import EmbeddingFailed, InputError
-from bakeoff_providers.keys import filled, is_secret_name, missing_variables, variables_in, written_secret
+from bakeoff_providers.keys import (
+    filled,
+    is_secret_name,
+    missing_variables,
+    names_variable,
+    variables_in,
+    written_secret,
+)
 from bakeoff_providers.needs import Needs
 from bakeoff_providers.shared_options import (
     BatchItems,
@@ -190,8 +197,13 @@ def _made(code: Any, options: dict[str, Any], function: str) -> Any:
 
 
 def _as_identity(name: str, value: Any) -> str:
-    """An option in the cache key, which is stored: of what is secret, the hash alone."""
+    """An option in the cache key, which is stored: of what is secret, the hash alone.
+
+    A key that is named as `${NAME}` is the same by its name: another one gives the same vectors.
+    """
     named = variables_in(value)
+    if isinstance(value, str) and is_secret_name(name) and names_variable(value):
+        return value
     if not named and not is_secret_name(name) and not (isinstance(value, Mapping) and written_secret(value)):
         return str(value)
     return f"sha256 {hashlib.sha256(repr(filled(value)).encode(errors='replace')).hexdigest()[:16]}"

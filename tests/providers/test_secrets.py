@@ -236,8 +236,8 @@ def test_blanks_around_a_key_are_no_part_of_it(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(
     "name",
-    ["api_key", "apiKey", "password", "token", "X-Auth-Key", "X-Pass", "Ocp-Apim-Subscription-Key", "Authorization",
-     "Cookie", "client_secret", "dsn", "qdrant.api_key", "hf_token", "credentials", "api_keys"],
+    ["api_key", "apiKey", "password", "token", "X-Auth-Key", "X-Pass", "db_pass", "Ocp-Apim-Subscription-Key",
+     "Authorization", "Cookie", "client_secret", "dsn", "qdrant.api_key", "hf_token", "credentials", "api_keys"],
 )  # fmt: skip
 def test_names_of_secrets(name: str) -> None:
     assert written_secret({"a": [{name: "x"}]}) == f"a.{name}"
@@ -248,7 +248,8 @@ def test_names_of_secrets(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     ["max_tokens", "tokenizer", "keywords", "key_phrases", "id_key", "title_key", "key_env", "pad_token", "author",
-     "monkey", "bypass", "passages", "auth_type", "vectors", "password_file", "tokens_per_minute", "sort_key"],
+     "monkey", "bypass", "vector_key", "doc_key", "pooling_token", "first_pass",
+     "passages", "auth_type", "vectors", "password_file", "tokens_per_minute", "sort_key"],
 )  # fmt: skip
 def test_names_that_only_look_like_secrets(name: str) -> None:
     assert written_secret({name: "tokens"}) is None

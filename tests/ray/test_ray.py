@@ -19,10 +19,8 @@ import numpy as np
 import psutil
 import pytest
 from bakeoff.core.progress import Advance
-from bakeoff.embedding.budget import Budget
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.lineup.entries import EngineEntry
-from bakeoff.running import embeddings
 from bakeoff.running.engines import ray_cluster
 from bakeoff.running.engines.ray import ActorShard, RayEngine
 from bakeoff.running.runner import run
@@ -361,17 +359,10 @@ def test_a_hosted_worker_that_is_killed_has_at_most_one_batch_paid_twice(tmp_pat
 def test_limits_that_are_gone_stop_the_row_and_charge_all_that_was_given_out(tmp_path: Path, wire: WireServer) -> None:
     lineup = write_lineup(tmp_path, hosted(wire) + '[[contender]]\nprovider = "fake"\nstore = "faiss"\n', documents=300)
     wire.seconds_each = 0.3
-    budgets: list[Budget] = []
-
-    def noted(limit: float) -> Budget:
-        budgets.append(Budget(limit))
-        return budgets[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(embeddings, "Budget", noted)
-        killer = _kill_when(wire, 6, "Limits")
-        there = run(lineup, Settings(cache=tmp_path / "there", engine=RAY, max_cost=1.0))
-        killer.join()
+    settings = Settings(cache=tmp_path / "there", engine=RAY, max_cost=1.0)
+    killer = _kill_when(wire, 6, "Limits")
+    there = run(lineup, settings)
+    killer.join()
     (lost,) = there.not_run
     assert "the process that keeps the budget and the rate limit has ended" in lost.reason
     assert [row.contender.label for row in there.ran] == ["fake+faiss"]
@@ -379,7 +370,8 @@ def test_limits_that_are_gone_stop_the_row_and_charge_all_that_was_given_out(tmp
     tokens = sum(max(1.0, len(text) / 4) for request in paid for text in request.texts)
     price = lineup.contenders[0].create(tmp_path).card.price
     assert price
-    assert budgets[0].spent >= tokens * price.usd_per_million_tokens / 1e6  # never less than what was asked for
+    assert settings.budget
+    assert settings.budget.spent >= tokens * price.usd_per_million_tokens / 1e6  # never less than what was asked for
 
 
 def test_what_can_not_work_is_said_before_anything_is_asked(

@@ -197,5 +197,16 @@ def test_a_model_in_several_stores_is_planned_for_once(result: Path) -> None:
         plan_queries([alike], difference=0.05)
 
 
+def test_contenders_that_differ_by_the_same_on_every_query_plan_nothing(
+    result: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """.3, .7 and .1 everywhere: what is left beside contenders and queries is rounding."""
+    found = load(result)
+    constant = dict(zip(found.labels, (0.3, 0.7, 0.1), strict=False))
+    monkeypatch.setattr(type(found), "values", lambda self, label, name=None: np.full(20, constant.get(label, 0.5)))
+    with pytest.raises(InputError, match="differ by the same amount on every query"):
+        plan_queries([found], difference=0.05)
+
+
 def _only(detailed: Detailed, labels: tuple[str, ...]) -> Detailed:
     return msgspec.structs.replace(detailed, contenders=[one for one in detailed.contenders if one.label in labels])

@@ -14,6 +14,8 @@ import pytest
 from bakeoff.cli import app
 from bakeoff.commands.shared_options import shard_folders
 from bakeoff.core.remote import SharedFolder
+from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.space import Space
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.corpus_size import corpus_sizes
 from bakeoff.running.embed_shard import Embedded, embed_shard
@@ -184,6 +186,27 @@ def test_what_is_no_shard_is_refused(text: str) -> None:
         ShardNumber.parse(text)
 
 
+def test_a_shard_that_another_process_writes_is_neither_sent_nor_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs on one machine that share a URL: what the one sends and fetches costs the other nothing."""
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path))
+    shared = SharedFolder("memory://bucket/two-writers")
+    one, other = (VectorCache(shared.path).space({"provider": "two"}) for _ in range(2))
+    vectors = np.ones((1, 4), dtype=np.float32)
+    one.put(["a"], vectors, tokens=None)
+    other.put(["b"], vectors, tokens=None)
+    one.end_shard()
+    shared.send(one.folder)
+    assert sum(name.endswith(".f32") for name in shared.fetch_listed() or ()) == 1  # the ended one alone
+    shared.send_files(file for file in other.folder.iterdir() if file.suffix != ".lock")  # an early state of it
+    other.put(["c"], vectors, tokens=None)
+    shared.fetch()
+    other.put(["d"], vectors, tokens=None)
+    other.close()
+    assert len(VectorCache(shared.path).space({"provider": "two"})) == 4
+
+
 def test_a_folder_that_is_a_url_is_copied_here_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "one"))
     lineup = _lineup(tmp_path, LOCAL)
@@ -192,7 +215,8 @@ def test_a_folder_that_is_a_url_is_copied_here_and_back(tmp_path: Path, monkeypa
         shared = SharedFolder("memory://bucket/shards")
         folder = shared.fetch(shard.folder)
 
-        def saved(space: object, shared: SharedFolder = shared, folder: Path = folder) -> None:
+        def saved(space: Space, shared: SharedFolder = shared, folder: Path = folder) -> None:
+            space.end_shard()
             shared.send(folder)
 
         embed_shard(lineup, shard, Settings(cache=folder), saved=saved)

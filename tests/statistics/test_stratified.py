@@ -209,6 +209,32 @@ def test_intervals_of_several_strata_with_unequal_weights_hold() -> None:
     assert students / runs < 0.75  # which is why
 
 
+@pytest.mark.parametrize("varied", [20, 40])
+def test_a_varied_stratum_says_nothing_of_another_one(varied: int) -> None:
+    """The head has 70% of the traffic and fails in 5% of its queries, 20 of them drawn; the tail varies."""
+    rng, runs, held = np.random.default_rng(varied), 150, 0
+    weights = np.concatenate([np.full(20, 0.7 / 20), np.full(varied, 0.3 / varied)])
+    strata = Strata(weights, ["head"] * 20 + ["tail"] * varied, [1000] * (20 + varied))
+    for _ in range(runs):
+        head, tail = (rng.random(1000) >= 0.05).astype(float), rng.random(1000)
+        drawn = np.concatenate([rng.choice(head, 20, replace=False), rng.choice(tail, varied, replace=False)])
+        low, high = mean_intervals(drawn[:, None], strata, resamples=1000)
+        held += low[0] <= 0.7 * head.mean() + 0.3 * tail.mean() <= high[0]
+    assert held / runs >= 0.91  # by the number of unlike values in all: 83 and 75%
+
+
+def test_a_stratum_in_which_all_differ_alike_adds_what_was_not_drawn() -> None:
+    """20 of 1,000 of the head, all +0.5; the tail's error is Student's, as if there were no head."""
+    tail = np.array([0.1, -0.2, 0.3, 0.0, 0.05])
+    d, head = np.concatenate([np.full(20, 0.5), tail]), Strata(np.full(20, 0.05), ["head"] * 20, [1000] * 20)
+    weights = np.concatenate([np.full(20, 0.9 / 20), np.full(5, 0.1 / 5)])
+    strata = Strata(weights, ["head"] * 20 + ["tail"] * 5, [1000] * 25)
+    below, above = difference_interval(np.full(20, 0.5), head)
+    student = estimate(d, strata)
+    expected = student.low + 0.9 * (below - 0.5), student.high + 0.9 * (above - 0.5)
+    assert difference_interval(d, strata) == pytest.approx(expected, abs=0.01)
+
+
 def _alike(n: int) -> Values:
     return np.zeros(n)
 

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.file_lock import try_lock
 from bakeoff_providers.files import replacing
 from bakeoff_providers.registry import missing_modules
 from bakeoff_providers.weights import home
@@ -21,6 +22,7 @@ from bakeoff.core.progress import steps
 MODULES, EXTRA = ("fsspec",), "remote"
 AT_ONCE = 8  # files on their way at the same time
 _LAST = (".manifest", ".json")  # what makes other files count is sent after them
+_GROWING = (".f32", ".manifest")  # the files of a shard: whoever writes them only adds to them
 
 
 class SharedFolder:
@@ -53,7 +55,7 @@ class SharedFolder:
         root = "/".join(filter(None, (self._root, below)))
         with _named(self.address), self._alone():
             sizes = {name[len(root) :].lstrip("/"): length for name, length in self._sizes(root).items()}
-            lacking = [name for name, length in sizes.items() if _length(self.path / below / name) != length]
+            lacking = [name for name, length in sizes.items() if _lacks(self.path / below / name, length)]
             self._get([f"{below}/{name}" if below else name for name in lacking])
         return frozenset(sizes)
 
@@ -88,10 +90,15 @@ class SharedFolder:
             yield
 
     def send(self, folder: Path) -> None:
-        """Copies what is new or longer below a folder of the copy here; what makes other files count goes last."""
+        """Copies what is new or longer below a folder of the copy here; what makes other files count goes last.
+
+        Shards that another process is writing are its own to send when they are whole.
+        """
         if not self.remote:
             return
         files = [file for file in folder.rglob("*") if file.is_file() and not file.name.endswith(".lock")]
+        growing = {file.with_suffix("") for file in files if file.suffix == _GROWING[1] and _is_written(file)}
+        files = [file for file in files if file.with_suffix("") not in growing]
         with _named(self.address):
             there = self._sizes(self._there(folder))
         self.send_files([file for file in files if there.get(self._there(file)) != file.stat().st_size])
@@ -136,10 +143,20 @@ class SharedFolder:
         return {str(name): int(about["size"]) for name, about in files.items()}
 
 
-def _length(file: Path) -> int | None:
-    with contextlib.suppress(OSError):
-        return file.stat().st_size
-    return None
+def _lacks(file: Path, length: int) -> bool:
+    """Whether the copy's file is another one than that of this length; a shard that is longer here was not sent yet."""
+    try:
+        here = file.stat().st_size
+    except OSError:
+        return True
+    return here < length if file.suffix in _GROWING else here != length
+
+
+def _is_written(manifest: Path) -> bool:
+    """Whether a process is writing this shard: it holds the manifest's lock until the shard has ended."""
+    with contextlib.suppress(OSError), manifest.open("rb") as file:
+        return try_lock(file.fileno(), shared=True) is False
+    return False
 
 
 def _opened(address: str) -> tuple[Any, str]:

@@ -123,7 +123,7 @@ class Shard:
         return self.description, self._read_to
 
     def grown(self) -> bool:
-        """Whether the manifest has another length than when it was read last.
+        """Whether the manifest has another length than when it was read last, or ended within a record then.
 
         It is opened for that: a network file system may answer for a path with what it knew a minute ago.
         """
@@ -132,7 +132,7 @@ class Shard:
         except FileNotFoundError:  # pruned by somebody else
             return False
         try:
-            return os.fstat(handle).st_size != self._length
+            return os.fstat(handle).st_size != self._length or self.torn
         finally:
             os.close(handle)
 

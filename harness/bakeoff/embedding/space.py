@@ -47,16 +47,18 @@ class Space:
         *,
         shared: bool = True,
         known: Known = MappingProxyType({}),
+        dimensions: int | None = None,
         remedy: str = REMEDY,
     ) -> None:
         """`complete` are further folders of this space that nobody writes to any more: they are only read.
 
-        Who has the folder for himself, because he rewrites it, does not share it. What is `known` is not looked at.
+        Who has the folder for himself, because he rewrites it, does not share it. What is `known` is not looked at;
+        `dimensions` are then those of its vectors, where the identity says none.
         `remedy` is said where the disk is full.
         """
         self.folder, self.identity, self._remedy = folder, dict(identity), remedy
         fixed = identity.get("dimensions")
-        self.dimensions: int | None = fixed if isinstance(fixed, int) and not isinstance(fixed, bool) else None
+        self.dimensions: int | None = fixed if isinstance(fixed, int) and not isinstance(fixed, bool) else dimensions
         self.claims = Claims(folder / "asking.lock")
         self._in_use = InUse(folder / IN_USE) if shared else None
         self._index = KeyIndex()

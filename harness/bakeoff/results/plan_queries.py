@@ -10,6 +10,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.result import Result
+from bakeoff.statistics.constants import NOISE
 from bakeoff.statistics.design import queries_for_anova, queries_for_power, queries_for_width, residual_variance
 from bakeoff.statistics.tests import first_equal
 
@@ -89,6 +90,9 @@ def plan_queries(
         raise InputError("every contender scores alike, so nothing can be planned from it", remedy="give --variance")
     if not np.isfinite(known):
         raise InputError("the results have no two contenders on two queries", remedy="give --variance")
+    if known <= NOISE:
+        problem = "contenders differ by the same amount on every query, so nothing can be planned from it"
+        raise InputError(problem, remedy="give --variance")
     many = contenders or (tables[0].shape[1] if tables else 2)
     return QueryPlan(
         measure=name,

@@ -182,13 +182,18 @@ def _all_scored(preparation: Preparation, scorer: Scorer, rounds: int, settings:
     rows = preparation.all()
     asked = [row for row in rows if isinstance(row, Prepared)]
     done |= {row.contender.label: row for row in rows if isinstance(row, NotRun)}
+    for row in rows:
+        if not isinstance(row, Prepared):
+            scorer.skip(row.contender)
     answers = take_turns(asked, scorer.task, scorer.kind, rounds, settings.progress)
     with steps("scoring: contenders", len(asked)) as advance:
         for prepared, answered in zip(asked, answers, strict=True):
             contender = prepared.contender
-            done[contender.label] = (
-                answered if isinstance(answered, NotRun) else attempt(contender, partial(scorer.score, answered))
-            )
+            if isinstance(answered, NotRun):
+                scorer.skip(contender)
+                done[contender.label] = answered
+            else:
+                done[contender.label] = attempt(contender, partial(scorer.score, answered))
             advance(1)
     return [done[row.contender.label] for row in rows]
 

@@ -55,6 +55,10 @@ class Scorer:
         rows = Counter[Hashable](map(_vectors, self.contenders))
         object.__setattr__(self, "_losses", Losses(self.task, rows))
 
+    def skip(self, contender: Contender) -> None:
+        """A contender that did not run: nothing is kept for it."""
+        self._losses.skip(_vectors(contender))
+
     def read(self, given: Given) -> Scored:
         """Answers from files have no rounds: the mean is over the seeds."""
         if given.rankings is not None:

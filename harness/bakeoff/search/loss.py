@@ -31,9 +31,14 @@ class Losses:
     rows: Counter[Hashable]
     _searches: dict[Hashable, dict[type, ExactRankings]] = field(default_factory=dict)
 
+    def skip(self, key: Hashable) -> None:
+        """A row of this key that is not scored after all."""
+        self.rows[key] -= 1
+        if self.rows[key] <= 0:
+            self._searches.pop(key, None)
+
     def of(self, key: Hashable, searcher: Searcher, retrieved: Mapping[str, Ranking]) -> Loss | None:
         """None where there is nothing to lose: an exact store, or no store at all."""
-        self.rows[key] -= 1
         try:
             exact = searcher.exact_search()
             if exact is None:
@@ -41,8 +46,7 @@ class Losses:
             shared = self._searches.setdefault(key, {}).setdefault(type(exact), exact)
             return index_loss(shared, self.task, retrieved)
         finally:
-            if self.rows[key] <= 0:
-                self._searches.pop(key, None)
+            self.skip(key)
 
 
 def index_loss(exact: ExactRankings, task: Task, retrieved: Mapping[str, Ranking]) -> Loss:

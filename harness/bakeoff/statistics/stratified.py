@@ -87,30 +87,44 @@ def mean_intervals(
 def difference_interval(
     d: Values, strata: Strata, *, bounded: bool = True, alpha: float = ALPHA
 ) -> tuple[float, float]:
-    """Student's, and the exact one where the queries of a stratum that was drawn in part all differ alike."""
+    """Student's; a stratum drawn in part whose queries all differ alike adds the exact error of those not drawn.
+
+    NaN where such a stratum's values have no bounds.
+    """
     found = estimate(d, strata, alpha)
-    parts = parts_of(d, strata)
-    return _held(parts, (found.low, found.high), DIFFERENCES if bounded else None, alpha, few=False)
+    parts, low, high = parts_of(d, strata), found.low, found.high
+    alike = [part for part in parts if not part.whole and not unlike(part.values)]
+    inside = bounded and _inside(parts, DIFFERENCES)
+    if alike and np.isfinite(low):
+        if not inside:
+            return math.nan, math.nan
+        middle = sum(float(part.weights @ part.values) for part in alike)
+        below, above = exact_interval_of_parts(alike, DIFFERENCES, level=1 - alpha)
+        low, high = low + below - middle, high + above - middle
+    return (max(low, DIFFERENCES[0]), min(high, DIFFERENCES[1])) if inside else (low, high)
 
 
 def _held(
     parts: Sequence[Part],
-    students: tuple[float, float],
+    spanned: tuple[float, float],
     bounds: tuple[float, float] | None,
     alpha: float,
     *,
-    few: bool = True,
     draws: int = RESAMPLES,
 ) -> tuple[float, float]:
-    """Student's interval, where it can be relied on, else the exact one, which needs bounds that the values keep."""
-    if not np.isfinite(students[0]) or all(part.whole for part in parts):
-        return students
-    alike = not _unlike(parts)
-    if bounds is None or any(part.values.min() < bounds[0] or part.values.max() > bounds[1] for part in parts):
-        return (math.nan, math.nan) if alike else students
-    if alike or (few and _too_few(parts)):
+    """The spanned interval where it can be relied on, else the exact one, which needs bounds that the values keep."""
+    if not np.isfinite(spanned[0]) or all(part.whole for part in parts):
+        return spanned
+    if bounds is None or not _inside(parts, bounds):
+        alike = not any(unlike(part.values) for part in parts if not part.whole)
+        return (math.nan, math.nan) if alike else spanned
+    if _too_few(parts):
         return exact_interval_of_parts(parts, bounds, level=1 - alpha, draws=draws)
-    return max(students[0], bounds[0]), min(students[1], bounds[1])
+    return max(spanned[0], bounds[0]), min(spanned[1], bounds[1])
+
+
+def _inside(parts: Sequence[Part], bounds: tuple[float, float]) -> bool:
+    return all(part.values.min() >= bounds[0] and part.values.max() <= bounds[1] for part in parts)
 
 
 def parts_of(values: Values, strata: Strata) -> list[Part]:
@@ -120,15 +134,13 @@ def parts_of(values: Values, strata: Strata) -> list[Part]:
     return [Part(values[at], strata.weights[at], whole=len(at) == strata.sizes[at[0]]) for at in inside]
 
 
-def _unlike(parts: Sequence[Part]) -> int:
-    """How many values differ from the most frequent one of their stratum, where that was drawn in part."""
-    return sum(unlike(part.values) for part in parts if not part.whole)
-
-
 def _too_few(parts: Sequence[Part]) -> bool:
-    """As of plain means: whether Student's interval covers the mean less often than it says."""
-    drawn = sum(len(part.values) for part in parts if not part.whole)
-    return drawn < FEWEST_QUERIES or _unlike(parts) < FEWEST_UNLIKE
+    """Whether Student's interval covers the mean less often than it says: of all that was drawn, or of one stratum.
+
+    A varied stratum says nothing of another one, in which hardly any value differs.
+    """
+    drawn = [part.values for part in parts if not part.whole]
+    return sum(map(len, drawn)) < FEWEST_QUERIES or any(unlike(values) < FEWEST_UNLIKE for values in drawn)
 
 
 def _p_without_spread(table: Values, means: Values, strata: Strata) -> Values:

@@ -114,7 +114,8 @@ class RayEngine(Local):
         first = next(batches, None)
         if first is None:
             return
-        space.check_writable(len(job.texts) - len(space), card.dimensions)
+        known = space.dimensions or card.dimensions  # where nobody says them, a whole corpus can't be reckoned with
+        space.check_writable(len(first) if known is None else len(job.texts) - len(space), known)
         estimates: list[float] = []  # dollars, of each batch that was given out
 
         def asked(texts: list[str]) -> None:
@@ -136,12 +137,19 @@ class RayEngine(Local):
             stack.callback(workers.close)
             total, shown, asked_for = len(job.texts), 0, 0
             advance = stack.enter_context(embedder.progress(f"{card.name}: document vectors on Ray", total))
+            failed: Done | None = None
             for texts, done in workers.embed(chain([first], batches), asked, partial(_say_replaced, job)):
+                if done.failed:
+                    failed = failed or done
+                    workers.stop()  # what others are asking for now is paid, and comes back
+                    continue
                 asked_for += _accounted(job, done)
                 advance(asked_for + cached - shown)
                 shown = asked_for + cached
                 if keeper is not None and done.vectors is not None:
                     keeper.keep(texts, done.vectors, done.tokens)
+            if failed is not None:
+                raise BudgetReached(failed.failed) if failed.over_budget else EmbeddingFailed(failed.failed)
             advance(total - shown)  # texts that occur several times
         space.refresh()
 
@@ -153,6 +161,7 @@ class RayEngine(Local):
             job.folder.resolve(),
             None if handed_back else space.folder.resolve(),
             {} if handed_back else space.known(),
+            space.dimensions,
             space.identity,
             job.embedder.policy,
             limits,
@@ -300,8 +309,6 @@ def _say_replaced(job: CorpusJob) -> None:
 
 
 def _accounted(job: CorpusJob, done: Done) -> int:
-    """A worker's use of the provider is the contender's, and so is its failure."""
-    if done.failed:
-        raise BudgetReached(done.failed) if done.over_budget else EmbeddingFailed(done.failed)
+    """A worker's use of the provider is the contender's."""
     job.embedder.usage[Role.DOCUMENT].add(done.usage)
     return done.texts

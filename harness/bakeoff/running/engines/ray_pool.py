@@ -80,6 +80,7 @@ class EmbedPool:
         worker = ray.remote(num_cpus=1, num_gpus=gpus)(EmbedWorker)
         self._make: Callable[[], Any] = lambda: worker.remote(job)
         self._workers = [_Worker(self._make()) for _ in range(count)]
+        self._stopped = False
 
     def ready(self, texts: list[str]) -> None:
         """Returns when every worker has its model and has embedded these."""
@@ -102,8 +103,8 @@ class EmbedPool:
         waiting: dict[Any, tuple[_Worker, _Batch | None]] = {}  # None: the worker has to come up
         for worker in self._workers:
             waiting[worker.actor.ready.remote()] = worker, None
-        while following or again or any(worker.has for worker in self._workers):
-            for worker in self._workers:
+        while (not self._stopped and (following or again)) or any(worker.has for worker in self._workers):
+            for worker in () if self._stopped else self._workers:
                 while worker.takes(bool(again)) and (batch := again.popleft() if again else following):
                     following = _next(fresh) if batch is following else following
                     asked(batch.texts)
@@ -135,6 +136,10 @@ class EmbedPool:
             else:
                 worker.has.remove(ended)
                 yield ended.texts, answer
+
+    def stop(self) -> None:
+        """Gives no further batch out; what workers have is still handed on."""
+        self._stopped = True
 
     def close(self) -> None:
         """Ends the processes."""

@@ -133,6 +133,7 @@ class WorkerJob:
     folder: Path  # where files that the line-up names are looked for
     vectors: Path | None  # the space's folder, which all workers see; None: vectors are handed back
     known: Known  # what the driver has read of it: a worker looks only at what is new
+    dimensions: int | None  # of its vectors, where there are some
     identity: Mapping[str, Any]
     policy: RetryPolicy
     limits: str  # the name of the actor that has them
@@ -171,7 +172,11 @@ class EmbedWorker:
             rate_limit=SharedRateLimit(limits),
         )
         self._made_sure = False
-        self._space = None if job.vectors is None else Space(job.vectors, job.identity, known=job.known)
+        self._space = (
+            None
+            if job.vectors is None
+            else Space(job.vectors, job.identity, known=job.known, dimensions=job.dimensions)
+        )
 
     def ready(self) -> None:
         """Returns when the process has its place and has started."""

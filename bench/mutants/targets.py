@@ -58,6 +58,7 @@ TARGETS = (
             "statistics/test_small_samples.py",
             "statistics/test_stratified.py",
             "statistics/test_averaging.py",
+            "statistics/test_pareto.py",
         ),
     ),
     Target(

@@ -35,3 +35,11 @@ def test_the_same_order_is_told_from_another_whatever_the_scores() -> None:
     assert first.same_order(noisy)
     assert not first.same_order(packed("acb", "b"))
     assert not first.same_order(packed("abc"))
+
+
+def test_a_query_is_there_or_not() -> None:
+    packed = PackedRankings()
+    packed.add("q", Ranking(("a",), (1.0,)))
+    assert "q" in packed
+    assert "r" not in packed
+    assert packed.get("r") is None

@@ -5,9 +5,10 @@ import math
 
 import numpy as np
 import pytest
+from bakeoff.core.ranking import ordered
 from bakeoff.evaluation.measures import Measure, deepest, families
-from bakeoff.evaluation.measures.base import options_of
-from bakeoff.evaluation.score import random_expectation
+from bakeoff.evaluation.measures.base import options_of, primary_measure
+from bakeoff.evaluation.score import join, random_expectation, score_queries
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -199,3 +200,25 @@ def test_the_highest_grade_of_err(highest: int, allowed: bool) -> None:
 def test_sums_of_gains_and_logarithms_are_not_bounded_and_all_others_are() -> None:
     """Whether a test may count on differences of 1 at most: a DCG grows with the grades, a logarithm falls below 0."""
     assert {name for name, family in families().items() if not family.bounded} == {"dcg", "gm_map"}
+
+
+def test_what_decides_where_nothing_is_said() -> None:
+    """The first NDCG; without one the first that can decide, and diagnostic ones never do."""
+    named = [Measure.parse(text) for text in ("judged@10", "p@5", "mrr", "ndcg@10", "ndcg@5")]
+    assert str(primary_measure(named)) == "ndcg@10"
+    assert str(primary_measure(named[:3])) == "p@5"
+    assert str(primary_measure(named, "mrr")) == "mrr"
+    with pytest.raises(InputError, match="can't decide"):
+        primary_measure(named[:1])
+
+
+@pytest.mark.parametrize(("text", "bounded"), [("gm_map", False), ("dcg@10", False), ("map", True), ("ndcg@10", True)])
+def test_values_of_unbounded_measures_leave_0_to_1(text: str, bounded: bool) -> None:
+    """Two relevant documents of grade 3 on top, none of them found at all: a logarithm of nothing, a gain above 1."""
+    measure, grades = Measure.parse(text), {"q": {"a": 3, "b": 3}}
+    values = [
+        float(score_queries(join({"q": ordered([(document, 1.0)])}, grades, ["q"]), [measure])[measure][0])
+        for document in ("a", "x")
+    ]
+    assert measure.bounded == bounded
+    assert all(0 <= value <= 1 for value in values) == bounded

@@ -148,3 +148,16 @@ def test_traffic_counts_only_where_every_query_says_what_it_stands_for() -> None
 def test_shares_of_some_queries_are_shares_of_their_sum() -> None:
     drawn = [Drawn(weight=0.3, stratum="head", of=1), Drawn(weight=0.1, stratum="tail", of=9)]
     assert averaging_of(drawn).mean(np.array([1.0, 0.0])) == pytest.approx(0.75)
+
+
+def test_equivalence_by_traffic_is_corrected_for_distinct_differences() -> None:
+    """Holm over two: the smaller p twice, the larger as it is, or the smaller's where that is more."""
+    strata = Strata(np.full(30, 1 / 30), ["all"] * 30, [900] * 30)
+    rng = np.random.default_rng(3)
+    one, other = rng.normal(0, 0.05, 30), rng.normal(0.01, 0.2, 30)
+    alone = [float(PerQueryAsked(strata).p_equivalent([d], 0.1)[0]) for d in (one, other)]
+    small, large = sorted(alone)
+    both = PerQueryAsked(strata).p_equivalent([one, other], 0.1)
+    assert sorted(both.tolist()) == pytest.approx([2 * small, max(2 * small, large)])
+    again = PerQueryAsked(strata).p_equivalent([one, other, one.copy()], 0.1)
+    assert again.tolist()[:2] == pytest.approx(both.tolist())  # the same difference is one hypothesis

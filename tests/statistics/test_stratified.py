@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
+from bakeoff.statistics.exact_parts import Part, exact_p_of_parts
 from bakeoff.statistics.stratified import (
     Strata,
     difference_interval,
@@ -254,3 +255,8 @@ def test_rounding_is_no_spread() -> None:
     weights = np.array([0.3, 0.1, 0.2, 0.4])
     strata = Strata(weights, ["all"] * 4, [40] * 4)
     assert estimate(np.full(4, 0.3), strata).p == pytest.approx(2 / 2**4)  # four signs that are alike
+
+
+def test_a_p_that_no_draw_reaches_is_one_of_all_draws_and_the_sample_itself() -> None:
+    """Nine spacings of which none allows a mean of 2: with the sample's own, one of ten."""
+    assert exact_p_of_parts([Part(np.zeros(5), np.full(5, 0.2))], 2.0, 1.0, draws=9) == pytest.approx(0.1)

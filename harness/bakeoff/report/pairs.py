@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from bakeoff.report.grid import Grid
 
 MOST_DOUBTS = 5  # said below the table; each pair has its mark
+ALIKE = (
+    f"{0:+.4f} with an interval: no query differs; the interval is what other queries might still show, "
+    "wide where there are few."
+)
 
 
 def pairs_table(
@@ -69,12 +73,7 @@ def difference_text(pair: PairedDifference, measure: Measure) -> str:
 
 def alike_note(pairs: Sequence[PairedDifference]) -> list[str]:
     """What an interval around no difference at all means, where there is such a row: it looks like a mistake."""
-    if not any(pair.low and not (pair.wins or pair.losses) for pair in pairs):
-        return []
-    return [
-        f"{0:+.4f} with an interval: no query differs; the interval is what other queries might still show, "
-        "wide where there are few."
-    ]
+    return [ALIKE] if any(pair.low and not (pair.wins or pair.losses) for pair in pairs) else []
 
 
 def p_text(p: float) -> str:

@@ -47,7 +47,8 @@ def run_facts(summary: Summary) -> Facts:
     versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
     tests = "sign-flip randomisation test, Holm over all distinct pairs; bootstrap or exact intervals"
     if weighting := summary.task.weighting:
-        tests = f"{weighting}; stratified t-tests, intervals by Student or exact, Holm over all distinct pairs"
+        intervals = "intervals by Student and bootstrap, or exact"
+        tests = f"{weighting}; stratified t-tests, {intervals}, Holm over all distinct pairs"
     return [
         ("Made", f"{summary.started}, in {summary.seconds:.1f} s"),
         ("Machine", f"{machine.cpu}, {machine.cores} cores, {machine.memory_gb:g} GB, {machine.system}"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bakeoff.core.markdown import inert, section_lines
 from bakeoff.evaluation.measures import Measure
-from bakeoff.report.pairs import p_text
+from bakeoff.report.pairs import ALIKE, p_text
 from bakeoff.results.task_table import TaskTable
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.nested import NestedDifference
@@ -62,6 +62,8 @@ def sentences(table: TaskTable) -> list[str]:
         word = ("gained" if d > 0 else "lost") if sure else "is not shown to have gained or lost anything"
         much = f" {abs(d):.3f}" if sure else ""
         lines.append(f"{one.label} {word}{much} on {one.role} tasks against {one.base} (p (Holm) = {one.p_holm:.2g}).")
+    if any(pair.over_tasks.low and not pair.over_tasks.difference for pair in table.pairs):
+        lines.append(ALIKE)
     if table.left_out:
         lines.append(f"Left out, since they did not run on every task: {', '.join(table.left_out)}.")
     return lines

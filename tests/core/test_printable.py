@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 import typer
 from bakeoff import cli
-from bakeoff.core.printable import dollars, listed, printable
+from bakeoff.core.printable import dollars, listed, printable, some
 from bakeoff.report.console import Screen
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,3 +63,8 @@ def test_names_in_a_sentence() -> None:
     assert listed(names[:2]) == "n0 and n1"
     assert listed(names[:13]) == ", ".join(names[:12]) + " and n12"
     assert listed(names) == ", ".join(names[:12]) + " and 2 more"
+
+
+def test_some_names_and_how_many_more() -> None:
+    assert some(["a", "b"], 2) == "a, b"
+    assert some(["a", "b", "c"], 2) == "a, b and 1 more"

@@ -19,7 +19,7 @@ from bakeoff.core.progress import Advance
 from bakeoff.embedding.batches import AT_RISK_TEXTS, AT_RISK_USD, WORKERS, batches, price_of
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.key_index import keys_of
+from bakeoff.embedding.key_index import Keys, keys_of
 from bakeoff.embedding.locks import Claims
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role
 from hypothesis import given
@@ -52,7 +52,7 @@ import json, sys
 from pathlib import Path
 import numpy as np
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.key_index import keys_of
+from bakeoff.embedding.key_index import Keys, keys_of
 
 space = VectorCache(Path(sys.argv[1])).space(json.loads(sys.argv[2]))
 texts = sys.argv[3].split()
@@ -213,3 +213,32 @@ def test_anothers_claim_is_waited_for(number: int, tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr("fcntl.lockf", refused)
     assert Claims(tmp_path / "asking.lock").take(keys_of(["a"])) == [False]
+
+
+class _Hosted(Provider):
+    """Asked over a network, as far as the harness knows."""
+
+    name = default_model = "hosted"
+    revision = "1"
+    card = ModelCard(name="hosted", batch_items=16)
+
+    def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+        return EmbeddingBatch(np.array([[float(text), 1, 1] for text in texts], dtype=np.float32))
+
+
+def test_batches_of_a_shard_are_claimed_before_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimed: list[int] = []
+    take = Claims.take
+
+    def noted(self: Claims, keys: Keys) -> list[bool]:
+        claimed.append(len(keys))
+        return take(self, keys)
+
+    monkeypatch.setattr(Claims, "take", noted)
+    embedder = Embedder(_Hosted(), VectorCache(tmp_path))
+    space = embedder.space(Role.DOCUMENT)
+    assert space is not None
+    embedder.embed_batches([["1", "2"], ["3"]], Role.DOCUMENT, space, lambda _: None)
+    assert sorted(claimed) == [1, 2]

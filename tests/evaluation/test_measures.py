@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from bakeoff.core.ranking import ordered
 from bakeoff.evaluation.measures import Measure, deepest, families
-from bakeoff.evaluation.measures.base import options_of, primary_measure
+from bakeoff.evaluation.measures.base import figure_of, options_of, primary_measure
 from bakeoff.evaluation.score import join, random_expectation, score_queries
 from bakeoff_providers.errors import InputError
 from hypothesis import given
@@ -222,3 +222,9 @@ def test_values_of_unbounded_measures_leave_0_to_1(text: str, bounded: bool) -> 
     ]
     assert measure.bounded == bounded
     assert all(0 <= value <= 1 for value in values) == bounded
+
+
+def test_a_figure_is_made_of_a_mean_that_is_known() -> None:
+    assert figure_of(Measure.parse("map"), 0.25) == 0.25
+    assert figure_of(Measure.parse("gm_map"), math.log(0.25)) == pytest.approx(0.25)
+    assert figure_of(Measure.parse("map"), math.nan) is None

@@ -319,6 +319,9 @@ def test_a_fusion_takes_the_time_of_its_parts_and_of_the_fusing() -> None:
     assert answer.embed_ns == 100_000
     unembedded = FusedSearcher(parts[1:2] * 3, fusion, depth=9).ask(Query("q", "?"))
     assert unembedded.embed_ns is None
+    assert not answer.untimed
+    late = _Part(Answer(rankings[0], 1_000, None, untimed=True))
+    assert FusedSearcher([*parts[:2], late], fusion, depth=2).ask(Query("q", "?")).untimed  # one part is enough
 
 
 def test_weights_are_every_share_in_tenths() -> None:

@@ -164,3 +164,18 @@ def test_a_deviation_spreads_as_chi_squared_does() -> None:
     power = HolmPower(np.random.default_rng(11).normal(size=(30, 2)))
     chances = stats.norm.cdf(power._normal[1])
     assert power._spread_of_sd(101) == pytest.approx(np.sqrt(stats.chi2.ppf(chances, 100) / 100), abs=0.002)
+
+
+def test_two_queries_have_one_degree_of_freedom() -> None:
+    """Ten standard deviations, three pairs: t's bar with one degree is 38 in Holm's first step and 12.7 in its last.
+
+    The deviation of two values is |Z| standard deviations, so t passes the bars in 29 to 73% of cases; with three
+    degrees, bars of 5.4 and less, it would in 99%.
+    """
+    table = np.random.default_rng(0).normal(0, 1, (40, 3))
+    power = HolmPower(table)
+    assert 0.25 < power.power(0, 10 * math.sqrt(2), 2) < 0.8
+
+
+def test_two_queries_say_how_many_are_needed() -> None:
+    assert HolmPower(np.array([[0.0, 0.3, 0.9], [0.1, 0.2, 0.7]])).queries_needed(0) is not None

@@ -9,6 +9,7 @@ import pytest
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.nested import nested_difference
 from bakeoff.statistics.tests import sign_flip_test
+from scipy import stats
 
 
 def test_every_task_counts_alike() -> None:
@@ -113,3 +114,10 @@ def test_where_nothing_is_known_there_is_no_interval() -> None:
         nested_difference([np.full(20, 1.5)]),
     ):
         assert (one.low, one.high) == (None, None)
+
+
+def test_the_interval_reaches_as_far_as_the_bootstraps() -> None:
+    """Two tasks with 10 of 200 ones: a binomial of 400 ends at 29 ones, Welch at 28.6."""
+    task = np.repeat([1.0, 0.0], [10, 190])
+    found = nested_difference([task, task])
+    assert found.high == pytest.approx(stats.binom.ppf(0.975, 400, 0.05) / 400)

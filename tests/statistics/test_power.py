@@ -66,3 +66,7 @@ def test_numbers_are_doubled_until_ten_million_are_passed() -> None:
 def test_a_number_that_nobody_labels_is_not_printed() -> None:
     assert more_queries(134) == "about 134 more queries"
     assert more_queries(1_010_688) == "more than 10,000 more queries"
+
+
+def test_a_single_query_finds_nothing() -> None:
+    assert detection_power(9.0, 1) == 0.0

@@ -18,6 +18,7 @@ from bakeoff.core.remote import SharedFolder
 from bakeoff.core.task import Document
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.corpus_chunks import ChunkAsDocumentSays, chunks_of_corpus
+from bakeoff.embedding.space import Space
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.save import save
 from bakeoff.running.embed_shard import embed_shard
@@ -124,7 +125,12 @@ def test_a_job_is_followed_from_reading_to_sending(tmp_path: Path, monkeypatch: 
     path.write_text('task = { format = "beir", folder = "task" }\n[[contender]]\nprovider = "fake"\nstore = "faiss"\n')
     shared, noted, number = SharedFolder("memory://followed/shards"), Noted(), ShardNumber(1, 1)
     settings = Settings(cache=shared.fetch(number.folder), progress=noted)
-    embed_shard(Lineup.read(path), number, settings, saved=lambda space: shared.send(space.folder))
+
+    def saved(space: Space) -> None:
+        space.end_shard()
+        shared.send(space.folder)
+
+    embed_shard(Lineup.read(path), number, settings, saved=saved)
     assert noted.seen["hash: document texts to count"] == [300, 300]
     assert "corpus.jsonl: MB read" in noted.seen
     to_come, came = noted.seen["files sent"]

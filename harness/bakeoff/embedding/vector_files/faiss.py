@@ -24,7 +24,7 @@ class FaissFile(VectorFile):
     _opened: Any = None
 
     def _index(self) -> Any:
-        """Opened once; the vectors stay in the file where this FAISS can map it."""
+        """Read once."""
         if self._opened is None:
             self._opened = self._read()
         return self._opened
@@ -35,8 +35,8 @@ class FaissFile(VectorFile):
         if not self.path.is_file():
             raise self.wrong("no such file", remedy="check the path")
         try:
-            flags = getattr(faiss, "IO_FLAG_MMAP_IFC", 0)
-            self._whole = faiss.read_index(str(self.path), flags)  # its parts live as long as it does
+            # Read, not mapped: FAISS looks into a mapped file beyond its end where a length in it is damaged, and dies.
+            self._whole = faiss.read_index(str(self.path))  # its parts live as long as it does
             index = faiss.downcast_index(self._whole)
         except (RuntimeError, MemoryError) as error:  # a damaged length asks for more than there is
             raise self.wrong(f"is not readable as a FAISS index ({str(error).splitlines()[0]})") from None

@@ -92,6 +92,9 @@ class EmbeddedCorpus(NamedTuple):
 class CorpusVectors(Protocol):
     """The corpus in chunks and vectors, made once for each embedding."""
 
+    def embedder(self, contender: Contender) -> Embedder:
+        """Its provider behind the cache; embeds nothing yet."""
+
     def of(self, contender: Contender) -> EmbeddedCorpus:
         """The vectors of all chunks."""
 
@@ -149,6 +152,12 @@ class TaskKind(ABC):
     @abstractmethod
     def task(self) -> Task:
         """The task, checked; its judgments may still be empty where they depend on vectors."""
+
+    def check_contenders(self, task: Task, contenders: Sequence[Contender], folder: Path) -> None:  # noqa: B027
+        """Raises InputError where the line-up's rows do not fit the task as a whole, before anything is asked.
+
+        What is wrong with one row alone costs that row, and is found elsewhere.
+        """
 
     def judged(self, task: Task, vectors: CorpusVectors) -> Task:  # noqa: ARG002 - most kinds need no vectors
         """The task with its judgments, before any contender is prepared."""

@@ -149,6 +149,11 @@ class TaskKind(ABC):
         """Models that the judgments need, besides the contenders: they may cost something too."""
         return ()
 
+    @property
+    def further_texts(self) -> Sequence[str]:
+        """Texts that every contender embeds besides the corpus and the queries."""
+        return ()
+
     @abstractmethod
     def task(self) -> Task:
         """The task, checked; its judgments may still be empty where they depend on vectors."""

@@ -26,15 +26,17 @@ from bakeoff_providers.shared_options import (
 )
 
 BESIDE = (".ids.txt", ".ids.json", ".ids.npy")
+NAMED = 20  # ids without a vector that an error lists
 _ROWS, _BYTES = 8_192, 1 << 20  # of a parquet file, read at once; left to itself, pyarrow holds the whole file
 
 
 class Precomputed(Provider):
     """Vectors that you have, from .npy, .npz or parquet files, by id.
 
-    One file for both roles (`path`), or one for each (`documents`, `queries`). A .npy needs its ids in another file.
+    One file for both roles (`path`), or one for each (`documents`, `queries`). The ids of a .npy are in another file.
 
-    That file is named by `ids` (`document_ids`, `query_ids`) or is beside it: `x.npy` and `x.ids.txt`.
+    That file is named by `ids` (`document_ids`, `query_ids`) or is beside it: `x.npy` and `x.ids.txt`. Without one,
+    row numbers from 0 are the ids.
     """
 
     name: ClassVar[str] = "precomputed"
@@ -90,9 +92,14 @@ class Precomputed(Provider):
             return np.array([rows[name] for name in ids], dtype=np.int64)
         except KeyError:
             unknown = [name for name in ids if name not in rows]
-        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-        file = self._files[role][0].name
-        raise EmbeddingFailed(f"{self.card.name}: no vector for {role.value} {unknown[0]!r}{more} in {file}")
+        named = ", ".join(map(repr, unknown[:NAMED])) + f" and {len(unknown) - NAMED} more" * (len(unknown) > NAMED)
+        vectors, *id_files = self._files[role]
+        hint = "" if id_files or vectors.suffix != ".npy" else f" (row numbers are its ids: {_ids_hint(vectors)})"
+        raise EmbeddingFailed(f"{self.card.name}: no vector for {role.value} {named} in {vectors.name}{hint}")
+
+    def ids(self, role: Role) -> list[str]:
+        """All that have a vector, in the order of the rows."""
+        return list(self._table(role)[0])
 
     def rows(self, numbers: NDArray[np.int64], role: Role) -> Vectors:
         """Consecutive rows are copied in one go; a row that can't be used is named by its id."""
@@ -134,7 +141,7 @@ def _let_go(mapped: Any) -> None:
 
 
 def _files(path: str, ids: str | None) -> tuple[Path, ...]:
-    """The file of the vectors, and for a .npy the file of their ids."""
+    """The file of the vectors, and for a .npy the file of their ids where there is one."""
     vectors = Path(path).expanduser()
     if vectors.suffix not in (".npy", ".npz", ".parquet"):
         raise InputError("vectors come from .npy, .npz or .parquet", file=vectors)
@@ -144,19 +151,24 @@ def _files(path: str, ids: str | None) -> tuple[Path, ...]:
         if ids is not None:
             raise InputError(f"a {vectors.suffix} file brings its own ids", file=vectors, remedy="leave ids out")
         return (vectors,)
-    choices = [Path(ids).expanduser()] if ids else [vectors.with_suffix(suffix) for suffix in BESIDE]
-    for choice in choices:
-        if choice.is_file():
-            return (vectors, choice)
-    remedy = f"write one id a line, in the order of the rows, to {choices[0].name}"
-    raise InputError("no file of ids for these vectors", file=vectors, remedy=remedy)
+    if ids is None:
+        beside = [vectors.with_suffix(suffix) for suffix in BESIDE]
+        return (vectors, *[file for file in beside if file.is_file()][:1])
+    if not Path(ids).expanduser().is_file():
+        raise InputError("no such file", file=Path(ids).expanduser(), remedy=_ids_hint(vectors))
+    return (vectors, Path(ids).expanduser())
+
+
+def _ids_hint(vectors: Path) -> str:
+    return f"write one id a line, in the order of the rows, to {vectors.with_suffix(BESIDE[0]).name}"
 
 
 def _read(files: tuple[Path, ...], id_column: str, vector_column: str) -> tuple[dict[str, int], Vectors]:
     file = files[0]
     try:
         if file.suffix == ".npy":
-            ids, vectors = _ids(files[1]), mapped_array(file)
+            vectors = mapped_array(file)
+            ids = _ids(files[1]) if files[1:] else list(range(len(vectors)))
         elif file.suffix == ".npz":
             with np.load(file, allow_pickle=False) as arrays:
                 ids, vectors = arrays["ids"].tolist(), arrays["vectors"]

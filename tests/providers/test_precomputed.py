@@ -83,8 +83,10 @@ def test_documents_and_queries_may_have_a_file_each(tmp_path: Path) -> None:
 
 def test_an_unknown_id_is_named(tmp_path: Path) -> None:
     provider = Precomputed(**npz(tmp_path))
-    with pytest.raises(EmbeddingFailed, match=r"no vector for query 'x7' and 1 more in v\.npz"):
+    with pytest.raises(EmbeddingFailed, match=r"no vector for query 'x7', 'x8' in v\.npz"):
         provider.embed(["d1", "x7", "x8"], Role.QUERY)
+    with pytest.raises(EmbeddingFailed, match=r"'x0', .*'x19' and 5 more in v\.npz"):
+        provider.embed([f"x{number}" for number in range(25)], Role.QUERY)
 
 
 def test_identity_follows_the_content(tmp_path: Path) -> None:
@@ -190,10 +192,20 @@ def test_wrong_options_are_input_errors(options: dict[str, str], words: str) -> 
         Precomputed(**options)  # type: ignore[arg-type]
 
 
-def test_a_npy_without_ids_says_which_file_is_wanted(tmp_path: Path) -> None:
+def test_row_numbers_are_the_ids_of_a_npy_without_a_file_of_them(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", VECTORS)
-    with pytest.raises(InputError) as caught:
-        Precomputed(path=str(tmp_path / "v.npy"))
+    provider = Precomputed(path=str(tmp_path / "v.npy"))
+    provider.ready()
+    assert provider.ids(Role.DOCUMENT) == ["0", "1", "2"]
+    np.testing.assert_array_equal(provider.embed(["2", "0"], Role.DOCUMENT).vectors, VECTORS[[2, 0]])
+    with pytest.raises(EmbeddingFailed, match=r"no vector for document 'd1' .*row numbers.*v\.ids\.txt"):
+        provider.embed(["d1"], Role.DOCUMENT)
+
+
+def test_a_file_of_ids_that_is_named_must_be_there(tmp_path: Path) -> None:
+    np.save(tmp_path / "v.npy", VECTORS)
+    with pytest.raises(InputError, match=r"names\.txt: no such file") as caught:
+        Precomputed(path=str(tmp_path / "v.npy"), ids=str(tmp_path / "names.txt"))
     assert "v.ids.txt" in caught.value.remedy
     with pytest.raises(InputError, match="brings its own ids"):
         Precomputed(**npz(tmp_path), ids="x.txt")

@@ -83,6 +83,7 @@ def _checked(lineup: Lineup, place: int, path: Path) -> _Checked:
         kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
         task = kind.task()
         check_task(task, kind)
+        kind.check_contenders(task, lineup.contenders, lineup.folder)
     except InputError as error:
         if error.file is not None or not place:
             raise

@@ -144,3 +144,12 @@ def with_unique_labels(contenders: Sequence[Contender]) -> list[Contender]:
             raise InputError(f"two contenders are called {contender.label!r}", remedy="give one of them a label")
         seen.add(contender.label)
     return safe
+
+
+def short_names(contenders: Sequence[Contender]) -> dict[str, str]:
+    """By label: the name without the store where only one contender has it, else the label."""
+    names = [safe_label(contender.name or contender.label) for contender in contenders]
+    return {
+        contender.label: name if names.count(name) == 1 else contender.label
+        for contender, name in zip(contenders, names, strict=True)
+    }

@@ -29,6 +29,7 @@ from bakeoff.running.runner import task_of
 from bakeoff.running.settings import Settings
 from bakeoff.search.searchers import TIMED_HOSTED
 from bakeoff.tasks.kinds import load_kind
+from bakeoff.tasks.kinds.base import TaskKind
 
 SEED = 0  # of the texts that tell a pace
 
@@ -82,7 +83,7 @@ def _plans(lineup: Lineup, settings: Settings) -> list[Plan]:
         if contender.provider:
             rows.setdefault(contender.embedding(), []).append(contender)
     second = [_second_stage(contender, embeddings) for contender in lineup.contenders if contender.rerank]
-    return [*(_plan(sharing, embeddings, settings) for sharing in rows.values()), *second]
+    return [*(_plan(sharing, embeddings, settings, kind) for sharing in rows.values()), *second]
 
 
 def _second_stage(contender: Contender, embeddings: Embeddings) -> Plan:
@@ -105,7 +106,7 @@ def _second_stage(contender: Contender, embeddings: Embeddings) -> Plan:
     return Plan(labels, pairs, 0, tokens, len(task.queries), usd, None, lacking, bool(lacking))
 
 
-def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settings) -> Plan:
+def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settings, kind: TaskKind) -> Plan:
     first, labels = sharing[0], tuple(contender.label for contender in sharing)
     try:
         provider, index = first.create(embeddings.folder), embeddings.index(first)
@@ -116,7 +117,9 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
         asked = [query.id if provider.by_id else query.text for query in queries]
         if all(contender.existing for contender in sharing):
             texts = ()  # the documents are in an index already
-        items = () if provider.by_id else index.texts.values()  # items ask as the documents that they are
+        items = [] if provider.by_id else [*index.texts.values()]  # items ask as the documents that they are
+        if not provider.by_id and any(contender not in kind.models for contender in sharing):
+            items += kind.further_texts
         documents = _documents(chain(texts, items), len(texts) + len(items), embedder)
         wanted = embedder.missing(asked, Role.QUERY)
         lacking = missing_of(first) or ""

@@ -149,8 +149,9 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
 
 
 def task_of(kind: TaskKind, lineup: Lineup, settings: Settings) -> Task:
-    """The kind's task, or the sample of its documents that was asked for."""
+    """The kind's task, or the sample of its documents that was asked for; the rows fit it as its kind wants."""
     task = kind.task()
+    kind.check_contenders(task, lineup.contenders, lineup.folder)
     if kind.about:
         task = msgspec.structs.replace(task, about=kind.about)
     if settings.sample_documents is None:

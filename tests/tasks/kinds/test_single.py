@@ -72,6 +72,14 @@ def test_random_is_the_harmonic_number_over_n(folder: Path) -> None:
     assert figures["acc@1"] == [pytest.approx(1 / 3)]
 
 
+def test_a_random_order_of_1187_places_has_an_mrr_of_two_thirds_of_a_percent(folder: Path) -> None:
+    np.save(folder / "model.npy", np.random.default_rng(0).random((4, 1187)))
+    outcome = run(_lineup(folder, '[[contender]]\nanswers = "model.npy"\n', "classes = 1187"))
+    (mrr,) = outcome.extras.figures["models"]["random"]["mrr"]
+    assert mrr == pytest.approx((np.log(1187) + 0.5772156649 + 1 / (2 * 1187)) / 1187, rel=1e-6)  # Euler's H_n / n
+    assert round(100 * mrr, 2) == 0.65
+
+
 def test_majority_learns_from_training_where_there_is_any(folder: Path) -> None:
     # here class 0 is right twice, then 1 and 2 in the order of their ids
     outcome = run(_lineup(folder, '[[contender]]\nanswers = "model.npy"\n'))
@@ -178,6 +186,38 @@ def test_a_file_is_read_by_its_own_seed_in_any_order(folder: Path) -> None:
     assert list(first.files) == list(again.files) == ["ranks/model-1.npy"]
     assert first.scores[measures[0]] == pytest.approx(1 / RANKS)
     assert first.figures == again.figures != later.figures
+
+
+def test_each_model_and_seed_has_a_flat_json_in_percent_and_the_array_of_sums(folder: Path) -> None:
+    rng = np.random.default_rng(8)
+    targets = rng.integers(0, 30, 211)
+    np.save(folder / "targets.npy", targets)
+    for seed in (1, 2):
+        scores = rng.random((211, 30)) + 0.3 * np.eye(30)[targets]  # no ties
+        np.save(folder / f"mhsa-{seed}.npy", scores)
+    lists = [{"query": str(row), "ranked": [str(int(targets[row]))]} for row in range(100)]
+    (folder / "lists.jsonl").write_text("\n".join(map(json.dumps, lists)))
+    contenders = (
+        '[[contender]]\nlabel = "mhsa"\nanswers = "mhsa-{seed}.npy"\nseeds = [1, 2]\n'
+        '[[contender]]\nanswers = "lists.jsonl"\n'
+    )
+    target = save(run(_lineup(folder, contenders, "classes = 30")), folder / "results")
+    for seed in (1, 2):
+        scores = np.load(folder / f"mhsa-{seed}.npy")
+        order = np.argsort(-scores, axis=1)
+        ranks = np.argwhere(order == targets[:, None])[:, 1] + 1
+        gains = np.where(ranks <= 10, 1 / np.log2(ranks + 1), 0)
+        correct = [int((ranks <= k).sum()) for k in (1, 3, 5, 10)]
+        array = json.loads((target / "result_array" / f"mhsa-{seed}.json").read_text())
+        assert array == [*correct, pytest.approx((1 / ranks).sum()), pytest.approx(gains.sum()), 211]
+        assert all(isinstance(value, int) for value in [*array[:4], array[6]])
+        f1 = f1_score(targets, order[:, 0], average="weighted", zero_division=0)
+        shares = [count / 211 for count in correct] + [(1 / ranks).mean(), gains.mean(), f1]
+        keys = ["acc@1", "acc@3", "acc@5", "acc@10", "mrr", "ndcg", "f1"]
+        flat = json.loads((target / "metrics" / f"mhsa-{seed}.json").read_text())
+        assert flat == {key: round(100 * float(share), 2) for key, share in zip(keys, shares, strict=True)}
+    assert json.loads((target / "result_array" / "lists.json").read_text()) == [100, 100, 100, 100, 100, 100, 211]
+    assert json.loads((target / "metrics" / "lists.json").read_text())["acc@1"] == round(100 * 100 / 211, 2)
 
 
 def test_the_result_has_the_ranks_and_the_rankings(folder: Path) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.precomputed import Precomputed
 
 from bakeoff.core.files import read_bytes, read_json, read_json_lines
 from bakeoff.core.task import Document
@@ -18,8 +20,12 @@ def read_documents(
 ) -> list[Document]:
     """Articles (.json with `articles`), items (.json list or .jsonl, one object each), or ids alone (.txt, .json list).
 
-    `fields` are further texts of each item, every one of which must be there.
+    Files of vectors (.npy, .npz, .parquet) give the ids that `precomputed` reads from them. `fields` are further texts
+    of each item, every one of which must be there.
     """
+    if path.suffix in (".npy", ".npz", ".parquet"):
+        vectors = Precomputed(path=str(path))
+        return _checked([Document(id=name, text="") for name in vectors.ids(Role.DOCUMENT)], path)
     if path.suffix == ".txt":
         lines = read_bytes(path).decode(errors="replace").splitlines()
         return _checked([Document(id=line.strip(), text="") for line in lines if line.strip()], path)

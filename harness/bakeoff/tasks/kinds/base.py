@@ -92,6 +92,9 @@ class EmbeddedCorpus(NamedTuple):
 class CorpusVectors(Protocol):
     """The corpus in chunks and vectors, made once for each embedding."""
 
+    def embedder(self, contender: Contender) -> Embedder:
+        """Its provider behind the cache; embeds nothing yet."""
+
     def of(self, contender: Contender) -> EmbeddedCorpus:
         """The vectors of all chunks."""
 
@@ -146,9 +149,20 @@ class TaskKind(ABC):
         """Models that the judgments need, besides the contenders: they may cost something too."""
         return ()
 
+    @property
+    def further_texts(self) -> Sequence[str]:
+        """Texts that every contender embeds besides the corpus and the queries."""
+        return ()
+
     @abstractmethod
     def task(self) -> Task:
         """The task, checked; its judgments may still be empty where they depend on vectors."""
+
+    def check_contenders(self, task: Task, contenders: Sequence[Contender], folder: Path) -> None:  # noqa: B027
+        """Raises InputError where the line-up's rows do not fit the task as a whole, before anything is asked.
+
+        What is wrong with one row alone costs that row, and is found elsewhere.
+        """
 
     def judged(self, task: Task, vectors: CorpusVectors) -> Task:  # noqa: ARG002 - most kinds need no vectors
         """The task with its judgments, before any contender is prepared."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from bakeoff_providers.errors import InputError
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import InFiles, Role
+from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
 
 from bakeoff.core.figures import Section
 from bakeoff.core.files import read_json
@@ -16,11 +18,13 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, join, random_expectation, score_queries
+from bakeoff.lineup.contender import Contender, short_names
 from bakeoff.search.fusion import Fusion
 from bakeoff.tasks.formats.items import read_documents
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, ScoredContender, TaskKind
 
 NOTHING = Ranking((), ())
+COMBINED = "combined_weighted_rrf"  # the report's key for the means of a fusion
 
 Lists = dict[str, list[str]]  # item → its most similar items, best first
 
@@ -78,6 +82,24 @@ class Ordered(TaskKind):
             targets=self.targets,
         )
 
+    def check_contenders(self, task: Task, contenders: Sequence[Contender], folder: Path) -> None:
+        """Every space of vectors from files has one for every item: a space with gaps would spoil its fusions too."""
+        ids = [document.id for document in task.documents]
+        for contender in contenders:
+            if not contender.provider or not PROVIDERS.get(contender.provider).by_id:
+                continue
+            provider = contender.create(folder)
+            try:
+                if isinstance(provider, InFiles):
+                    provider.rows_of(ids, Role.DOCUMENT)
+            except Unavailable:  # a library is not here: the row says so
+                continue
+            except EmbeddingFailed as error:
+                remedy = "give every item a vector in every space"
+                raise InputError(str(error), place=contender.label, remedy=remedy) from None
+            finally:
+                provider.close()
+
     def _query(self, document: Document) -> Query:
         cluster = str(document.metadata.get(self.cluster) or "") if self.cluster else ""
         return Query(id=document.id, text=document.whole(), category=cluster, item=document.id)
@@ -128,9 +150,10 @@ class Ordered(TaskKind):
             head=["Space", "list", "K", "Hits@K", "MRR@K", "NDCG@K (exponential gain)"],
             rows=rows,
             notes=[
-                f"Hits@K counts the list's {self.length} items among the first K. The item at place p has grade "
-                f"{self.length + 1} − p and gain 2^grade − 1. Candidates are all other items. Random is the exact "
-                "expectation. The matrix above judges every row by the overall lists; fusions are judged by these only."
+                f"Hits@K is the share of the list's {self.length} items among the first K. The item at place p has "
+                f"grade {self.length + 1} − p and gain 2^grade − 1. Candidates are all other items. Random is the "
+                "exact expectation. The matrix above judges every row by the overall lists; fusions are judged by "
+                "these only."
             ],
         )
 
@@ -165,53 +188,70 @@ class Ordered(TaskKind):
         fusion = fused.contender.fusion if fused else None
         alone = [scored for scored in run.contenders if not scored.contender.fusion]
         spaces = [scored for scored in alone if not fusion or scored.contender.label in fusion.of]
-        names = _names(spaces)
+        names = short_names([space.contender for space in spaces])
         columns = {names[space.contender.label]: (space, self.facet(space)) for space in spaces}
+        means = {name: self._scores(scored, run.task, facet, [k]) for name, (scored, facet) in columns.items()}
+        per_query = {name: (scored, means[name]) for name, (scored, _) in columns.items()}
         if fused is not None:
-            columns["combined_weighted_rrf"] = (fused, self.overall)
-        scores = {name: self._scores(scored, run.task, facet, [k]) for name, (scored, facet) in columns.items()}
+            means[COMBINED] = self._scores(fused, run.task, self.overall, [k])
+            per_query["combined"] = (fused, means[COMBINED])
         return {
             "K": k,
+            "timestamp": run.started.isoformat(timespec="seconds"),
+            "models": {names[space.contender.label]: _model(space.contender, run) for space in spaces},
             "weights": _weights(fusion, names) if fusion else {},
             "c": fusion.c if fusion else None,
-            **{name: _means(values, k) for name, values in scores.items()},
-            **({} if fused else {"combined_weighted_rrf": None}),
+            "top_n": fusion.top_n if fusion else None,
+            **{name: _means(scores, k) for name, scores in means.items()},
+            **({} if fused else {COMBINED: None}),
             "per_query": {
                 query.id: {
-                    name: _one(scores[name], place, k, scored.rankings.get(query.id, NOTHING).ids)
-                    for name, (scored, _) in columns.items()
+                    name: _one(scores, place, k, scored.rankings.get(query.id, NOTHING).ids)
+                    for name, (scored, scores) in per_query.items()
                 }
                 for place, query in enumerate(run.task.queries)
             },
         }
 
 
+def _model(contender: Contender, run: FinishedRun) -> str:
+    """The model's name, or what else makes the ranking."""
+    if contender.provider:
+        return run.vectors.embedder(contender).provider.model
+    return contender.ranker or contender.label
+
+
 def _weights(fusion: Fusion, names: Mapping[str, str]) -> dict[str, float]:
     return {names.get(label, label): weight for label, weight in zip(fusion.of, fusion.weights, strict=True)}
 
 
-def read_lists(file: Path, id_key: str, facets: Mapping[str, str], length: int, known: set[str]) -> dict[str, Lists]:
+def read_lists(file: Path, id_key: str, facets: Mapping[str, str], length: int, items: set[str]) -> dict[str, Lists]:
     """A JSON array of items with one ordered list per facet; every rule is checked, each break named with its place."""
     entries = read_json(file, list[dict[str, Any]])
-    lists: dict[str, Lists] = {facet: {} for facet in facets}
+    if not entries:
+        raise InputError("there is no entry", file=file, remedy="give at least one item its lists")
+    listed: dict[str, int] = {}
     for place, entry in enumerate(entries):
         where = f"$[{place}]"
         item = entry.get(id_key)
         if not isinstance(item, str | int) or not str(item):
             raise InputError(f"an entry without {id_key!r}", file=file, place=where, remedy=f"give it a {id_key}")
         item = str(item)
-        if item not in known:
+        if item not in items:
             raise InputError(f"unknown item {item!r}", file=file, place=where, remedy="add it to the items")
-        if any(item in of_facet for of_facet in lists.values()):
+        if item in listed:
             raise InputError(f"{item!r} has two entries", file=file, place=where, remedy="keep one of them")
-        for facet, key in facets.items():
-            lists[facet][item] = _list(entry.get(key), item, length, known, file, f"{where}.{key}")
-    if not entries:
-        raise InputError("there is no entry", file=file, remedy="give at least one item its lists")
-    return lists
+        listed[item] = place
+    return {
+        facet: {
+            item: _list(entries[place].get(key), item, length, listed.keys(), file, f"$[{place}].{key}")
+            for item, place in listed.items()
+        }
+        for facet, key in facets.items()
+    }
 
 
-def _list(value: Any, item: str, length: int, known: set[str], file: Path, where: str) -> list[str]:
+def _list(value: Any, item: str, length: int, entries: Container[str], file: Path, where: str) -> list[str]:
     if not isinstance(value, list) or len(value) != length:
         count = f"has {len(value)} items" if isinstance(value, list) else "is missing"
         raise InputError(f"the list of {item!r} {count}", file=file, place=where, remedy=f"give exactly {length}")
@@ -221,8 +261,13 @@ def _list(value: Any, item: str, length: int, known: set[str], file: Path, where
     if len(set(similar)) < length:
         twice = next(other for other in similar if similar.count(other) > 1)
         raise InputError(f"{twice!r} appears twice in the list of {item!r}", file=file, place=where)
-    if unknown := [other for other in similar if other not in known]:
-        raise InputError(f"unknown item {unknown[0]!r} in the list of {item!r}", file=file, place=where)
+    if unknown := [other for other in similar if other not in entries]:
+        raise InputError(
+            f"{unknown[0]!r} in the list of {item!r} has no entry of its own",
+            file=file,
+            place=where,
+            remedy="lists hold only items that have an entry: give it one, or list another",
+        )
     return similar
 
 
@@ -232,7 +277,8 @@ def graded(lists: Lists, length: int) -> dict[str, dict[str, int]]:
 
 
 def _measures(k: int) -> list[Measure]:
-    return [Measure.parse(f"p@{k}"), Measure.parse(f"mrr@{k}"), _ndcg(k)]
+    """Hits@K is recall: the share of the list that is among the first K."""
+    return [Measure.parse(f"recall@{k}"), Measure.parse(f"mrr@{k}"), _ndcg(k)]
 
 
 def _ndcg(k: int) -> Measure:
@@ -241,18 +287,9 @@ def _ndcg(k: int) -> Measure:
 
 def _means(scores: Scores, k: int) -> dict[str, float]:
     hits, rr, ndcg = (float(scores[measure].mean()) for measure in _measures(k))
-    return {"mean_hits": round(hits * k, 12), "mean_mrr": rr, "mean_ndcg": ndcg}
+    return {"mean_hits": hits, "mean_mrr": rr, "mean_ndcg": ndcg}
 
 
 def _one(scores: Scores, place: int, k: int, ids: Sequence[str]) -> dict[str, Any]:
     hits, rr, ndcg = (float(scores[measure][place]) for measure in _measures(k))
-    return {"hits": round(hits * k), "rr": rr, "ndcg": ndcg, "topK": list(ids[:k])}
-
-
-def _names(spaces: Sequence[ScoredContender]) -> dict[str, str]:
-    """Spaces by their names without the store, where these are unique."""
-    short = [space.contender.name for space in spaces]
-    return {
-        space.contender.label: name if short.count(name) == 1 else space.contender.label
-        for space, name in zip(spaces, short, strict=True)
-    }
+    return {"hits": hits, "rr": rr, "ndcg": ndcg, "topK": list(ids[:k])}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,35 +11,41 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 from bakeoff_providers import PROVIDERS
-from bakeoff_providers.base import Role, Vectors
+from bakeoff_providers.base import Role
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
+from bakeoff_providers.secrets import without_secrets
 from bakeoff_providers.shapes import converted
 from bakeoff_providers.shared_options import SEED
-from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Section
-from bakeoff.core.task import Query, Task
-from bakeoff.embedding.vector_rows import VectorRows
+from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
-from bakeoff.lineup.contender import Contender, resolve_paths
+from bakeoff.lineup.contender import Contender, resolve_paths, short_names
 from bakeoff.search.exact_search import ExactSearch
-from bakeoff.search.hits import SIMILARITY_DIGITS
 from bakeoff.search.index import Index
 from bakeoff.tasks.formats.items import read_documents
 from bakeoff.tasks.kinds.base import CorpusVectors, Extras, FinishedRun, ScoredContender, TaskKind
 from bakeoff.tasks.kinds.curves import Curve, curves_png
+from bakeoff.tasks.kinds.similarities import (
+    TargetPairs,
+    correlation,
+    pair_similarities,
+    read_target_pairs,
+    sampled_pairs,
+    spearman,
+)
 
 Gain = Literal["binary", "rank"]
-PAIR_BLOCK = 2048  # pairs whose vectors are held at once
 COLUMNS = {
     "recall": "Recall",
     "ndcg": "NDCG",
     "mrr": "MRR",
-    "map": "MAP (over relevant)",
     "map(over=found)": "MAP (over found)",
+    "map": "MAP (over relevant)",
 }
+CSV_NAMES = {"map(over=found)": "map", "map": "map_over_relevant"}  # the mean of the precisions at hits is `map` there
 
 
 class ReferenceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,13 +62,14 @@ class Reference(TaskKind):
 
     name = "reference"
     measures = ("map(over=found)@10",)
+    paths = ("validation",)
 
     def __init__(
         self,
         name: str,
         base: Path,
         targets: Mapping[str, float],
-        corpus: Annotated[str, "articles, items (.json, .jsonl), or ids alone (.txt)"],
+        corpus: Annotated[str, "articles, items (.json, .jsonl), ids alone (.txt), or a file of vectors (.npy)"],
         reference: Annotated[Mapping[str, Any], "the model whose neighbours are the truth", ReferenceEntry],
         n: Annotated[int, "items that ask, drawn with the seed; all of them where there are fewer"] = 500,
         seed: Annotated[int, "seed of the draw", SEED] = 42,
@@ -71,6 +77,8 @@ class Reference(TaskKind):
         pairs: Annotated[int, "pairs of documents whose similarities are compared"] = 10_000,
         gain: Annotated[Gain, "what a true neighbour counts in NDCG: all alike, or the nearer the more"] = "binary",
         category: Annotated[str, "part of the metadata to break the matrix down by"] = "",
+        validation: Annotated[str, "table of pairs with target similarities: a, b (ids or texts), target"] = "",
+        improvement_over: Annotated[str, "contender that relative improvements are measured against"] = "",
     ) -> None:
         super().__init__(name, base, targets)
         entry = converted("reference", reference, ReferenceEntry)
@@ -86,23 +94,60 @@ class Reference(TaskKind):
             options=resolve_paths(entry.provider, entry.options, base),
         )
         self.corpus, self.category, self.gain = corpus, category, gain
+        self.validation, self.improvement_over = base / validation if validation else None, improvement_over
 
     @property
     def models(self) -> tuple[Contender, ...]:
         """The reference itself."""
         return (self.reference,)
 
+    @cached_property
+    def documents(self) -> list[Document]:
+        """The corpus."""
+        return read_documents(self.base / self.corpus)
+
+    @cached_property
+    def target_pairs(self) -> TargetPairs | None:
+        """The validation pairs, where there are any."""
+        if self.validation is None:
+            return None
+        return read_target_pairs(self.validation, {document.id for document in self.documents})
+
+    @property
+    def further_texts(self) -> Sequence[str]:
+        """The texts of validation pairs; documents by id are embedded with the corpus."""
+        return () if self.target_pairs is None or self.target_pairs.by_id else self.target_pairs.names
+
+    def check_contenders(self, task: Task, contenders: Sequence[Contender], folder: Path) -> None:  # noqa: ARG002
+        """The contender that others are compared with is one of them."""
+        if self.improvement_over and contenders:
+            self._compared_with(contenders)
+
+    def _compared_with(self, contenders: Sequence[Contender]) -> Contender:
+        found = [contender for contender in contenders if self.improvement_over in contender.names]
+        if len(found) == 1:
+            return found[0]
+        labels = [contender.label for contender in found or contenders]
+        raise InputError(
+            f"{self.improvement_over!r} names {len(found) or 'none'} of the contenders",
+            place="improvement_over",
+            remedy=f"give one of: {', '.join(labels)}",
+        )
+
     def task(self) -> Task:
-        """The corpus and the sampled items; the judgments follow when the reference has embedded them."""
-        documents = read_documents(self.base / self.corpus)
+        """The corpus and the sampled items; the judgments follow when the reference has embedded them.
+
+        Rows are drawn in file order from numpy's legacy stream, which is frozen: others can draw the same ones.
+        """
+        documents, _ = self.documents, self.target_pairs
         if len(documents) <= self.cuts[-1]:
             raise InputError(
                 f"the top {self.cuts[-1]} of others needs more than {len(documents)} documents",
                 place="k",
                 remedy="give a smaller k or a larger corpus",
             )
-        ids = sorted(document.id for document in documents)
-        drawn = set(random.Random(self.seed).sample(ids, min(self.n, len(ids))))
+        size = min(self.n, len(documents))
+        drawn = np.random.RandomState(self.seed).choice(len(documents), size, replace=False)
         return Task(
             name=self.task_name,
             kind=self.name,
@@ -114,8 +159,7 @@ class Reference(TaskKind):
                     category=str(document.metadata.get(self.category) or "") if self.category else "",
                     item=document.id,
                 )
-                for document in documents
-                if document.id in drawn
+                for document in (documents[row] for row in np.sort(drawn))
             ],
             judgments={},
             targets=self.targets,
@@ -151,17 +195,23 @@ class Reference(TaskKind):
         rows: list[list[str]] = []
         files: dict[str, str | bytes] = {}
         figures: dict[str, Any] = {}
+        names = short_names([scored.contender for scored in run.contenders])
         for scored in run.contenders:
             label = scored.contender.label
             by_k = {k: self._at(k, scored, run.task) for k in self.cuts}
             stats = {k: {name: (_mean(v), _std(v)) for name, v in values.items()} for k, values in by_k.items()}
             rows += [[label, str(k), *(f"{m:.3f}±{s:.3f}" for m, s in stats[k].values())] for k in self.cuts]
-            files[f"{label}_results.csv"] = _csv(stats, len(run.task.queries))
+            files[f"{names[label]}_results.csv"] = _csv(stats, len(run.task.queries))
             figures[label] = {
                 "at": {str(k): {n: {"mean": m, "std": s} for n, (m, s) in stats[k].items()} for k in self.cuts},
                 "similarity": self._similarity(scored.contender, run.vectors, run.seed),
             }
-        sections = [self._table(rows, len(run.task.queries)), self._similarities(figures)]
+        sections = [self._table(rows, len(run.task.queries))]
+        if self.improvement_over:
+            sections.append(self._improvements(figures, [scored.contender for scored in run.contenders]))
+        sections.append(self._similarities(figures))
+        if self.target_pairs:
+            sections.append(self._validations(self.target_pairs, figures, run))
         return Extras(figures, sections, files)
 
     @classmethod
@@ -197,6 +247,53 @@ class Reference(TaskKind):
         b = pair_similarities(embeddings.of(self.reference).vectors, first, second)
         return {"spearman": spearman(a, b), "mae": float(np.abs(a - b).mean()), "pairs": len(a)}
 
+    def _improvements(self, figures: dict[str, Any], contenders: Sequence[Contender]) -> Section:
+        """The relative difference of every mean from the named contender's; unknown where that is 0 or did not run."""
+        ran = [contender.label for contender in contenders if self.improvement_over in contender.names]
+        base = figures[ran[0]]["at"] if ran else {}
+        rows = []
+        for label, figure in figures.items():
+            if not ran or label == ran[0]:
+                continue
+            figure["improvement"] = {
+                k: {name: _relative(value["mean"], base[k][name]["mean"]) for name, value in values.items()}
+                for k, values in figure["at"].items()
+            }
+            rows += [
+                [label, k, *("–" if value is None else f"{value:+.1%}" for value in values.values())]
+                for k, values in figure["improvement"].items()
+            ]
+        note = "A mean divided by that of the base, minus 1." if ran else f"{self.improvement_over} did not run."
+        return Section(
+            title=f"Relative improvement over {self.improvement_over}",
+            head=["Contender", "k", *COLUMNS.values()],
+            rows=rows,
+            notes=[note],
+        )
+
+    def _validations(self, pairs: TargetPairs, figures: dict[str, Any], run: FinishedRun) -> Section:
+        """Spearman's ρ of every contender's cosines and the targets; a failure costs its own cell."""
+        rows, notes, known = [], [], dict[tuple[str, ...], float | str | None]()
+        for contender in (scored.contender for scored in run.contenders):
+            key = contender.embedding()
+            if key not in known:
+                try:
+                    known[key] = correlation(pairs, contender, run.vectors)
+                except Exception as error:  # whatever a provider raises
+                    known[key] = without_secrets(str(error))
+            rho = known[key]
+            if isinstance(rho, str):
+                notes.append(f"{contender.label}: {rho}")
+            value = rho if isinstance(rho, float) else None
+            figures[contender.label]["validation"] = {"spearman": value, "pairs": len(pairs.targets)}
+            rows.append([contender.label, "–" if value is None else f"{value:.3f}", f"{len(pairs.targets):,}"])
+        return Section(
+            title="Validation pairs",
+            head=["Contender", "Spearman ρ", "pairs"],
+            rows=rows,
+            notes=["Cosine of each given pair against its target.", *notes],
+        )
+
     def _table(self, rows: list[list[str]], queries: int) -> Section:
         return Section(
             title=f"Neighbours of {self.reference.label} reproduced",
@@ -205,7 +302,7 @@ class Reference(TaskKind):
             notes=[
                 f"Mean ± standard deviation (n − 1) over {queries} sampled items (seed {self.seed}). At each k the "
                 f"truth is the exact top k of {self.reference.label} without the item, so recall is overlap / k. "
-                "MAP divides by all k true neighbours, or by those that were found.",
+                "MAP divides by the true neighbours that were found, or by all k of them.",
                 "NDCG counts all true neighbours alike."
                 if self.gain == "binary"
                 else "NDCG grades true neighbours by their place: k for the first, 1 for the last.",
@@ -229,33 +326,8 @@ class Reference(TaskKind):
         )
 
 
-def sampled_pairs(n: int, pairs: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of different rows: all of them if they are few, else drawn with replacement."""
-    if n * (n - 1) // 2 <= pairs:
-        first, second = np.triu_indices(n, 1)
-        return first.astype(np.int64), second.astype(np.int64)
-    rng = np.random.default_rng(seed)
-    first = rng.integers(0, n, size=pairs)
-    return first, (first + rng.integers(1, n, size=pairs)) % n
-
-
-def pair_similarities(vectors: Vectors | VectorRows, first: NDArray[np.int64], second: NDArray[np.int64]) -> Values:
-    """The inner products of these rows, a block of pairs at a time: never a matrix of all against all."""
-    similarities = np.empty(len(first))
-    for start in range(0, len(first), PAIR_BLOCK):
-        rows = slice(start, start + PAIR_BLOCK)
-        similarities[rows] = np.einsum("ij,ij->i", vectors[first[rows]], vectors[second[rows]])
-    return np.round(similarities, SIMILARITY_DIGITS)
-
-
-def spearman(a: Values, b: Values) -> float | None:
-    """Rank correlation with ties at their mean rank; unknown where one side is all ties."""
-    from scipy.stats import rankdata
-
-    x, y = rankdata(a), rankdata(b)
-    x, y = x - x.mean(), y - y.mean()
-    norm = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / norm if norm else None
+def _relative(value: float, base: float) -> float | None:
+    return value / base - 1 if base else None
 
 
 def _mean(values: Values) -> float:
@@ -267,7 +339,7 @@ def _std(values: Values) -> float:
 
 
 def _csv(stats: Mapping[int, Mapping[str, tuple[float, float]]], queries: int) -> str:
-    names = {name: name.replace("(over=found)", "_over_found") for name in COLUMNS}
+    names = {name: CSV_NAMES.get(name, name) for name in COLUMNS}
     head = ["k", *(f"{column}_{part}" for column in names.values() for part in ("mean", "std")), "queries"]
     lines = [",".join(head)]
     for k, values in stats.items():

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -126,7 +126,7 @@ class Single(TaskKind):
             scores_of(_within(ranks, depth), classes, measures),
             _array_rankings(file, task, right) if len(ranks) * classes <= RANKINGS_UP_TO else {},
             figures={"weighted_f1": _f1(right, tops, classes)},
-            files={f"ranks/{contender.label}{f'-{seed}' if seed else ''}.npy": _npy(ranks)},
+            files={f"ranks/{_file_name(contender, seed)}.npy": _npy(ranks)},
         )
 
     def baselines(self, task: Task, measures: Sequence[Measure], depth: int) -> dict[str, Scores]:
@@ -150,16 +150,21 @@ class Single(TaskKind):
         return place[right], np.full(len(right), numbers[ranking.ids[0]], dtype=np.int64)
 
     def extras(self, run: FinishedRun) -> Extras:
-        """The table with spreads over seeds, paired t-tests between models, and the ranks."""
-        task, files = run.task, {}
+        """The table with spreads over seeds, paired t-tests between models, and files for each model and seed."""
+        task, files = run.task, dict[str, str | bytes]()
         figures: dict[str, dict[str, list[float]]] = {}
         for scored in run.contenders:
-            readings = list(scored.readings.values())
-            by_seed = [reading.scores for reading in readings] or [scored.scores]
-            f1 = [reading.figures["weighted_f1"] for reading in readings] or [_f1_of_rankings(task, scored.rankings)]
-            means = {name: [float(scores[Measure.parse(name)].mean()) for scores in by_seed] for name in COLUMNS}
-            figures[scored.contender.label] = {**means, "weighted_f1": f1}
-            files.update({name: content for reading in readings for name, content in reading.files.items()})
+            f1 = "weighted_f1"
+            asked = {"": Reading(scored.scores, {}, {f1: _f1_of_rankings(task, scored.rankings)})}
+            readings = scored.readings or asked
+            sums = {seed: _sums(reading.scores) for seed, reading in readings.items()}
+            means = {name: [one[name] / len(task.queries) for one in sums.values()] for name in COLUMNS}
+            figures[scored.contender.label] = {**means, f1: [reading.figures[f1] for reading in readings.values()]}
+            for seed, reading in readings.items():
+                name = _file_name(scored.contender, seed)
+                files[f"metrics/{name}.json"] = _json(_percentages(sums[seed], reading.figures[f1], len(task.queries)))
+                files[f"result_array/{name}.json"] = _json([*sums[seed].values(), len(task.queries)])
+                files |= reading.files
         for name in ("random", MAJORITY):
             baseline = run.baselines[name]
             figures[name] = {column: [float(baseline[Measure.parse(column)].mean())] for column in COLUMNS}
@@ -227,6 +232,26 @@ def _rank_and_top(ranking: Ranking | None, right: str) -> tuple[int, str | None]
     score = ranking.scores[ranking.ids.index(right)]
     rank = sum(other >= score for other in ranking.scores)
     return rank, right if rank == 1 else next(name for name in ranking.ids if name != right)
+
+
+def _file_name(contender: Contender, seed: str) -> str:
+    return f"{contender.label}-{seed}" if seed else contender.label
+
+
+def _sums(scores: Scores) -> dict[str, float]:
+    """By column: over all samples. Right answers within k are whole numbers, where rounds do not differ."""
+    sums = {name: float(scores[Measure.parse(name)].sum()) for name in COLUMNS}
+    return {name: int(value) if value.is_integer() else value for name, value in sums.items()}
+
+
+def _percentages(sums: Mapping[str, float], f1: float, samples: int) -> dict[str, float]:
+    """By the short names that papers on next places use, with two decimals."""
+    shares = {{"ndcg@10": "ndcg"}.get(name, name): value / samples for name, value in sums.items()}
+    return {name: round(100 * share, 2) for name, share in (shares | {"f1": f1}).items()}
+
+
+def _json(content: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
 
 
 def _npy(values: Ranks) -> bytes:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.core.paths import lineup_file
+from bakeoff.core.paths import default_lineup, lineup_file
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
+from bakeoff.tasks.kinds import load_kind
 
 from tests.commands.test_wrong_arguments import bakeoff
 from tests.providers.real_weights import require
@@ -39,3 +42,25 @@ def test_questions_in_other_languages_have_a_table_by_language(tmp_path: Path) -
     (result,) = (tmp_path / "results").iterdir()
     page = (result / "evaluation_report.html").read_text(encoding="utf-8")
     assert all(f'<option value="{language}">' in page for language in ("German", "Spanish"))
+
+
+def test_a_perfect_ranking_can_meet_every_target_of_the_built_in_task() -> None:
+    """With R relevant articles, the best five hold min(R, 5): hence P@5, recall@5 and F1@5, by hand."""
+    folder = default_lineup().parent / "queries" / "wikipedia"
+    grades = json.loads((folder / "ground_truth.json").read_text(encoding="utf-8"))["grades"]
+    relevant = np.array([sum(grade >= 2 for grade in row.values()) for row in grades.values()])
+    assert len(relevant) == 20
+    assert relevant.min() >= 4
+    assert relevant.max() <= 10
+    found = np.minimum(relevant, 5)
+    precision, recall = found / 5, found / relevant
+    assert precision.mean() >= 0.90
+    assert (2 * precision * recall / (precision + recall)).mean() >= 0.75
+    targets = tomllib.loads((folder / "task.toml").read_text(encoding="utf-8"))["targets"]
+    assert targets == {"p@5": 0.70, "recall@10": 0.80, "f1@5": 0.65, "mrr": 0.70}
+
+
+@pytest.mark.parametrize("name", ["wikipedia", "wikipedia-paraphrased", "wikipedia-multilingual"])
+def test_a_task_that_a_model_graded_says_so(name: str) -> None:
+    task = load_kind(name, Path()).task()
+    assert task.graded_by_model == sum(map(len, task.judgments.values()))

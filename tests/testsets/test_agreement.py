@@ -85,7 +85,7 @@ def test_fleiss_by_hand() -> None:
 
 class TestTheShippedAnnotators:
     @pytest.mark.parametrize(
-        ("task", "kappa", "equal"), [("wikipedia", 0.9960, 497), ("wikipedia-paraphrased", 0.9892, 488)]
+        ("task", "kappa", "equal"), [("wikipedia", 0.9917, 491), ("wikipedia-paraphrased", 0.9892, 488)]
     )
     def test_every_value_is_the_libraries(self, task: str, kappa: float, equal: int) -> None:
         given = {name: annotation.pairs() for name, annotation in TaskFolder.open(task).annotators().items()}

@@ -102,6 +102,7 @@ def _figures(folder: Path) -> dict[str, Any]:
 
 
 def test_paths_are_relative_to_where_the_user_stands(folder: Path) -> None:
+    (folder / "golden.toml").write_text(LINEUP + FAKE + FAKE.replace("faiss", "chroma"))  # it keeps the attributes, too
     code, _, err = bakeoff(folder, "run", "golden.toml", "--no-charts", *SET, "--set", "reports=reports")
     assert code == 0, err
     figures = _figures(folder)
@@ -254,3 +255,16 @@ def test_a_ranking_that_changes_fails_the_run_after_the_report(folder: Path) -> 
 def test_reports_in_a_file_are_refused_before_anything_runs(folder: Path) -> None:
     with pytest.raises(InputError):
         _run(folder, more={"reports": str(folder / "students.json")})
+
+
+def test_in_hybrid_mode_the_matrix_is_over_profiles_that_every_row_has_labels_for(folder: Path) -> None:
+    """The second student shares no keyword with any item: fake, with a threshold of -1, labels what tfidf does not."""
+    students = [STUDENT, STUDENT | {"profile_id": "golden_ut_other", "keywords": ["zebra"]}]
+    (folder / "students.json").write_text(json.dumps(students))
+    options = {"mode": "hybrid", "match": ["state"], "thresholds": {"embeddings": -1}}
+    outcome = _run(folder, FAKE + TFIDF, {"labels": options})
+    assert [query.id for query in outcome.task.queries] == ["golden_ut_eng"]
+    rows = outcome.extras.figures["contenders"]
+    assert rows["fake+faiss"]["profiles"]["golden_ut_other"]["ndcg"]["hybrid"] == 1  # three items, all labelled 1
+    assert rows["tfidf+faiss"]["profiles"]["golden_ut_other"]["ndcg"]["hybrid"] == "N/A"
+    assert any("golden_ut_other" in warning for warning in outcome.extras.warnings)

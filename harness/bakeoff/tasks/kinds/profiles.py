@@ -213,9 +213,13 @@ class Profiles(TaskKind):
 
     def unlabelled(self, ran: Sequence[ScoredContender]) -> set[str]:
         """Profiles without a label above 0; in hybrid mode, those that any row has none for."""
+        return set().union(*self._without_label(ran))
+
+    def _without_label(self, ran: Sequence[ScoredContender]) -> list[set[str]]:
+        """Row by row in hybrid mode; otherwise once, since all rows have the same labels."""
         mode = self.settings.labels.mode
         every = [self.labels(mode, row) for row in ran] if mode == "hybrid" else [self.labels(mode)]
-        return {name for name in self.profiles if not all(any(labels[name].values()) for labels in every)}
+        return [{name for name in self.profiles if not any(labels[name].values())} for labels in every]
 
     def baselines(self, task: Task, measures: Sequence[Measure], depth: int) -> dict[str, Scores]:
         """Random among the eligible of each profile, not among all: rules alone are worth nothing to a ranker."""
@@ -251,11 +255,20 @@ class Profiles(TaskKind):
             f"golden_eval_{stamp}.md": report(run.task.name, stamp, tables),
             f"artifacts/golden_eval_{stamp}.json": artifact(run.task.name, stamp, figures),
         }
-        unlabelled = sorted(self.unlabelled(run.contenders))
-        warnings = [f"N/A for {', '.join(unlabelled)}: no label, so no mean counts them"] if unlabelled else []
         changed = [scored.contender.label for scored in run.contenders if scored.stable is False]
         failures = [f"{', '.join(changed)}: the ranking changed between two rounds on the same snapshot"]
-        return Extras(figures, tables, files, warnings, failures if changed else [], self.reports)
+        return Extras(
+            figures, tables, files, self._not_counted(run.contenders), failures if changed else [], self.reports
+        )
+
+    def _not_counted(self, ran: Sequence[ScoredContender]) -> list[str]:
+        """Which profiles the means leave out, and why."""
+        every = self._without_label(ran)
+        nowhere = set.intersection(*every)
+        said = [f"N/A for {', '.join(sorted(nowhere))}: no label, so no mean counts them"] if nowhere else []
+        if partly := sorted(self.unlabelled(ran) - nowhere):
+            said.append(f"the matrix leaves out {', '.join(partly)}, which not every row has a label for")
+        return said
 
     def _eligibility(self, name: str) -> dict[str, Any]:
         """How much of the catalogue one profile may have, and why not the rest."""

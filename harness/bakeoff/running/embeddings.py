@@ -113,8 +113,8 @@ class Embeddings:
             return provider, []
         if (given := self.given(provider.model)) is None:
             return provider, []
-        counts = f"{len(given.rows)} of {len(self.task.documents)}"
-        return WithGivenVectors(provider, given), [f"{provider.model}: {counts} item vectors come from {given.file}"]
+        counts, file = f"{len(given.rows)} of {len(self.task.documents)}", "/".join(given.file.parts[-3:])
+        return WithGivenVectors(provider, given), [f"{counts} item vectors come from {file}"]
 
     def warnings_before(self, contender: Contender) -> list[str]:
         """What will weaken the rows of this embedding, before anything is embedded."""

@@ -59,9 +59,9 @@ def read_snapshot(file: Path, *, id_key: str, title_key: str, text_key_: str) ->
         others += bool(key) and key != embedding_key(document)
     notes = []
     if lacking := len(rows) - len(keys):
-        notes.append(f"{lacking} of {len(rows)} items have no {KEY}: their vectors are looked up by text.")
+        notes.append(f"{lacking} of {len(rows)} items have no {KEY}: Bakeoff's cache goes by their text.")
     if others:
-        notes.append(f"The {KEY} of {others} of {len(rows)} items is not Bakeoff's: vectors are looked up by text.")
+        notes.append(f"The {KEY} of {others} of {len(rows)} items is not Bakeoff's: its cache goes by their text.")
     return Snapshot(documents, keys, notes)
 
 

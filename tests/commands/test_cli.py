@@ -200,7 +200,7 @@ def test_list_tells_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
         (
             ["scholarships", "--contender", "tfidf", "--set", "calibrate_thresholds=true"],
             "NDCG@10 by label mode",
-            "profiles_report_*.md",
+            "artifacts/golden_eval_*.json",
         ),
     ],
 )

@@ -127,8 +127,12 @@ def run(
             _fail_without_rows(outcome)
         with showing(settings.progress):
             folders.append(save(outcome, out, command=command))
+        failures = outcome.extras.failures
         del outcome  # the report is made from the files, and may need the room
         whole &= _show_and_render(folders[-1], charts=charts, wide=wide, quiet=as_json)
+        for failure in failures:
+            say(f"error: {failure}", err=True)
+        whole &= not failures
         if chosen.tasks and not as_json:
             typer.echo("")  # the next task, or all of them side by side
     if as_json:

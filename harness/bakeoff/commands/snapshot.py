@@ -12,7 +12,7 @@ from bakeoff.commands.shared_options import check_folder, parse_day
 
 
 def snapshot(
-    source: Annotated[Path, typer.Argument(help="A JSON list of items.")],
+    source: Annotated[Path, typer.Argument(help="A JSON list of items, or a Parquet file of them.")],
     out: Annotated[Path, typer.Option(help="The folder to write into.")] = Path(),
     date: Annotated[str | None, typer.Option(help="The day in the name, as YYYY-MM-DD; default: today.")] = None,
     id_key: Annotated[str, typer.Option(help="Which part of an item is its id.")] = "id",

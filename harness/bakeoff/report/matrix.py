@@ -161,7 +161,8 @@ def _measure(row: Row, column: Column, summary: Summary, best: float) -> Cell:
     equivalent = standing is not None and standing.relation == "equivalent"
     # what is as good and shows the same figure has the same mark: nobody can see the digits that differ
     shows_best = (row.ties.get(measure) or equivalent) and f"{value.mean:.3f}" == f"{best:.3f}"
-    if column.ranks and row.row_type != "baseline" and (round(value.mean, 12) == best or shows_best):
+    ranks = column.ranks and row.row_type != "baseline" and summary.verdict.best is not None
+    if ranks and (round(value.mean, 12) == best or shows_best):
         state, marks = "best", [BEST]
     elif equivalent:
         state, marks = "tied", [EQUIVALENT]

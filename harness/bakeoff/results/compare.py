@@ -177,6 +177,8 @@ def compare_results(
         measure, first.queries, scores, [], first.averaging(), [], equivalent_within, letters=letters
     )  # fmt: skip
     if alone or all_pairs:
+        if undecided := [result for result in results if result.summary.verdict.best is None]:
+            raise InputError(undecided[0].summary.verdict.sentences[0], file=undecided[0].name)
         among = {_side(label, shown[result.name]) for result in results for label in chosen}
         return _each_with_each(sides, among, first.name)
     return _with_the_first(sides, results, chosen, shown)

@@ -72,6 +72,8 @@ def choose(rows: Sequence[Row], verdict: Verdict, limits: Limits) -> Choice:
     """The best mean within the limits; equal means keep the order of the line-up, as in the verdict."""
     ran = [row for row in rows if row.ran]
     feasible = [row for row in ran if keeps(row, limits)]
+    if verdict.best is None:
+        return Choice(label=None, feasible=[row.label for row in feasible], sentence=verdict.sentences[0])
     if not feasible:
         return Choice(label=None, feasible=[], sentence=f"Nothing that ran keeps these limits.{_unknown(ran, limits)}")
     best = _best(feasible, verdict)

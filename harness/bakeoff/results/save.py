@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bakeoff.core.files import write_parts
 from bakeoff.lineup.contender import safe_label
 from bakeoff.results import schema as results
 from bakeoff.results.summary import all_scores, detail, summarise
@@ -22,4 +23,9 @@ def save(outcome: Outcome, out: Path | str, *, command: str = "") -> Path:
     files[results.QRELS] = qrels_text(outcome.task.judgments)
     if (every := all_scores(outcome)) is not None:
         files |= every.files()
-    return results.write(folder, summarise(outcome, command), detail(outcome), files | dict(outcome.extras.files))
+    extras = outcome.extras
+    written = results.write(folder, summarise(outcome, command), detail(outcome), files | dict(extras.files))
+    if extras.also:
+        for name, content in extras.files.items():
+            write_parts(extras.also / name, [content])
+    return written

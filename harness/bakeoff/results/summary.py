@@ -21,7 +21,7 @@ from bakeoff.results.schema import ContenderResult, Detailed, QueryInfo, QueryRe
 from bakeoff.results.standings import standing_sections, with_standings
 from bakeoff.results.trec_command import trec_commands
 from bakeoff.results.unjudged import possible_winner_sentences, possible_winners, unjudged_sections
-from bakeoff.results.verdict import decide
+from bakeoff.results.verdict import decide, undecided
 from bakeoff.running.additions import Additions
 from bakeoff.running.runner import Outcome
 from bakeoff.running.stages import Scored
@@ -42,7 +42,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
     ties: dict[str, dict[str, bool]] = {}
     with steps("tests: measures", len(by_measure)) as advance:
         for measure, scores in by_measure.items():
-            if not measure.diagnostic:
+            if not measure.diagnostic and not outcome.no_verdict:
                 ties[str(measure)] = averaging.tied(scores)
             advance(1)
     additions = Additions()
@@ -51,14 +51,18 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
     rows = maker.of(outcome.contenders)
     rows += [maker.baseline(name, scores, shown) for name, scores in outcome.baselines.items()]
     with steps("verdict: resampled", 2) as advance:
-        verdict = decide(
-            by_measure[lineup.primary],
-            lineup.primary,
-            rows,
-            averaging,
-            lineup.measures,
-            outcome.baselines["random"][lineup.primary],
-            Counter(query.category for query in task.queries if query.category),
+        verdict = (
+            undecided(lineup.primary, outcome.no_verdict)
+            if outcome.no_verdict
+            else decide(
+                by_measure[lineup.primary],
+                lineup.primary,
+                rows,
+                averaging,
+                lineup.measures,
+                outcome.baselines["random"][lineup.primary],
+                Counter(query.category for query in task.queries if query.category),
+            )
         )
         advance(1)
         verdict = additions.made(

@@ -67,6 +67,13 @@ def decide(
     return replace(verdict, recommendations=recommend(rows, verdict))
 
 
+def undecided(measure: Measure, reason: str) -> Verdict:
+    """No verdict, and why, where rows can't be compared with each other."""
+    return Verdict(
+        measure=str(measure), best=None, tie_group=[], pairs=[], smallest_detectable=None, sentences=[reason]
+    )  # fmt: skip
+
+
 def _sentences(
     scores: Mapping[str, Values],
     measure: Measure,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.contender_chunking import ContenderChunking, contender_chunks
 from bakeoff.embedding.corpus_chunks import ChunkAsDocumentSays, Chunker, ChunkTexts, chunks_of_corpus
 from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.given_vectors import GivenVectors, WithGivenVectors
 from bakeoff.embedding.preflight import provider_warnings, too_long, truncation_warnings
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import EngineEntry
@@ -36,8 +37,15 @@ class Embeddings:
     """The corpus in vectors and in chunks, made once for each embedding and each field that is asked for."""
 
     def __init__(
-        self, task: Task, depth: int, settings: Settings, folder: Path, engine: Engine = Local(EngineEntry())
+        self,
+        task: Task,
+        depth: int,
+        settings: Settings,
+        folder: Path,
+        engine: Engine = Local(EngineEntry()),
+        given: Callable[[str], GivenVectors | None] = lambda _: None,
     ) -> None:
+        self.given = given  # by model: vectors that came with the task
         self.task, self.depth, self.settings, self.folder, self.engine = task, depth, settings, folder, engine
         self.budget = settings.budget
         self._indexes: dict[tuple[Any, ...], Index] = {}
@@ -86,7 +94,7 @@ class Embeddings:
         """Its provider behind the cache, not yet asked for anything."""
         key, settings = contender.embedding(), self.settings
         if key not in self._embedders:
-            provider = contender.create(self.folder)
+            provider, noted = self._provider(contender)
             self._embedders[key] = Embedder(
                 provider,
                 self.cache(provider),
@@ -94,8 +102,19 @@ class Embeddings:
                 self.budget,
                 offline=settings.offline,
                 progress=settings.progress,
+                warnings=noted,
             )
         return self._embedders[key]
+
+    def _provider(self, contender: Contender) -> tuple[Provider, list[str]]:
+        """With the vectors that came with the task, and the note that says so."""
+        provider = contender.create(self.folder)
+        if provider.by_id or isinstance(provider, Fitted) or contender.vectors:
+            return provider, []
+        if (given := self.given(provider.model)) is None:
+            return provider, []
+        counts, file = f"{len(given.rows)} of {len(self.task.documents)}", "/".join(given.file.parts[-3:])
+        return WithGivenVectors(provider, given), [f"{counts} item vectors come from {file}"]
 
     def warnings_before(self, contender: Contender) -> list[str]:
         """What will weaken the rows of this embedding, before anything is embedded."""

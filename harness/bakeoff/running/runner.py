@@ -28,7 +28,7 @@ from bakeoff.running.environment import this_machine
 from bakeoff.running.failures import attempt
 from bakeoff.running.gains import with_gains
 from bakeoff.running.prepare import Preparation, check, check_models
-from bakeoff.running.scoring import Scorer, check_graded
+from bakeoff.running.scoring import Scorer, check_graded, without_queries
 from bakeoff.running.settings import Settings
 from bakeoff.running.stages import NotRun, Prepared, Scored
 from bakeoff.running.tuning import check_tunable, with_tuned_weights
@@ -57,6 +57,7 @@ class Outcome:
     seconds: float
     warnings: tuple[str, ...]
     extras: Extras
+    no_verdict: str = ""  # why rows can't be compared with each other, where they can't
 
     def __repr__(self) -> str:
         return f"Outcome({self.lineup.name!r}: {len(self.ran)} rows, {len(self.not_run)} not run, {self.task!r})"
@@ -109,7 +110,7 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
     with ExitStack() as stack:
         engine = engine_of(settings.engine or lineup.engine)
         stack.callback(engine.close)
-        embeddings = Embeddings(task, depth, settings, lineup.folder, engine)
+        embeddings = Embeddings(task, depth, settings, lineup.folder, engine, kind.vectors_of)
         folder = stack.enter_context(scratch())
         preparation = stack.enter_context(_closing(Preparation(lineup.contenders, embeddings, folder), embeddings))
         check_models(kind.models, embeddings)
@@ -121,8 +122,11 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         scorer = Scorer(task, kind, measures, depth, engine, lineup.contenders)
         contenders = _all_scored(preparation, scorer, lineup.rounds, settings)
         afterwards = after_work(before)
+        baselines = {} if kind.no_verdict else scorer.baselines()
         ran = [row for row in contenders if isinstance(row, Scored)]
-        baselines = scorer.baselines()
+        if settings.graded and (unlabelled := kind.unlabelled(ran)):
+            task, contenders, baselines = without_queries(unlabelled, task, contenders, baselines)
+            ran = [row for row in contenders if isinstance(row, Scored)]
         finished = FinishedRun(task, ran, baselines, lineup.primary, lineup.seed, started, embeddings)
         # They come last: a fault in them must not lose what was paid for.
         additions = Additions()
@@ -145,6 +149,7 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         seconds=time.perf_counter() - start,
         warnings=(*noted, *additions.warnings),
         extras=extras,
+        no_verdict=kind.no_verdict,
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
 from bakeoff_providers.errors import InputError
 
@@ -14,7 +15,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, oracle, random_expectation, score_queries
 from bakeoff.lineup.contender import Contender
 from bakeoff.running.engines.base import Engine
-from bakeoff.running.stages import Answered, Embedding, Given, Scored, Search, SecondStage
+from bakeoff.running.stages import Answered, Embedding, Given, NotRun, Scored, Search, SecondStage
 from bakeoff.search.loss import Losses
 from bakeoff.search.reranked_searcher import RerankedSearcher
 from bakeoff.tasks.kinds.base import Answers, TaskKind
@@ -110,6 +111,24 @@ class Scorer:
 
     def _mean(self, scores: Sequence[Scores]) -> Scores:
         return {measure: np.mean([values[measure] for values in scores], axis=0) for measure in self.measures}
+
+
+def without_queries(
+    left_out: Collection[str], task: Task, rows: Sequence[Scored | NotRun], baselines: Mapping[str, Scores]
+) -> tuple[Task, list[Scored | NotRun], dict[str, Scores]]:
+    """Task and scores as if these queries had not been asked; rankings stay whole."""
+    kept = np.array([query.id not in left_out for query in task.queries])
+
+    def cut(scores: Scores) -> Scores:
+        return {measure: values[kept] for measure, values in scores.items()}
+
+    narrowed = msgspec.structs.replace(
+        task,
+        queries=[query for query in task.queries if query.id not in left_out],
+        judgments={query: grades for query, grades in task.judgments.items() if query not in left_out},
+    )
+    cut_rows = [replace(row, scores=cut(row.scores)) if isinstance(row, Scored) else row for row in rows]
+    return narrowed, cut_rows, {name: cut(scores) for name, scores in baselines.items()}
 
 
 def _vectors(contender: Contender) -> Hashable:

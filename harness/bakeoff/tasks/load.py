@@ -31,9 +31,28 @@ def task_options(
         return {}
     toml_value(given)  # what a task file could not say, it can't be told from outside
     description = read_toml(task_description(source, base), dict[str, Any]) if isinstance(source, str) else source
-    _check_known(description, given)
+    options = _nested(given, description)
+    _check_known(description, options)
     paths = TASK_KINDS.get(str(description.get("kind", "graded"))).paths
-    return {key: str(folder / str(value)) if key in paths else value for key, value in given.items()}
+    return {key: str(folder / str(value)) if key in paths else value for key, value in options.items()}
+
+
+def _nested(given: Mapping[str, Any], description: Mapping[str, Any]) -> dict[str, Any]:
+    """`labels.mode` is `mode` in the task's table `labels`, whose other keys stay."""
+    options: dict[str, Any] = {}
+    for key, value in given.items():
+        first, *rest = key.split(".")
+        if not rest:
+            options[first] = value
+            continue
+        known = options.get(first, description.get(first, {}))
+        table = options[first] = dict(known) if isinstance(known, Mapping) else {}
+        for part in rest[:-1]:
+            inner = table.get(part, {})
+            table[part] = dict(inner) if isinstance(inner, Mapping) else {}
+            table = table[part]
+        table[rest[-1]] = value
+    return options
 
 
 def _check_known(description: Mapping[str, Any], given: Mapping[str, Any]) -> None:

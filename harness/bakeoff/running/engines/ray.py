@@ -21,6 +21,7 @@ from bakeoff.core.remote import SharedFolder
 from bakeoff.core.task import Judgments
 from bakeoff.embedding.batches import WORKERS, corpus_batches, estimated_tokens, price_of
 from bakeoff.embedding.budget import BudgetReached
+from bakeoff.embedding.given_vectors import WithGivenVectors
 from bakeoff.embedding.key_index import Keys, Places
 from bakeoff.embedding.shard_rows import ShardRows
 from bakeoff.embedding.space import Space
@@ -79,7 +80,7 @@ class RayEngine(Local):
     def embed(self, job: CorpusJob) -> VectorRows:
         """Workers fill the cache; then the vectors are looked up as ever."""
         provider, embedder = job.embedder.provider, job.embedder
-        stays = isinstance(provider, Fitted) or provider.by_id or job.contender.live is not None
+        stays = isinstance(provider, Fitted | WithGivenVectors) or provider.by_id or job.contender.live is not None
         space = embedder.corpus_space(job.scratch)
         if not stays and space is not None and not (embedder.offline and not provider.local):
             self._fill(job, space)

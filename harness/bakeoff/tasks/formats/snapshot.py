@@ -1,10 +1,11 @@
-"""A catalogue as it was on one day: a parquet or JSON file with a key for each item's vector, never the vector."""
+"""A catalogue as it was on one day: a parquet or JSON file that may name each item's vector and never holds one."""
 
 from __future__ import annotations
 
 import datetime
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from bakeoff.core.task import Document
 
 KEY = "embedding_key"
 Rows = list[dict[str, Any]]
+_DATED = re.compile(r"_snapshot_\d{8}$")
 _NAME = re.compile(r".+_snapshot_(\d{8})\.(parquet|json)")
 
 
@@ -31,31 +33,49 @@ def newest(path: Path) -> Path:
     return dated[max(dated)]
 
 
-def read_snapshot(file: Path, *, id_key: str, title_key: str, text_key_: str) -> list[Document]:
-    """Items with all their columns as metadata. A key that does not fit the text says that the snapshot is stale."""
-    if not file.is_file():
-        raise InputError("no such file", file=file, remedy="check the path")
-    rows, names, vectors = _json_rows(file) if file.suffix == ".json" else _parquet_rows(file)
-    for column in (id_key, title_key, text_key_, KEY):
-        if column not in names:
-            raise InputError(f"no column {column!r}", file=file, remedy=f"it has {', '.join(names)}")
-    if vectors:
-        raise InputError(f"column {vectors[0]!r} holds vectors", file=file, remedy="drop it: vectors live in the cache")
-    documents = []
-    for place, row in enumerate(rows):
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Items with their columns as metadata, the `embedding_key` of each that has one, and notes for the report."""
+
+    documents: list[Document]
+    keys: Mapping[str, str]
+    notes: list[str]
+
+
+def read_snapshot(file: Path, *, id_key: str, title_key: str, text_key_: str) -> Snapshot:
+    """Vectors are looked up by text, so a key that is not ours, or none, is a note and no error."""
+    rows = _rows(file, (id_key, title_key, text_key_))
+    documents, keys, others = [], {}, 0
+    for row in rows:
         document = Document(
             id=str(row[id_key]),
             title=str(row[title_key] or ""),
             text=str(row[text_key_] or ""),
             metadata={key: value for key, value in row.items() if key not in (id_key, title_key, text_key_, KEY)},
         )
-        if row[KEY] != embedding_key(document):
-            raise InputError(
-                f"{KEY} of {document.id!r} does not fit its text", file=file, place=f"row {place + 1}",
-                remedy="make the snapshot again (bakeoff snapshot)",
-            )  # fmt: skip
         documents.append(document)
-    return documents
+        if key := row.get(KEY):
+            keys[document.id] = str(key)
+        others += bool(key) and key != embedding_key(document)
+    notes = []
+    if lacking := len(rows) - len(keys):
+        notes.append(f"{lacking} of {len(rows)} items have no {KEY}: Bakeoff's cache goes by their text.")
+    if others:
+        notes.append(f"The {KEY} of {others} of {len(rows)} items is not Bakeoff's: its cache goes by their text.")
+    return Snapshot(documents, keys, notes)
+
+
+def _rows(file: Path, needed: Sequence[str]) -> Rows:
+    """The rows of a parquet file or a JSON list: all have these columns, and none holds vectors."""
+    if not file.is_file():
+        raise InputError("no such file", file=file, remedy="check the path")
+    rows, names, vectors = _parquet_rows(file) if file.suffix in (".parquet", ".pq") else _json_rows(file)
+    for column in needed:
+        if column not in names:
+            raise InputError(f"no column {column!r}", file=file, remedy=f"it has {', '.join(names)}")
+    if vectors:
+        raise InputError(f"column {vectors[0]!r} holds vectors", file=file, remedy="drop it: vectors live in the cache")
+    return rows
 
 
 def _json_rows(file: Path) -> tuple[Rows, list[str], list[str]]:
@@ -90,14 +110,17 @@ def write_snapshot(
     text_key_: str,
     suffix: str = "parquet",
 ) -> Path:
-    """`<source>_snapshot_YYYYMMDD.parquet`, or `.json`, from a JSON list of items."""
-    items = read_json(source, list[dict[str, Any]])
-    for place, item in enumerate(items):
-        for key in (id_key, title_key, text_key_):
-            if not item.get(key):
-                raise InputError(f"an item without {key!r}", file=source, place=f"$[{place}]")
+    """`<source>_snapshot_YYYYMMDD.parquet`, or `.json`, from a JSON list of items, a parquet file or a snapshot."""
+    needed = (id_key, title_key, text_key_)
+    items = _rows(source, needed)
+    for place, item in enumerate(items, 1):
+        for key in needed:
+            if not item[key]:
+                raise InputError(f"an item without {key!r}", file=source, place=f"row {place}")
     rows = [{**item, KEY: embedding_key(_document(item, id_key, title_key, text_key_))} for item in items]
-    target = folder / f"{source.stem}_snapshot_{date:%Y%m%d}.{suffix}"
+    target = folder / f"{_DATED.sub('', source.stem)}_snapshot_{date:%Y%m%d}.{suffix}"
+    if target.resolve() == source.resolve():
+        raise InputError("would be overwritten by its own snapshot", file=source, remedy="give another --out or --date")
     if suffix == "json":
         write_json(target, rows)
         return target

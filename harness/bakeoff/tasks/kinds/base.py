@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -13,6 +13,7 @@ from bakeoff.core.figures import Section
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query, Task
 from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.given_vectors import GivenVectors
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, join, score_queries
@@ -23,16 +24,21 @@ from bakeoff.tasks.rankings_file import read_rankings
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What a kind adds to a result: figures for machines, tables for people, files of its own."""
+    """What a kind adds to a result: figures for machines, tables for people, files of its own.
+
+    `failures` make the command fail once all is written; `also` is a folder that gets the files as well.
+    """
 
     figures: Mapping[str, Any] = field(default_factory=dict)
     sections: Sequence[Section] = ()
     files: Mapping[str, str | bytes] = field(default_factory=dict)
     warnings: Sequence[str] = ()
+    failures: Sequence[str] = ()
+    also: Path | None = None
 
     def with_table(self, name: str, figures: Any, section: Section) -> Extras:
         """The same and one table more, its figures under this name."""
-        return Extras({**self.figures, name: figures}, [*self.sections, section], self.files, self.warnings)
+        return replace(self, figures={**self.figures, name: figures}, sections=[*self.sections, section])
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +170,10 @@ class TaskKind(ABC):
         What is wrong with one row alone costs that row, and is found elsewhere.
         """
 
+    def vectors_of(self, model: str) -> GivenVectors | None:  # noqa: ARG002 - most tasks bring texts alone
+        """The documents' vectors by this model, where they came with the task."""
+        return None
+
     def judged(self, task: Task, vectors: CorpusVectors) -> Task:  # noqa: ARG002 - most kinds need no vectors
         """The task with its judgments, before any contender is prepared."""
         return task
@@ -176,6 +186,15 @@ class TaskKind(ABC):
         """Per-query values of one round of one contender."""
         ids = [query.id for query in task.queries]
         return score_queries(join(answers.rankings, task.judgments, ids), measures, task.rel)
+
+    def unlabelled(self, ran: Sequence[ScoredContender]) -> Collection[str]:  # noqa: ARG002 - most kinds score them 0
+        """Queries that have no label to score them by: they are asked, but no mean counts them."""
+        return ()
+
+    @property
+    def no_verdict(self) -> str:
+        """Why rows can't be compared with each other; empty where they can."""
+        return ""
 
     def read(
         self,

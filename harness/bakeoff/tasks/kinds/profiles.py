@@ -15,11 +15,13 @@ from bakeoff_providers.shapes import converted
 
 from bakeoff.core.files import read_json
 from bakeoff.core.ranking import Ranking, ordered
-from bakeoff.core.task import Document, Query, Task
+from bakeoff.core.task import Query, Task
+from bakeoff.embedding.given_vectors import GivenVectors
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, join, random_expectation, score_queries
 from bakeoff.lineup.sources import row_type_of
-from bakeoff.tasks.formats.snapshot import columns_of, newest, read_snapshot
+from bakeoff.tasks.formats.sidecar import read_sidecar
+from bakeoff.tasks.formats.snapshot import Snapshot, columns_of, newest, read_snapshot
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, ScoredContender, TaskKind
 from bakeoff.tasks.kinds.eligibility import Rule, matches, overlap, reasons
 from bakeoff.tasks.kinds.profiles_report import NOT_THERE, artifact, report, sections
@@ -38,7 +40,7 @@ class Profiles(TaskKind):
     scores_itself = True
     needs_full_ranking = True
     measures = ("ndcg@10",)
-    paths = ("weights_file",)
+    paths = ("snapshot", "profiles", "best_weights", "weights_file", "reports")
 
     def __init__(
         self,
@@ -55,8 +57,9 @@ class Profiles(TaskKind):
         profile_key: Annotated[str, "key of a profile's id"] = "profile_id",
         keywords: Annotated[str, "key of the keywords of profiles and items"] = "keywords",
         amount: Annotated[str, "key of an item's amount, for its distribution"] = "amount",
-        best_weights: Annotated[str, "file with tuned weights beside the task"] = "",
+        best_weights: Annotated[str, "file with tuned weights; [weights] where there is none"] = "",
         weights_file: Annotated[str, "file with weights, before best_weights and [weights]"] = "",
+        reports: Annotated[str, "folder that gets the golden_eval files as well"] = "",
         use_best_weights: Annotated[bool, "whether best_weights is read"] = True,
         calibrate_thresholds: Annotated[bool, "say which thresholds would fit; none is applied"] = False,
         **settings: Annotated[Any, ProfileSettings],
@@ -65,28 +68,44 @@ class Profiles(TaskKind):
         self.settings = converted("$", {"rules": list(rules), **settings}, ProfileSettings)
         if not all(rule.reason for rule in self.settings.rules):
             raise InputError("every rule has a reason code", place="rules")
-        self.snapshot, self.profiles_file, self.profile_text = newest(base / snapshot), base / profiles, profile_text
+        self.snapshot_file, self.profiles_file = newest(base / snapshot), base / profiles
+        self.profile_text = profile_text
         self.keys = {"id_key": id_key, "title_key": title_key, "text_key_": text_key}
         self.profile_key, self.keywords, self.amount = profile_key, keywords, amount
         self.calibrate = calibrate_thresholds
-        best = base / best_weights if best_weights and use_best_weights else None
-        self.weights_from = base / weights_file if weights_file else best
+        best = base / best_weights if best_weights and use_best_weights and not weights_file else None
+        self.absent = best if best and not best.exists() else None
+        self.weights_from = base / weights_file if weights_file else None if self.absent else best
         self.weights = read_json(self.weights_from, StageWeights) if self.weights_from else self.settings.weights
+        self.reports = base / reports if reports else None
+        if self.reports and self.reports.exists() and not self.reports.is_dir():
+            raise InputError("is a file; reports go into a folder", file=self.reports, place="reports")
 
     @cached_property
-    def documents(self) -> list[Document]:
-        """The snapshot's items."""
-        documents = read_snapshot(self.snapshot, **self.keys)
-        columns = columns_of(documents)
+    def snapshot(self) -> Snapshot:
+        """The items, checked against the rules."""
+        snapshot = read_snapshot(self.snapshot_file, **self.keys)
+        columns = columns_of(snapshot.documents)
         for rule in [*self.settings.rules, *self.settings.rerank.boosts]:
             if rule.item not in columns:
-                raise InputError(f"no column {rule.item!r} for a rule", file=self.snapshot, place="rules")
-        return documents
+                raise InputError(f"no column {rule.item!r} for a rule", file=self.snapshot_file, place="rules")
+        return snapshot
+
+    def vectors_of(self, model: str) -> GivenVectors | None:
+        """From the file beside the snapshot."""
+        return read_sidecar(self.snapshot_file.parent, model, self.snapshot)
+
+    @property
+    def no_verdict(self) -> str:
+        """In hybrid mode a row's labels are made from its own similarities."""
+        if self.settings.labels.mode == "no_similarity":
+            return ""
+        return "There is no verdict: hybrid labels come from each row's own similarities, so no two rows share labels."
 
     @cached_property
     def items(self) -> dict[str, dict[str, Any]]:
         """What rules see of an item, by id."""
-        return {document.id: dict(document.metadata) for document in self.documents}
+        return {document.id: dict(document.metadata) for document in self.snapshot.documents}
 
     @cached_property
     def profiles(self) -> dict[str, dict[str, Any]]:
@@ -130,7 +149,7 @@ class Profiles(TaskKind):
         return Task(
             name=self.task_name,
             kind=self.name,
-            documents=self.documents,
+            documents=self.snapshot.documents,
             queries=[Query(id=name, text=self._text(profile)) for name, profile in self.profiles.items()],
             judgments=self.labels("no_similarity"),
             targets=self.targets,
@@ -178,19 +197,29 @@ class Profiles(TaskKind):
         return labels
 
     def _similar(self, name: str, answers: Answers | ScoredContender) -> set[str]:
-        """Items at or above the threshold; only cosines can be held against one."""
+        """Items above the threshold; only cosines can be held against one."""
         if row_type_of(answers.contender) != "dense":
             return set()
-        thresholds = self.settings.labels.thresholds
-        bar = thresholds.get(answers.contender.provider, thresholds.get("embeddings", 0.30))
+        thresholds = self.settings.labels.all_thresholds
+        bar = thresholds.get(answers.contender.provider, thresholds["embeddings"])
         retrieved = answers.retrieved[name]
-        return {item for item, score in zip(retrieved.ids, retrieved.scores, strict=True) if score >= bar}
+        return {item for item, score in zip(retrieved.ids, retrieved.scores, strict=True) if score > bar}
 
     def score(self, task: Task, answers: Answers, measures: Sequence[Measure]) -> Scores:
         """By the labels of the task file's mode."""
         mode = self.settings.labels.mode
         labels = task.judgments if mode == "no_similarity" else self.labels(mode, answers)
         return score_queries(join(answers.rankings, labels, list(self.profiles)), measures, task.rel)
+
+    def unlabelled(self, ran: Sequence[ScoredContender]) -> set[str]:
+        """Profiles without a label above 0; in hybrid mode, those that any row has none for."""
+        return set().union(*self._without_label(ran))
+
+    def _without_label(self, ran: Sequence[ScoredContender]) -> list[set[str]]:
+        """Row by row in hybrid mode; otherwise once, since all rows have the same labels."""
+        mode = self.settings.labels.mode
+        every = [self.labels(mode, row) for row in ran] if mode == "hybrid" else [self.labels(mode)]
+        return [{name for name in self.profiles if not any(labels[name].values())} for labels in every]
 
     def baselines(self, task: Task, measures: Sequence[Measure], depth: int) -> dict[str, Scores]:
         """Random among the eligible of each profile, not among all: rules alone are worth nothing to a ranker."""
@@ -202,25 +231,55 @@ class Profiles(TaskKind):
 
     def extras(self, run: FinishedRun) -> Extras:
         """What the profiles got, under both label modes, for people and for machines."""
-        codes = Counter(code for items in self.shut_out.values() for codes in items.values() for code in codes)
+        eligibility = {name: self._eligibility(name) for name in self.profiles}
+        codes = sum((Counter(one["reasons"]) for one in eligibility.values()), Counter[str]())
         figures: dict[str, Any] = {
-            "snapshot": self.snapshot.name,
+            "snapshot": self.snapshot_file.name,
+            "notes": [
+                *self.snapshot.notes,
+                *([f"There is no {self.absent.name}: the weights are the task file's."] if self.absent else []),
+            ],
             "weights": msgspec.to_builtins(self.weights),
             "weights_from": self.weights_from.name if self.weights_from else "the task file",
             "label_mode": self.settings.labels.mode,
+            "thresholds": self.settings.labels.all_thresholds,
             "items": len(self.items),
+            "eligibility_precision": float(np.mean([one["eligibility_precision"] for one in eligibility.values()])),
+            "eligibility": eligibility,
             "shut_out": dict(codes.most_common()),
-            "eligible": {name: len(items) for name, items in self.eligible.items()},
             "contenders": {scored.contender.label: self._figures(scored) for scored in run.contenders},
         }
         tables = sections(figures, self.settings.k)
-        stamp = f"{run.started:%Y%m%d-%H%M%S}"
+        stamp = f"{run.started:%Y%m%d_%H%M%S}"
         files: dict[str, str | bytes] = {
-            f"profiles_report_{stamp}.md": report(run.task.name, stamp, tables),
-            f"profiles_artifact_{stamp}.json": artifact(run.task.name, stamp, figures),
+            f"golden_eval_{stamp}.md": report(run.task.name, stamp, tables),
+            f"artifacts/golden_eval_{stamp}.json": artifact(run.task.name, stamp, figures),
         }
-        hybrid = ["hybrid labels: each row is judged by its own similarities; don't compare rows"]
-        return Extras(figures, tables, files, hybrid if self.settings.labels.mode == "hybrid" else [])
+        changed = [scored.contender.label for scored in run.contenders if scored.stable is False]
+        failures = [f"{', '.join(changed)}: the ranking changed between two rounds on the same snapshot"]
+        return Extras(
+            figures, tables, files, self._not_counted(run.contenders), failures if changed else [], self.reports
+        )
+
+    def _not_counted(self, ran: Sequence[ScoredContender]) -> list[str]:
+        """Which profiles the means leave out, and why."""
+        every = self._without_label(ran)
+        nowhere = set.intersection(*every)
+        said = [f"N/A for {', '.join(sorted(nowhere))}: no label, so no mean counts them"] if nowhere else []
+        if partly := sorted(self.unlabelled(ran) - nowhere):
+            said.append(f"the matrix leaves out {', '.join(partly)}, which not every row has a label for")
+        return said
+
+    def _eligibility(self, name: str) -> dict[str, Any]:
+        """How much of the catalogue one profile may have, and why not the rest."""
+        eligible, total = len(self.eligible[name]), len(self.items)
+        codes = Counter(code for codes in self.shut_out[name].values() for code in codes)
+        return {
+            "eligible_count": eligible,
+            "total_count": total,
+            "eligibility_precision": eligible / total,
+            "reasons": dict(codes.most_common()),
+        }
 
     def _figures(self, scored: ScoredContender) -> dict[str, Any]:
         answered, rules = scored.rankings, self.settings.rules
@@ -234,8 +293,7 @@ class Profiles(TaskKind):
         }
         unique = len({item for _, item in pairs})
         return {
-            "eligibility_precision": 1 - len(wrong) / len(pairs) if pairs else None,
-            "violations": [{"profile": p, "item": i, "reasons": codes} for (p, i), codes in wrong.items()],
+            "rule_violations": [{"profile": p, "item": i, "reasons": codes} for (p, i), codes in wrong.items()],
             "coverage": unique,
             "coverage_share": unique / len(self.items),
             "amounts": _distribution(amounts),

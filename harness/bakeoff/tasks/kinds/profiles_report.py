@@ -15,7 +15,7 @@ NOT_THERE = "N/A"
 
 def sections(figures: Mapping[str, Any], k: int) -> list[Section]:
     """From the figures alone."""
-    return [_contenders(figures, k), _modes(figures, k), _eligibility(figures)]
+    return [_contenders(figures, k), _modes(figures, k), _reasons(figures), _profiles(figures, k)]
 
 
 def _contenders(figures: Mapping[str, Any], k: int) -> Section:
@@ -25,7 +25,7 @@ def _contenders(figures: Mapping[str, Any], k: int) -> Section:
         rows.append(
             [
                 label,
-                _number(figure["eligibility_precision"]),
+                str(len(figure["rule_violations"])),
                 f"{figure['coverage']} ({figure['coverage_share']:.0%})",
                 *([f"{amounts[what]:,.0f}" for what in ("mean", "median", "max")] if amounts else ["–"] * 3),
                 {True: "yes", False: "NO", None: "one round only"}[figure["stable"]],
@@ -33,15 +33,18 @@ def _contenders(figures: Mapping[str, Any], k: int) -> Section:
         )
     return Section(
         title="What the profiles got",
-        head=["Contender", "eligibility precision", f"Coverage@{k}", "amount mean", "median", "max", "stable"],
+        head=["Contender", "rule violations", f"Coverage@{k}", "amount mean", "median", "max", "stable"],
         rows=rows,
         notes=[
+            f"Eligibility precision {figures['eligibility_precision']:.3f}: the share of the items that a profile is "
+            f"eligible for, mean over {len(figures['eligibility'])} profiles.",
             f"Snapshot {figures['snapshot']}: {figures['items']} items. Weights from {figures['weights_from']}: "
             f"similarity {figures['weights']['similarity']:g}, keywords {figures['weights']['keywords']:g}.",
+            *figures["notes"],
             *(
                 f"{label}: {one['profile']} got {one['item']}, though {', '.join(one['reasons'])}"
                 for label, figure in figures["contenders"].items()
-                for one in figure["violations"]
+                for one in figure["rule_violations"]
             ),
         ],
     )
@@ -59,7 +62,6 @@ def _modes(figures: Mapping[str, Any], k: int) -> Section:
             [label, _number(plain), _number(hybrid), change, "–" if calibrated is None else f"{calibrated:.3f}"]
         )
     notes = [
-        "Means over the profiles that have a label; the matrix counts the others as 0, so its figures are lower.",
         "Proxy labels share features with the ranker (keywords, and in hybrid mode the similarity itself): a high NDCG "
         "says that it agrees with them, not that people would.",
     ]
@@ -77,17 +79,37 @@ def _modes(figures: Mapping[str, Any], k: int) -> Section:
     )
 
 
-def _eligibility(figures: Mapping[str, Any]) -> Section:
-    empty = [name for name, count in figures["eligible"].items() if not count]
-    counts = sorted(figures["eligible"].values())
-    notes = [f"Eligible items per profile: {counts[0]} to {counts[-1]}."] if counts else []
-    if empty:
+def _reasons(figures: Mapping[str, Any]) -> Section:
+    counts = {name: one["eligible_count"] for name, one in figures["eligibility"].items()}
+    notes = [f"Eligible items per profile: {min(counts.values())} to {max(counts.values())}."]
+    if empty := [name for name, count in counts.items() if not count]:
         notes.append(f"Nothing is eligible for {', '.join(empty)}: the list is empty.")
     return Section(
         title="Why items were shut out",
         head=["Reason", "profile × item"],
         rows=[[reason, str(count)] for reason, count in figures["shut_out"].items()],
         notes=notes,
+    )
+
+
+def _profiles(figures: Mapping[str, Any], k: int) -> Section:
+    contenders, mode = figures["contenders"], figures["label_mode"]
+    rows = [
+        [
+            name,
+            str(one["eligible_count"]),
+            str(one["total_count"]),
+            _number(one["eligibility_precision"]),
+            *(_number(figure["profiles"][name]["ndcg"][mode]) for figure in contenders.values()),
+        ]
+        for name, one in figures["eligibility"].items()
+    ]
+    means = [_number(figure["ndcg"][mode]) for figure in contenders.values()]
+    return Section(
+        title="Profile by profile",
+        head=["Profile", "eligible", "items", "eligibility precision", *(f"NDCG@{k} {label}" for label in contenders)],
+        rows=[*rows, ["mean", "", "", _number(figures["eligibility_precision"]), *means]],
+        notes=[f"{NOT_THERE}: no item is labelled. NDCG@{k} is by {mode} labels."],
     )
 
 
@@ -105,5 +127,5 @@ def artifact(task: str, stamp: str, figures: Mapping[str, Any]) -> bytes:
     return msgspec.json.format(content, indent=2) + b"\n"
 
 
-def _number(value: float | None) -> str:
-    return NOT_THERE if value is None else f"{value:.3f}"
+def _number(value: float | str | None) -> str:
+    return NOT_THERE if value is None or isinstance(value, str) else f"{value:.3f}"

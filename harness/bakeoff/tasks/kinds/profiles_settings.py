@@ -9,6 +9,7 @@ import msgspec
 from bakeoff.tasks.kinds.eligibility import Rule
 
 LabelMode = Literal["hybrid", "no_similarity"]
+THRESHOLDS = {"tfidf": 0.12, "embeddings": 0.30}
 
 
 class StageWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,8 +37,14 @@ class LabelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
     needs: Annotated[Literal["all", "any"], "how many of them must match"] = "all"
     thresholds: Annotated[
-        dict[str, float], "similarity for a label of 1 in hybrid mode, by provider; embeddings: all others"
-    ] = msgspec.field(default_factory=lambda: {"tfidf": 0.12, "embeddings": 0.30})
+        dict[str, float],
+        "a similarity above it makes a label of 1 in hybrid mode, by provider; embeddings: all others",
+    ] = msgspec.field(default_factory=lambda: dict(THRESHOLDS))
+
+    @property
+    def all_thresholds(self) -> dict[str, float]:
+        """With the defaults of those that are not set."""
+        return {**THRESHOLDS, **self.thresholds}
 
 
 class ProfileSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -104,8 +104,8 @@ def test_the_files_load_as_they_are_printed(tmp_path: Path) -> None:
     lost, counts = sorted(task.notes, key=lambda note: "categor" in note)
     assert all(str(page) in lost for page in OTHERS)
     assert "82025" not in lost
-    assert "geographic 1 " in counts
-    assert "landmark 0 " in counts
+    assert "geographic 4 (1 " in counts
+    assert "landmark 4 (0 " in counts
 
 
 @pytest.mark.parametrize("rel", [1, 2])
@@ -205,7 +205,7 @@ def _command(*arguments: str) -> str:
 def test_run_scores_by_the_annotations_and_warns(tmp_path: Path) -> None:
     _write(tmp_path)
     said = _command("run", str(tmp_path / "own.toml"), "--out", str(tmp_path / "out"))
-    assert "geographic 1 " in said
+    assert "geographic 4 (1 " in said
     (result,) = (tmp_path / "out").iterdir()
     ranked = [line.split()[2] for line in (result / "runs" / "bm25.trec").read_text().splitlines()]
     grades = {"137118": 3, "108719": 2, "115710": 2}
@@ -214,7 +214,7 @@ def test_run_scores_by_the_annotations_and_warns(tmp_path: Path) -> None:
     summary = json.loads((result / "metrics_summary.json").read_text())
     (row,) = (row for row in summary["rows"] if row["label"] == "bm25")
     assert row["measures"]["ndcg@10"]["mean"] == pytest.approx(dcg / ideal)
-    assert any("geographic 1 " in warning for warning in summary["warnings"])
+    assert any("geographic 4 (1 " in warning for warning in summary["warnings"])
 
 
 def test_validate_warns(tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ def read_data(path: Path, shape: type[T]) -> tuple[T, list[str]]:
 
     content = decode_json(path, decode, shape)
     return content, [
-        f"{path.name}: unknown key {key!r}" + (f" in {counted(number, 'entry')} of {entries}" if entries else "")
+        f"{path.name}: unknown key {key!r}"
+        + (f" in {counted(number, 'entry')} of {entries}, kept as metadata" if entries else "")
         for (entries, key), number in reader.unknown.items()
     ]
 

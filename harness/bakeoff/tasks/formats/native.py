@@ -172,12 +172,12 @@ def read_queries(path: Path) -> tuple[QueryFile, list[str]]:
     if content.categories:
         there = count_categories(content.queries) or {}
         wrong = [
-            f"{name} {there.get(name, 0)} (categories says {content.categories.get(name, 0)})"
+            f"{name} {content.categories.get(name, 0)} ({counted(there.get(name, 0), 'query')})"
             for name in dict.fromkeys([*content.categories, *there])
             if there.get(name, 0) != content.categories.get(name, 0)
         ]
         if wrong:
-            notes.append(f"{path.name}: queries of each category: {some(wrong, _NAMED)}")
+            notes.append(f"{path.name}: wrong counts in categories: {some(wrong, _NAMED)}")
     return content, notes
 
 
@@ -223,7 +223,7 @@ def _doubts(entries: Sequence[QueryEntry], documents: Collection[str], rel: int,
         low += [f"{entry.query_id} {name}" for name in expected if grades.get(name, rel) < rel]
     notes = []
     if lost:
-        notes.append(f"{file.name}: {counted(len(lost), 'grade')} without an article, left out: {some(lost, _NAMED)}")
+        notes.append(f"{file.name}: {counted(len(lost), 'id')} without an article, left out: {some(lost, _NAMED)}")
     if low:
         notes.append(f"{file.name}: expected, but graded below {rel}; the grade counts: {some(low, _NAMED)}")
     return notes

@@ -17,6 +17,7 @@ from bakeoff.core.paths import lineup_file
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.lineup.sources import row_type_of
 from bakeoff.running.runner import run
+from bakeoff.tasks.description import task_description
 from bakeoff.tasks.load import load_task
 from bakeoff.testsets.annotate import Server
 from bakeoff_providers.base import Role
@@ -45,6 +46,7 @@ def test_the_example_of_an_own_task_works(tmp_path: Path) -> None:
     text = (DOCS / "tasks.md").read_text(encoding="utf-8")
     names = _write_named_files(text, tmp_path)
     own = [f"lamps/{name}" for name in ("articles.json", "queries.json", "ground_truth.json", "task.toml")]
+    own.append("lamps/evaluate_queries.json")
     assert names == ["documents.csv", "queries.jsonl", "judgments.csv", "shop.toml", *own]
     lineup = Lineup.read(tmp_path / "shop.toml")
     assert f"fingerprint {load_task(lineup.task, tmp_path).fingerprint()}\n" in text
@@ -66,6 +68,14 @@ def test_the_example_of_a_native_task_works_without_category_and_with_one_place_
     summary = load(save(outcome, tmp_path)).summary
     assert summary.task.categories == []
     assert all(row.categories == {} for row in summary.rows)  # no table by category
+
+
+def test_the_example_of_grades_in_the_query_file_works(tmp_path: Path) -> None:
+    _write_named_files((DOCS / "tasks.md").read_text(encoding="utf-8"), tmp_path)
+    task = load_task({"format": "native", "articles": "articles.json", "queries": "evaluate_queries.json",
+                      "ground_truth": "none.json"}, tmp_path / "lamps")  # fmt: skip
+    assert task.judgments == {"q1": {"17": 3, "oak-19": 0}}
+    assert task.notes == []
 
 
 def _run_on_an_existing_index(text: str, folder: Path) -> None:
@@ -190,3 +200,17 @@ def test_python_examples_print_what_the_page_shows(page: str, tmp_path: Path, mo
 def test_links_lead_somewhere(page: Path) -> None:
     links = _LINK.findall(page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("folder", ["corpora", "queries"])
+def test_each_folder_of_data_is_described_with_the_line_up_that_runs_it(folder: str) -> None:
+    text = (ROOT / folder / "README.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| `")]
+    there = {path.name for path in (ROOT / folder).iterdir() if path.is_dir()}
+    assert {row[0].strip(" `/") for row in rows} == there
+    for row in rows:
+        for name in re.findall(r"`bakeoff run ?([\w-]*)`", "|".join(row)):
+            task = Lineup.read(lineup_file(Path(name)) if name else ROOT / "bakeoff.toml").task
+            described = task_description(str(task), Path())
+            corpus = re.search(r'"\.\./\.\./corpora/(\w+)', described.read_text(encoding="utf-8"))
+            assert row[0].strip(" `/") == (corpus[1] if folder == "corpora" and corpus else described.parent.name)

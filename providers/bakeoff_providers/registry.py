@@ -26,9 +26,9 @@ def nearest(name: str, known: list[str]) -> str:
     return closest(name, known) or f"known: {', '.join(sorted(known))}"
 
 
-def closest(name: str, known: list[str]) -> str:
+def closest(name: str, known: list[str], alike: float = 0.5) -> str:
     """The question after the closest known name; empty where none is close."""
-    return _question(name, {known_one: known_one for known_one in known})
+    return _question(name, {known_one: known_one for known_one in known}, alike)
 
 
 def closest_path(given: Path, known: Sequence[Path]) -> str:
@@ -36,10 +36,10 @@ def closest_path(given: Path, known: Sequence[Path]) -> str:
     return _question(given.stem, {path.stem: str(path) for path in known})
 
 
-def _question(name: str, known: Mapping[str, str]) -> str:
+def _question(name: str, known: Mapping[str, str], alike: float = 0.5) -> str:
     import difflib
 
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=alike)
     return f"did you mean {known[close[0]]!r}?" if close else ""
 
 

@@ -50,7 +50,7 @@ def misfit(error: msgspec.ValidationError, shape: Any, name: str = "$", file: Pa
     """What msgspec found wrong, in words that help: which key, which values, which one was meant."""
     problem, _, path = str(error).partition(" - at ")
     path = path.strip("`")
-    place = name + path.removeprefix("$") if path else name.removeprefix("$")
+    place = name + path.removeprefix("$") if path else "" if name == "$" else name
     shapes = list(_at(shape, path))
     if match := re.fullmatch(r"Object contains unknown field `(.*)`", problem):
         keys = [option.name for struct in shapes if _is_struct(struct) for option in options_of(struct)]

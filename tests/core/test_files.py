@@ -1,18 +1,22 @@
 """Results appear whole or not at all."""
 
 import gzip
+import json
 import os
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bakeoff.core import files
-from bakeoff.core.files import read_json, read_json_lines, read_toml, write_atomic, write_folder
+from bakeoff.core.files import check_keys_once, read_json, read_json_lines, read_toml, write_atomic, write_folder
 from bakeoff.tasks.formats.tables import read_table
 from bakeoff_providers.errors import InputError
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def test_a_folder_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -108,3 +112,42 @@ def test_a_table_that_unpacks_to_much_takes_little_memory(tmp_path: Path) -> Non
         assert tracemalloc.get_traced_memory()[1] < 16 << 20  # unpacked it has 64 MB
     finally:
         tracemalloc.stop()
+
+
+@given(
+    st.dictionaries(
+        st.text(), st.one_of(st.text(), st.integers(-9, 9), st.lists(st.sampled_from(["//", '\\"//', "é"])))
+    ),
+    st.lists(st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"])), min_size=1),
+)
+def test_comments_are_left_out_and_what_looks_like_one_in_a_string_stays(
+    tmp_path_factory: pytest.TempPathFactory, content: dict[str, Any], comments: list[str]
+) -> None:
+    path = tmp_path_factory.mktemp("commented") / "x.json"
+    lines = json.dumps(content, indent=1, ensure_ascii=False).split("\n")  # json escapes line breaks in strings
+    commented = [f"{line} //{comment}" for line, comment in zip(lines, cycle(comments))]
+    path.write_bytes(("// first\n" + "\n".join(commented)).encode())
+    assert read_json(path, dict[str, Any]) == content
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('{\n"a": 1, // one\n"b": 2, // é, two\n"c": }', 4),
+        ('{\n"a": "http://x" // one\n"b": 2}', 3),
+        ('{\n"a": 1 / 2}', 2),
+        ('// one\n{\n"a": "\\"\\"\\"', 3),
+    ],
+)
+def test_the_line_of_an_error_after_a_comment_is_the_one_in_the_file(tmp_path: Path, text: str, line: int) -> None:
+    (tmp_path / "x.json").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_json(tmp_path / "x.json", dict[str, Any])
+    if "truncated" not in caught.value.problem:  # then no place is known
+        assert f"line {line}" in caught.value.problem
+
+
+def test_a_key_that_is_there_twice_is_seen_through_comments(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"a": 1, // http://x "\n "a": 2}')
+    with pytest.raises(InputError, match="'a' is there twice"):
+        check_keys_once(tmp_path / "x.json")

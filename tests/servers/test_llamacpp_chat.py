@@ -93,7 +93,7 @@ def test_a_judge_answers_with_a_grade_for_each_pair_and_is_asked_once(folder: Ta
 def test_queries_are_written_about_the_documents_that_were_shown(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     """What so small a model says is its own affair; what is made of its answer is ours."""
     request = GenerationRequest({"history": Category(about="questions about the past")}, n=1)
-    articles = read_articles(root() / "corpora" / "wikipedia" / "evaluate_articles.json").articles
+    articles = read_articles(root() / "corpora" / "wikipedia" / "evaluate_articles.json")[0].articles
     said: list[tuple[str, Reply]] = []
     ask = asker.model.ask
 

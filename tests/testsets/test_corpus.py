@@ -80,8 +80,8 @@ class TestAFolder:
 
     def test_what_is_empty_is_not_written(self, docs: Path) -> None:
         written = msgspec.json.decode(msgspec.json.encode(import_corpus(docs, Options()).file))["articles"]
-        assert [*written[0]] == ["page_id", "title", "summary", "embedding_metadata"]
-        assert [*written[2]] == ["page_id", "title", "summary", "categories", "embedding_metadata"]
+        assert [*written[0]] == ["page_id", "title", "summary"]
+        assert [*written[2]] == ["page_id", "title", "summary", "categories"]
 
     def test_duplicates_and_empty_ones_are_named(self, docs: Path) -> None:
         imported = import_corpus(docs, Options())

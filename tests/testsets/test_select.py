@@ -22,13 +22,13 @@ DRAWN = root() / "corpora" / "wikipedia" / "evaluate_articles.json"
 def test_the_shipped_sample_is_exactly_what_select_draws() -> None:
     shipped = read_json(DRAWN, ArticleFile)
     date = datetime.date.fromisoformat(shipped.metadata["selection_date"])
-    assert select(read_pool(POOL), n=25, seed=42, date=date) == shipped
+    assert select(read_pool(POOL)[0], n=25, seed=42, date=date) == shipped
     assert shipped.metadata["total_available"] == 54
     assert len(shipped.articles) == 25
 
 
 def test_every_stratum_of_the_pool_is_in_the_sample() -> None:
-    pool, drawn = read_pool(POOL), read_json(DRAWN, ArticleFile).articles
+    pool, drawn = read_pool(POOL)[0], read_json(DRAWN, ArticleFile).articles
     strata = Counter((article.state, content_type(article)) for article in pool)
     taken = Counter((article.state, content_type(article)) for article in drawn)
     assert set(strata) == set(taken)
@@ -37,7 +37,7 @@ def test_every_stratum_of_the_pool_is_in_the_sample() -> None:
 
 
 def test_another_seed_draws_others() -> None:
-    pool = read_pool(POOL)
+    pool, _ = read_pool(POOL)
     assert select(pool, seed=42).articles != select(pool, seed=43).articles
 
 
@@ -68,7 +68,7 @@ def test_drawing_does_not_depend_on_the_order_of_the_pool() -> None:
 
 def test_more_than_there_are_is_refused() -> None:
     with pytest.raises(InputError, match="only 54 can be drawn"):
-        select(read_pool(POOL), n=55)
+        select(read_pool(POOL)[0], n=55)
 
 
 def test_articles_without_a_summary_are_not_drawn() -> None:
@@ -103,7 +103,7 @@ def _database(path: Path, title: str = "title", table: str = "page_summaries") -
 
 def test_a_database_is_joined_and_the_long_summary_preferred(tmp_path: Path) -> None:
     _database(tmp_path / "wikipedia.db")
-    pool = read_pool(tmp_path / "wikipedia.db")
+    pool, _ = read_pool(tmp_path / "wikipedia.db")
     assert [article.summary for article in pool] == ["long", "only short", ""]
     assert [content_type(article) for article in pool] == ["city", "administrative region", "city"]
     assert [article.page_id for article in select(pool, n=2).articles] == [1, 2]
@@ -132,7 +132,7 @@ def test_other_names_of_tables_and_columns(tmp_path: Path) -> None:
     _database(tmp_path / "own.db", title="heading", table="texts")
     with pytest.raises(InputError, match="no such table: page_summaries"):
         read_pool(tmp_path / "own.db")
-    pool = read_pool(tmp_path / "own.db", {"title": "heading"}, ("texts", "articles"))
+    pool, _ = read_pool(tmp_path / "own.db", {"title": "heading"}, ("texts", "articles"))
     assert pool[0].title == "Loa, Utah"
     with pytest.raises(InputError, match="unknown column option 'heading'"):
         read_pool(tmp_path / "own.db", {"heading": "title"}, ("texts", "articles"))

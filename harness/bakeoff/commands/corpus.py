@@ -17,6 +17,7 @@ from bakeoff.commands.shared_options import (
     say,
     say_commands,
     say_list,
+    warn,
 )
 
 corpus = typer.Typer(help="Documents in, `articles.json` out.", no_args_is_help=True)
@@ -34,8 +35,11 @@ def import_(
     api: Annotated[str | None, typer.Option(help="A MediaWiki API: the source is then a file of page titles.")] = None,
     whole: Annotated[bool, typer.Option("--whole", help="MediaWiki: whole articles, not only introductions.")] = False,
     chunks: Annotated[
-        str, typer.Option(help="How documents are cut into chunks: whole, fixed, sentence or semantic.")
-    ] = "whole",
+        str | None,
+        typer.Option(
+            help="How documents are cut: whole, fixed, sentence or semantic; default: as the source says, or whole."
+        ),
+    ] = None,
     chunk_size: Annotated[int, typer.Option(min=1, help="Words per chunk.")] = 512,
     force: Force = False,
 ) -> None:
@@ -48,8 +52,10 @@ def import_(
     from bakeoff.report.console import Bars
     from bakeoff.testsets.corpus import LEFT_OUT, Options, import_corpus
 
+    chunking = None
     try:
-        chunking = msgspec.convert({"chunk_strategy": chunks, "max_chunk_size": chunk_size}, DocumentChunking)
+        if chunks is not None:
+            chunking = msgspec.convert({"chunk_strategy": chunks, "max_chunk_size": chunk_size}, DocumentChunking)
     except msgspec.ValidationError as error:
         raise InputError(str(error), place="--chunks", remedy="whole, fixed, sentence or semantic") from None
     check_file(out, force=force)
@@ -57,6 +63,8 @@ def import_(
     imported = import_corpus(source, options)
     write_json(out, imported.file)
     say(f"{counted(len(imported.file.articles), 'document')} imported: {out}")
+    for note in imported.notes:
+        warn(note)
     if imported.taken:
         say(f"taken: {imported.taken}")
     all_names = f"{out}, metadata.{LEFT_OUT}"

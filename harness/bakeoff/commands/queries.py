@@ -44,7 +44,7 @@ def generate(
     set_: ChatOption = None,
     lineup: Annotated[Path | None, typer.Option(help="A line-up whose [categories] are yours.")] = None,
     language: Annotated[str, typer.Option(help="The queries' language, as de.")] = "en",
-    as_of: Annotated[str | None, typer.Option(help="Queries that depend on this day, as 2026-11-16.")] = None,
+    as_of: Annotated[str | None, typer.Option(help="For llm: queries that depend on this day, as 2026-11-16.")] = None,
     max_overlap: Annotated[
         float,
         typer.Option(
@@ -70,7 +70,10 @@ def generate(
     from bakeoff.testsets.drafts import GenerationRequest
     from bakeoff.testsets.new_task import check_new, queries_file, write_task
 
-    pages = read_articles(articles).articles
+    corpus, notes = read_articles(articles)
+    for note in notes:
+        warn(note)
+    pages = corpus.articles
     check_folder(out)
     existing = _existing(queries_file(out), add)
     if existing is None:  # before a model is paid
@@ -168,7 +171,10 @@ def import_queries_(
             raise InputError(
                 "no such file", file=articles, remedy="bakeoff corpus import makes it, --articles names it"
             )
-        documents = [document_of(article) for article in read_articles(articles).articles]
+        corpus, notes = read_articles(articles)
+        for note in notes:
+            warn(note)
+        documents = [document_of(article) for article in corpus.articles]
         write_task(out, articles, imported.file)
     say(f"{counted(imported.new, 'query')} {'added' if add else 'imported'}: {path}")
     if imported.taken:
@@ -185,7 +191,7 @@ def import_queries_(
 
 def _existing(path: Path, add: bool, force: str = "") -> QueryFile | None:
     """Grades belong to query ids: an existing task is only ever added to."""
-    from bakeoff.core.files import read_json
+    from bakeoff.core.data_files import read_data
     from bakeoff.tasks.formats.native import QueryFile
 
     if path.exists() and not add:
@@ -193,7 +199,7 @@ def _existing(path: Path, add: bool, force: str = "") -> QueryFile | None:
         raise InputError("there are queries already", file=path, remedy=remedy)
     if add and not path.exists():
         raise InputError("there are no queries to add to", file=path, remedy="leave out --add")
-    return read_json(path, QueryFile) if add else None
+    return read_data(path, QueryFile)[0] if add else None
 
 
 def _dry_run_of_queries(maker: Any, pages: Any, request: Any, asker: Asker) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.commands.shared_options import ColumnOption, Force, check_file, parse_columns, parse_day, say
+from bakeoff.commands.shared_options import ColumnOption, Force, check_file, parse_columns, parse_day, say, warn
 
 
 def select(
@@ -17,8 +17,12 @@ def select(
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("evaluate_articles.json"),
     date: Annotated[str | None, typer.Option(help="selection_date, as YYYY-MM-DD; default: today.")] = None,
     table: Annotated[
-        tuple[str, str], typer.Option(help="Database: the tables of the summaries and of the articles.")
-    ] = ("page_summaries", "articles"),
+        tuple[str, str] | None,
+        typer.Option(
+            help="Database: the tables of the summaries and of the articles; "
+            "default: the only one, or page_summaries and articles."
+        ),
+    ] = None,
     column: ColumnOption = None,
     force: Force = False,
 ) -> None:
@@ -27,6 +31,9 @@ def select(
     from bakeoff.testsets import select as build
 
     check_file(out, force=force)
-    drawn = build.select(build.read_pool(pool, parse_columns(column), table), n, seed, date=parse_day(date, "--date"))
+    articles, notes = build.read_pool(pool, parse_columns(column), table)
+    drawn = build.select(articles, n, seed, date=parse_day(date, "--date"))
     write_json(out, drawn)
+    for note in notes:
+        warn(note)
     say(f"{len(drawn.articles)} of {drawn.metadata['total_available']} drawn with seed {seed}: {out}")

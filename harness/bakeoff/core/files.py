@@ -28,6 +28,7 @@ T = TypeVar("T")
 TRIAL_BYTES = 1 << 20  # bytes that must fit where something is to be written
 
 _UNQUOTED = re.compile(r"""(?P<key>[\w.-]+) *= *(?P<value>[^\s"'\[{#=][^"'\[\]{}#]*)(#.*)?""")
+_UP_TO_COMMENT = re.compile(rb'((?:[^"/]++|"(?:[^"\\]++|\\.)*+"?|/(?!/))*+)//[^\r\n]*+', re.DOTALL)
 _SHOWN = 80  # characters of a wrong line
 
 _LINES_AT_ONCE = _MEGABYTE = 1 << 20  # bytes
@@ -195,12 +196,40 @@ def check_keys_once(path: Path) -> None:
         return content
 
     with contextlib.suppress(ValueError, RecursionError):  # said by whoever reads it for its content
-        json.loads(_utf8(path), object_pairs_hook=once)
+        json.loads(_without_comments(_utf8(path)), object_pairs_hook=once)
 
 
 def read_json(path: Path, shape: type[T]) -> T:
-    """Decodes JSON into a typed shape; says at which line or field it stopped fitting."""
-    return _decoded(path, lambda data: msgspec.json.decode(data, type=shape), "JSON", shape)
+    """Decodes JSON, in which `//` starts a comment, into a typed shape; says where it stopped fitting."""
+    return decode_json(path, lambda data: msgspec.json.decode(data, type=shape), shape)
+
+
+def decode_json(path: Path, decode: Callable[[bytes | bytearray], T], shape: type[T]) -> T:
+    """The same with a decoder of one's own. Comments are looked for only where the file is no JSON as it is."""
+
+    def decode_commented(data: bytes) -> T:
+        try:
+            return decode(data)
+        except msgspec.ValidationError:
+            raise
+        except msgspec.DecodeError:
+            if (uncommented := _without_comments(data)) == data:
+                raise
+            return decode(uncommented)
+
+    return _decoded(path, decode_commented, "JSON", shape)
+
+
+def _without_comments(data: bytes) -> bytes | bytearray:
+    """Blanks in place of every comment, so that what follows keeps its place; in a string, `//` is text."""
+    if b"//" not in data:
+        return data
+    blanked = bytearray(data)
+    match = _UP_TO_COMMENT.match(data)
+    while match:
+        blanked[match.end(1) : match.end()] = b" " * (match.end() - match.end(1))
+        match = _UP_TO_COMMENT.match(data, match.end())
+    return blanked
 
 
 def read_toml(path: Path, shape: type[T]) -> T:

@@ -100,6 +100,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     about: str = ""  # what the task is, in one sentence
     graded_by_model: int = 0  # how many of the grades no person gave
     drawn_from: int = 0  # how many documents there were, where these are a sample of them
+    notes: Sequence[str] = ()  # what its files have that was not taken as it is
 
     def __post_init__(self) -> None:
         if not self.documents:

@@ -21,7 +21,7 @@ _ROUNDING = 0.01  # float16 models answer lengths this far from 1; not worth a w
 
 
 def task_warnings(task: Task) -> list[str]:
-    """Duplicate documents: a contender that finds one of them and not the other is scored unfairly."""
+    """What its files say, and duplicate documents: who finds one of them and not the other is scored unfairly."""
     each = chain.from_iterable(map(_prints, document_blocks(task.documents)))
     prints = np.fromiter(each, dtype=np.uint64, count=len(task.documents))
     order = np.argsort(prints, kind="stable")
@@ -35,8 +35,8 @@ def task_warnings(task: Task) -> list[str]:
         if original != document.id:
             twins.append(f"{document.id} = {original}")
     if not twins:
-        return []
-    return [f"{len(twins)} duplicate documents ({some(twins)}): keep one of each, or grade both alike"]
+        return [*task.notes]
+    return [*task.notes, f"{len(twins)} duplicate documents ({some(twins)}): keep one of each, or grade both alike"]
 
 
 def _prints(documents: Sequence[Document]) -> list[int]:

@@ -29,13 +29,14 @@ def check_graded(task: Task) -> None:
     """Refuses a task on which every contender would score 0: that is no comparison."""
     if len(task.without_relevant()) < len(task.queries):
         return
+    why = f" ({'; '.join(task.notes)})" if task.notes else ""
     if not any(task.judgments.values()):
         raise Ungraded(
-            f"task {task.name!r} has no grades, so every contender would score 0",
+            f"task {task.name!r} has no grades, so every contender would score 0{why}",
             remedy="grade it first: bakeoff grade, or bakeoff grade import",
         )
     raise InputError(
-        f"task {task.name!r}: no document has a grade of {task.rel} or more, so every contender would score 0",
+        f"task {task.name!r}: no document has a grade of {task.rel} or more, so every contender would score 0{why}",
         remedy="check the grades, or lower rel",
     )
 

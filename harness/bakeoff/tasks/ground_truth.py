@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.files import check_keys_once, read_json
+from bakeoff.core.data_files import read_data
+from bakeoff.core.files import check_keys_once
 from bakeoff.core.task import Task, document_ids
 
 FILE = "ground_truth.json"  # beside the task's description, unless that names another
@@ -55,10 +56,10 @@ class GroundTruth(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return scale
 
 
-def read_truth(path: Path, queries: Collection[str], documents: Collection[str]) -> GroundTruth:
-    """The file, every grade of which is on the scale and of a pair that the task has."""
+def read_truth(path: Path, queries: Collection[str], documents: Collection[str]) -> tuple[GroundTruth, list[str]]:
+    """The file, every grade of which is on the scale and of a pair that the task has; and its unknown keys."""
     check_keys_once(path)
-    truth = read_json(path, GroundTruth)
+    truth, notes = read_data(path, GroundTruth)
     scale = truth.scale(path) or GRADES
     for query, grades in truth.grades.items():
         if query not in queries:
@@ -72,15 +73,18 @@ def read_truth(path: Path, queries: Collection[str], documents: Collection[str])
                 raise InputError("this document is not in the corpus", file=path, place=where, remedy="drop this grade")
             if grade not in scale:
                 raise InputError(f"grade {grade} is out of range", file=path, place=where, remedy=one_of(scale))
-    return truth
+    return truth, notes
 
 
 def laid_over(task: Task, path: Path) -> Task:
     """The task with the grades of this file; they count where the task's own format has a grade of the same pair."""
-    truth = read_truth(path, {query.id for query in task.queries}, set(document_ids(task.documents)))
+    truth, notes = read_truth(path, {query.id for query in task.queries}, set(document_ids(task.documents)))
     merged = {query: {**grades, **truth.grades.get(query, {})} for query, grades in task.judgments.items()}
     return msgspec.structs.replace(
-        task, judgments={**truth.grades, **merged}, graded_by_model=task.graded_by_model + truth.graded_by_model
+        task,
+        judgments={**truth.grades, **merged},
+        graded_by_model=task.graded_by_model + truth.graded_by_model,
+        notes=[*task.notes, *notes],
     )
 
 

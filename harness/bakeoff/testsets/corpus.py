@@ -14,6 +14,7 @@ import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.secrets import shown_url
 
+from bakeoff.core.data_files import read_data
 from bakeoff.core.files import read_bytes, read_json
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import DocumentChunking
@@ -37,7 +38,7 @@ class Options:
     table: str | None = None
     api: str | None = None
     whole: bool = False
-    chunking: DocumentChunking = field(default_factory=DocumentChunking)
+    chunking: DocumentChunking | None = None  # None: as the source says, and where it says nothing, whole
     progress: Progress = silent
 
 
@@ -54,6 +55,8 @@ class SourceDocuments:
     skipped: list[str] = field(default_factory=list)
     taken: str = ""
     places: list[str] = field(default_factory=list)  # of each document, where its name does not say it
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # of a file of articles
+    notes: list[str] = field(default_factory=list)  # about it
 
 
 @dataclass(slots=True)
@@ -66,6 +69,7 @@ class Imported:
     missing: list[str]
     skipped: list[str]
     taken: str
+    notes: list[str]
 
 
 def import_corpus(source: Path, options: Options, *, date: datetime.date | None = None) -> Imported:
@@ -84,7 +88,9 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
         else:
             place = source_documents.places[number] if source_documents.places else name
             _refuse_shared_id(str(article.page_id), place, places, source)
-            kept[words] = (name, msgspec.structs.replace(article, embedding_metadata=options.chunking))
+            if options.chunking is not None:
+                article = msgspec.structs.replace(article, embedding_metadata=options.chunking)
+            kept[words] = (name, article)
     if not kept:
         raise InputError(
             f"no document is left ({len(empty)} empty, {len(source_documents.missing)} missing)",
@@ -98,6 +104,7 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
         "skipped": source_documents.skipped,
     }
     metadata = {
+        **source_documents.metadata,
         "source": source.name,
         "imported": (date or datetime.date.today()).isoformat(),
         "documents": len(kept),
@@ -108,7 +115,8 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
         metadata["api"] = shown_url(options.api)
     articles = [article for _, article in kept.values()]
     file = ArticleFile(metadata=metadata, articles=articles)
-    return Imported(file, duplicates, empty, source_documents.missing, source_documents.skipped, source_documents.taken)
+    left = (source_documents.missing, source_documents.skipped, source_documents.taken, source_documents.notes)
+    return Imported(file, duplicates, empty, *left)
 
 
 def _reader(source: Path, options: Options) -> Callable[[Path, Options], SourceDocuments]:
@@ -177,7 +185,7 @@ def _title_of(path: Path, folder: Path, names: Mapping[str, int]) -> str:
 
 def _from_rows(path: Path, options: Options) -> SourceDocuments:
     rows = list(read_table(path).rows)
-    return _from_table(path, [row for _, row in rows], options, [place for place, _ in rows])
+    return from_table(path, [row for _, row in rows], options, [place for place, _ in rows])
 
 
 def _from_database(path: Path, options: Options) -> SourceDocuments:
@@ -186,16 +194,17 @@ def _from_database(path: Path, options: Options) -> SourceDocuments:
     if options.table is None and set(wikipedia_database.TABLES) <= set(tables):
         articles = wikipedia_database.read_database(path, options.columns, wikipedia_database.TABLES)
         return SourceDocuments([(f"{article.page_id} {article.title}", article) for article in articles])
-    return _from_table(path, source_tables.read_table(path, options.table), options)
+    return from_table(path, source_tables.read_table(path, options.table), options)
 
 
 def _from_json(path: Path, options: Options) -> SourceDocuments:
     """An article file, or a list of objects."""
     content = read_json(path, Any)
     if isinstance(content, list) and all(isinstance(row, dict) for row in content):
-        return _from_table(path, content, options)
-    articles = read_json(path, ArticleFile).articles
-    return SourceDocuments([(f"{article.page_id} {article.title}", article) for article in articles])
+        return from_table(path, content, options)
+    file, notes = read_data(path, ArticleFile)
+    documents = [(f"{article.page_id} {article.title}", article) for article in file.articles]
+    return SourceDocuments(documents, metadata=file.metadata, notes=notes)
 
 
 def _from_wiki(path: Path, options: Options) -> SourceDocuments:
@@ -212,7 +221,8 @@ def _from_wiki(path: Path, options: Options) -> SourceDocuments:
     return SourceDocuments([(article.title, article) for article in fetched.articles], fetched.missing)
 
 
-def _from_table(path: Path, table: Sequence[Row], options: Options, places: Sequence[str] = ()) -> SourceDocuments:
+def from_table(path: Path, table: Sequence[Row], options: Options, places: Sequence[str] = ()) -> SourceDocuments:
+    """Rows as documents, their columns by their usual names or as the options say."""
     columns = source_tables.columns_for(table, options.columns, path)
     numbers = source_tables.number_columns(path, table, columns)
     named = [(_id(row, columns, place), row) for place, row in enumerate(table, start=1)]
@@ -249,6 +259,7 @@ def _article(name: int | str, row: Row, columns: Mapping[str, str], numbers: Col
         county=cell("county"),
         state=cell("state"),
         categories=list(dict.fromkeys(source_tables.split_list(row.get(columns.get("categories", ""))))),
+        html_file=cell("html_file"),
         metadata=source_tables.other_columns(row, columns, numbers) or msgspec.UNSET,
     )
 

@@ -12,7 +12,7 @@ from bakeoff_providers.registry import Registry
 
 from bakeoff.core.progress import Progress, silent
 from bakeoff.lineup.lineup import Category
-from bakeoff.tasks.formats.native import Article, QueryEntry, QueryFile
+from bakeoff.tasks.formats.native import Article, QueryEntry, QueryFile, count_categories
 from bakeoff.testsets.drafts import Draft, GenerationRequest, Maker
 from bakeoff.testsets.text_similarity import overlap, similarity
 
@@ -128,7 +128,6 @@ def query_file(
         )
     metadata |= {
         "queries": len(entries),
-        "categories": list(dict.fromkeys(entry.category for entry in entries)),
         "maker": maker,
         "language": request.language,
         "seed": request.seed,
@@ -140,7 +139,7 @@ def query_file(
             *({"text": draft.text, "why": draft.why} for draft in generated.dropped),
         ],
     }
-    return QueryFile(metadata=metadata, queries=entries)
+    return QueryFile(metadata=metadata, categories=count_categories(entries), queries=entries)
 
 
 def free_id(category: str, used: Collection[str]) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.files import check_writable, read_json, read_toml, write_atomic, write_folder, write_json
+from bakeoff.core.data_files import read_data
+from bakeoff.core.files import check_writable, read_toml, write_atomic, write_folder, write_json
 from bakeoff.tasks.formats.native import FORMAT, ArticleFile, QueryFile
 from bakeoff.tasks.ground_truth import FILE, GroundTruth, rel_line
 from bakeoff.testsets.source_tables import FILES
@@ -91,7 +92,7 @@ def _name(folder: Path, articles: Path) -> str:
     """The folder's, where somebody chose it; otherwise what the corpus was imported from."""
     if folder.resolve().name != UNNAMED:
         return folder.resolve().name
-    source = Path(str(read_json(articles, ArticleFile).metadata.get("source", "")))
+    source = Path(str(read_data(articles, ArticleFile)[0].metadata.get("source", "")))
     name = source.stem if source.suffix.lower() in ENDINGS else source.name
     return name or folder.resolve().parent.name or UNNAMED
 

@@ -14,7 +14,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.files import read_lines
 from bakeoff.core.filters import parse_where
 from bakeoff.tasks.formats.cells import Row
-from bakeoff.tasks.formats.native import QueryEntry, QueryFile
+from bakeoff.tasks.formats.native import QueryEntry, QueryFile, count_categories
 from bakeoff.tasks.formats.tables import read_table
 from bakeoff.tasks.search_log import LogColumns, normalised, read_log
 from bakeoff.testsets.corpus import LEFT_OUT
@@ -92,6 +92,7 @@ def import_queries(
             f"no query is left ({len(imported.empty)} empty, {len(imported.duplicates)} duplicates)", file=path,
             remedy="check --column text=…, or the source itself",
         )  # fmt: skip
+    imported.file.categories = count_categories(entries)
     metadata |= {
         "queries": len(entries),
         "source": path.name,

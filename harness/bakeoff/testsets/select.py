@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.files import read_json
+from bakeoff.core.data_files import read_data
 from bakeoff.core.sampling import order_key
 from bakeoff.tasks.formats.native import Article, ArticleFile
-from bakeoff.testsets.content_types import content_type
+from bakeoff.testsets.content_types import content_type, with_content_type
+from bakeoff.testsets.corpus import Options, from_table
+from bakeoff.testsets.source_tables import read_table, tables_of
 from bakeoff.testsets.wikipedia_database import TABLES, is_sqlite, read_database
 
 T = TypeVar("T")
@@ -78,12 +81,24 @@ def select(pool: Sequence[Article], n: int = 25, seed: int = 42, *, date: dateti
 
 def read_pool(
     path: Path, columns: Mapping[str, str] | None = None, tables: tuple[str, str] | None = None
-) -> list[Article]:
-    """A pool from JSON or from a SQLite database, by the file's first bytes."""
+) -> tuple[list[Article], list[str]]:
+    """A pool from JSON or from a SQLite database, by the file's first bytes; and the unknown keys of JSON."""
     try:
         sqlite = is_sqlite(path)
     except OSError:
         raise InputError("no such file", file=path, remedy="name a JSON pool or a SQLite database") from None
-    if sqlite:
-        return read_database(path, columns or {}, tables or TABLES)
-    return read_json(path, ArticleFile).articles
+    if not sqlite:
+        file, notes = read_data(path, ArticleFile)
+        return file.articles, notes
+    if tables is None and len(tables_of(path)) == 1:
+        return _only_table(path, columns or {}), []
+    return read_database(path, columns or {}, tables or TABLES), []
+
+
+def _only_table(path: Path, columns: Mapping[str, str]) -> list[Article]:
+    """The rows of a database's only table; those of places get a content type, as in a `wikipedia.db`."""
+    rows = [article for _, article in from_table(path, read_table(path, None), Options(columns)).documents]
+    for row in rows:
+        if row.city or row.county or row.state:
+            row.categories = with_content_type(row.title, row.categories)
+    return [Article(**msgspec.structs.asdict(row)) for row in rows]

@@ -27,6 +27,7 @@ USUAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "county": ("county", "best_county"),
         "state": ("state", "best_state", "region"),
         "categories": ("categories", "category", "tags", "topics", "key_topics", "type"),
+        "html_file": ("html_file",),
     },
     "queries": {
         "id": ("query_id", "id", "_id", "qid", "key"),
@@ -64,12 +65,12 @@ def number_columns(path: Path, rows: Sequence[Row], columns: Mapping[str, str]) 
 
 def tables_of(path: Path) -> dict[str, list[str]]:
     """The tables and views of a SQLite database with their columns."""
-    with _database(path) as connection:
+    with open_database(path) as connection:
         listed = connection.execute(
             "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY name"
         ).fetchall()
         return {
-            name: [column[1] for column in connection.execute(f"PRAGMA table_info({_quoted(name)})")]
+            name: [column[1] for column in connection.execute(f"PRAGMA table_info({quoted(name)})")]
             for (name,) in listed
         }
 
@@ -82,9 +83,9 @@ def read_table(path: Path, table: str | None) -> list[Row]:
     if table not in there:
         problem = "holds several tables" if table is None else f"has no table {table!r}"
         raise InputError(problem, file=path, remedy=f"name one with --table: {', '.join(there) or 'there is none'}")
-    with _database(path) as connection:
+    with open_database(path) as connection:
         connection.row_factory = sqlite3.Row
-        return [dict(row) for row in connection.execute(f"SELECT * FROM {_quoted(table)}")]
+        return [dict(row) for row in connection.execute(f"SELECT * FROM {quoted(table)}")]
 
 
 def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path, table: str = "documents") -> dict[str, str]:
@@ -143,8 +144,8 @@ def taken(columns: Mapping[str, str], metadata: Iterable[str], numbers: Collecti
 
 
 @contextlib.contextmanager
-def _database(path: Path) -> Iterator[sqlite3.Connection]:
-    """Opened for reading. Where a file is damaged shows only when its pages are read."""
+def open_database(path: Path) -> Iterator[sqlite3.Connection]:
+    """A database, to be read. Where a file is damaged shows only when its pages are read."""
     try:
         with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             yield connection
@@ -152,7 +153,8 @@ def _database(path: Path) -> Iterator[sqlite3.Connection]:
         raise InputError(f"can't be read: {error}", file=path) from None
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A table's or a column's name in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.data_files import read_data
 from bakeoff.core.files import check_writable, read_json, read_text, read_toml, write_json
 from bakeoff.core.paths import default_lineup, root, task_names
 from bakeoff.core.printable import counted
@@ -68,8 +69,12 @@ class TaskFolder:
     @classmethod
     def of(cls, path: Path, kind: Graded, task: Task) -> TaskFolder:
         """A task that was read already."""
-        truth = kind.ground_truth
-        return cls(path, kind, task, read_json(truth, GroundTruth) if truth.exists() else GroundTruth(grades={}))
+        truth = GroundTruth(grades={})
+        if kind.ground_truth.exists():
+            truth, _ = read_data(kind.ground_truth, GroundTruth)
+        if kind.format == FORMAT and not truth.grades:
+            truth.grades = {query: dict(grades) for query, grades in task.judgments.items()}  # of its query file
+        return cls(path, kind, task, truth)
 
     def standing(self) -> str:
         """Whose grades are used, where it is one annotator's alone; which are not yet, where some are not settled."""

@@ -76,7 +76,6 @@ TEMPLATES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ),
     },
 }
-AS_OF = {"en": "{query} as of {date}", "de": "{query} (Stand {date})"}
 
 
 class TemplateMaker:
@@ -84,6 +83,8 @@ class TemplateMaker:
 
     def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
         """One draft per filling; its sources are all documents that the filling is true of."""
+        if request.as_of is not None:
+            raise InputError("no template depends on a day", place="--as-of", remedy="use --maker llm")
         proposals: dict[str, list[int | str]] = {}
         for template in self._templates(category, request):
             wanted = _gaps(template)
@@ -95,10 +96,7 @@ class TemplateMaker:
                     if article.page_id not in pages:
                         pages.append(article.page_id)
         for text in sorted(proposals, key=lambda text: order_key(request.seed, text)):
-            dated = text
-            if request.as_of is not None:
-                dated = AS_OF.get(request.language, AS_OF["en"]).format(query=text, date=request.as_of.isoformat())
-            yield Draft(dated, category, tuple(proposals[text]))
+            yield Draft(text, category, tuple(proposals[text]))
 
     def _templates(self, category: str, request: GenerationRequest) -> tuple[str, ...]:
         own = request.categories[category].templates

@@ -31,7 +31,7 @@ def read_documents(
         return _checked([Document(id=line.strip(), text="") for line in lines if line.strip()], path)
     content: Any = [item for _, item in read_json_lines(path, Any)] if path.suffix == ".jsonl" else read_json(path, Any)
     if isinstance(content, dict) and "articles" in content:
-        return [native.document(article) for article in native.read_articles(path).articles]
+        return [native.document(article) for article in native.read_articles(path)[0].articles]
     if not isinstance(content, list):
         raise InputError("is neither a list of items nor a file of articles", file=path)
     documents = []

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError, place_words
 
-from bakeoff.core.files import read_json, write_json
-from bakeoff.core.task import Document, DocumentChunking, Query, Task
+from bakeoff.core.data_files import read_data
+from bakeoff.core.files import check_keys_once, write_json
+from bakeoff.core.printable import counted, some
+from bakeoff.core.task import Document, DocumentChunking, Judgments, Query, Task
 from bakeoff.tasks import ground_truth as truth_file
 from bakeoff.tasks.formats.shared_options import Rel
-from bakeoff.tasks.ground_truth import GroundTruth, read_truth
+from bakeoff.tasks.ground_truth import GRADES, GroundTruth, one_of, read_truth
 
 FORMAT = "native"  # its name in a task.toml
+_NAMED = 10  # pairs in a message
 
 
 class Article(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -30,6 +35,7 @@ class Article(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     county: str | None = None
     state: str | None = None
     categories: list[str] = []
+    html_file: str | None = None
     embedding_metadata: DocumentChunking = DocumentChunking()
     metadata: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
@@ -42,8 +48,8 @@ class ArticleFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class QueryEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One query. Grades belong into the ground truth; `expected_results` and `relevance_annotations`, which older
-    files have, repeat some of them.
+    """One query. `relevance_annotations` and `expected_results` are its grades where there is no ground truth, and
+    repeat some of them where there is one.
     """
 
     query_id: str
@@ -60,12 +66,18 @@ class QueryFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """`evaluate_queries.json`."""
 
     metadata: dict[str, Any] = {}
+    categories: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
     queries: list[QueryEntry]
 
 
-def read_articles(path: Path) -> ArticleFile:
-    """An article file with no duplicate page and no empty summary."""
-    content = read_json(path, ArticleFile)
+def count_categories(entries: Iterable[QueryEntry]) -> dict[str, int] | msgspec.UnsetType:
+    """How many queries each category has, in the order of their first appearance."""
+    return dict(Counter(entry.category for entry in entries if entry.category)) or msgspec.UNSET
+
+
+def read_articles(path: Path) -> tuple[ArticleFile, list[str]]:
+    """An article file with no duplicate page and no empty summary, and its unknown keys."""
+    content, notes = read_data(path, ArticleFile)
     seen: dict[str, int] = {}
     for place, article in enumerate(content.articles):
         where = f"$.articles[{place}]"
@@ -81,7 +93,7 @@ def read_articles(path: Path) -> ArticleFile:
             raise InputError("summary is empty", file=path, place=where, remedy="write one, or drop the article")
     if not content.articles:
         raise InputError("the corpus is empty", file=path, place="$.articles", remedy="give it at least one article")
-    return content
+    return content, notes
 
 
 def document(article: Article) -> Document:
@@ -116,30 +128,34 @@ def load(
 
 def read_task(name: str, articles: Path, queries: Path, ground_truth: Path | None, rel: int = 1) -> Task:
     """Each file first by itself, then against the others."""
-    pages = read_articles(articles).articles
-    known = {str(page.page_id) for page in pages}
-    asked = read_queries(queries).queries
-    graded = GroundTruth(grades={})
+    corpus, notes = read_articles(articles)
+    asked, of_queries = read_queries(queries)
+    known = {str(page.page_id) for page in corpus.articles}
+    truth = GroundTruth(grades={})
+    of_truth: list[str] = []
     if ground_truth is not None:
-        graded = read_truth(ground_truth, {entry.query_id for entry in asked}, known)
-    for place, entry in enumerate(asked):
-        _check_repeated(entry, graded, known, queries, f"$.queries[{place}]")
+        truth, of_truth = read_truth(ground_truth, {entry.query_id for entry in asked.queries}, known)
+    if truth.grades:
+        _check_repeated(asked.queries, truth.grades, known, rel, queries)
+    else:
+        truth.grades = _grades_of(asked.queries, known, rel, queries)
     return Task(
         name=name,
-        documents=[document(page) for page in pages],
+        documents=[document(page) for page in corpus.articles],
         queries=[
             Query(id=entry.query_id, text=entry.query_text, category=entry.category, where=entry.where)
-            for entry in asked
+            for entry in asked.queries
         ],
-        judgments=graded.grades,
+        judgments=truth.grades,
         rel=rel,
-        graded_by_model=graded.graded_by_model,
+        graded_by_model=truth.graded_by_model,
+        notes=[*notes, *of_queries, *_doubts(asked.queries, known, rel, queries), *of_truth],
     )
 
 
-def read_queries(path: Path) -> QueryFile:
-    """A query file in which every query has an id of its own and a text."""
-    content = read_json(path, QueryFile)
+def read_queries(path: Path) -> tuple[QueryFile, list[str]]:
+    """A query file in which every query has an id of its own and a text; unknown keys, and counts that are wrong."""
+    content, notes = read_data(path, QueryFile)
     seen: dict[str, int] = {}
     for place, entry in enumerate(content.queries):
         where = f"$.queries[{place}]"
@@ -153,12 +169,21 @@ def read_queries(path: Path) -> QueryFile:
         seen[entry.query_id] = place
         if not entry.query_text.strip():
             raise InputError("query_text is empty", file=path, place=where, remedy="write one, or drop the query")
-    return content
+    if content.categories:
+        there = count_categories(content.queries) or {}
+        wrong = [
+            f"{name} {content.categories.get(name, 0)} ({counted(there.get(name, 0), 'query')})"
+            for name in dict.fromkeys([*content.categories, *there])
+            if there.get(name, 0) != content.categories.get(name, 0)
+        ]
+        if wrong:
+            notes.append(f"{path.name}: wrong counts in categories: {some(wrong, _NAMED)}")
+    return content, notes
 
 
 def drop_repeated_grades(path: Path) -> None:
-    """Rewrites the queries of an older task without the grades that they repeat, so that these live in one place."""
-    content = read_json(path, QueryFile)
+    """Rewrites queries without the grades that they repeat, so that these live in one place."""
+    content, _ = read_data(path, QueryFile)
     if any(entry.expected_results is not None or entry.relevance_annotations is not None for entry in content.queries):
         content.queries = [
             msgspec.structs.replace(entry, expected_results=None, relevance_annotations=None)
@@ -167,24 +192,63 @@ def drop_repeated_grades(path: Path) -> None:
         write_json(path, content)
 
 
-def _check_repeated(entry: QueryEntry, truth: GroundTruth, documents: set[str], file: Path, where: str) -> None:
-    """Grades that a query repeats must be those of the ground truth: a repetition that differs is worse than none."""
-    grades = truth.grades.get(entry.query_id, {})
-    for document, grade in (entry.relevance_annotations or {}).items():
-        place = f"{where}.relevance_annotations.{document}"
-        if document not in documents:
-            raise InputError("this document is not in the corpus", file=file, place=place, remedy="drop the annotation")
-        if grades.get(document) != grade:
-            raise InputError(
-                f"grade {grade} differs from the ground truth ({grades.get(document)})", file=file, place=place,
-                remedy="grades live in the ground truth: remove relevance_annotations",
-            )  # fmt: skip
-    if entry.expected_results is None:
-        return
-    expected = {str(page) for page in entry.expected_results}
-    direct = {document for document, grade in grades.items() if grade >= 2}
-    if expected != direct:
+def _grades_of(
+    entries: Sequence[QueryEntry], documents: Collection[str], rel: int, file: Path
+) -> dict[str, dict[str, int]]:
+    """The grades in a query file. An expected result without one has the lowest grade that is relevant."""
+    if any(entry.relevance_annotations for entry in entries):
+        check_keys_once(file)
+    grades: dict[str, dict[str, int]] = {}
+    for place, entry in enumerate(entries):
+        for name, grade in (entry.relevance_annotations or {}).items():
+            if grade not in GRADES:
+                raise InputError(
+                    f"grade {grade} is out of range", file=file, remedy=one_of(GRADES),
+                    place=f"$.queries[{place}].relevance_annotations.{name}",
+                )  # fmt: skip
+        expected = dict.fromkeys(map(str, entry.expected_results or ()), rel)
+        given = {**expected, **(entry.relevance_annotations or {})}
+        if row := {name: grade for name, grade in given.items() if name in documents}:
+            grades[entry.query_id] = row
+    return grades
+
+
+def _doubts(entries: Sequence[QueryEntry], documents: Collection[str], rel: int, file: Path) -> list[str]:
+    """Grades in a query file that no document has, and expected results that its own grades call not relevant."""
+    lost, low = [], []
+    for entry in entries:
+        grades = entry.relevance_annotations or {}
+        expected = list(map(str, entry.expected_results or ()))
+        lost += [f"{entry.query_id} {name}" for name in dict.fromkeys([*expected, *grades]) if name not in documents]
+        low += [f"{entry.query_id} {name}" for name in expected if grades.get(name, rel) < rel]
+    notes = []
+    if lost:
+        notes.append(f"{file.name}: {counted(len(lost), 'id')} without an article, left out: {some(lost, _NAMED)}")
+    if low:
+        notes.append(f"{file.name}: expected, but graded below {rel}; the grade counts: {some(low, _NAMED)}")
+    return notes
+
+
+def _check_repeated(
+    entries: Sequence[QueryEntry], truth: Judgments, documents: Collection[str], rel: int, file: Path
+) -> None:
+    """Grades that a query file repeats must be those of the ground truth, where a pair without one counts as 0."""
+    differing: list[str] = []
+    first = ""
+    for place, entry in enumerate(entries):
+        settled, given = truth.get(entry.query_id, {}), entry.relevance_annotations or {}
+        off = {name: str(grade) for name, grade in given.items() if settled.get(name, 0) != grade}
+        expected = [name for name in map(str, entry.expected_results or ()) if name not in given]
+        off |= {name: "expected" for name in expected if settled.get(name, 0) < rel}
+        pairs = [name for name in off if name in documents]
+        differing += [f"{entry.query_id} {name} ({off[name]}, there {settled.get(name, 'none')})" for name in pairs]
+        if pairs and not first:
+            field = "relevance_annotations" if pairs[0] in given else "expected_results"
+            first = f"$.queries[{place}].{field}.{pairs[0]}"
+    if differing:
         raise InputError(
-            f"expected_results must be the documents graded 2 or 3; off by {sorted(expected ^ direct)}", file=file,
-            place=f"{where}.expected_results", remedy="grades live in the ground truth: remove expected_results",
-        )  # fmt: skip
+            f"{counted(len(differing), 'grade')} other than in the ground truth: {some(differing, _NAMED)}",
+            file=file,
+            place=first,
+            remedy="correct one of the files, or remove relevance_annotations and expected_results from this one",
+        )

@@ -82,8 +82,12 @@ class Connection(ABC):
 
     def ready(self) -> None:
         """What `missing` can't see, as it knows no options: this contender's own key. Asks no server."""
-        if reason := self.missing(key_env=self._key_env, base_url=self._given_url):
+        if reason := self._own_needs().missing():
             raise Unavailable(f"{self.name}: {reason}")
+
+    def _own_needs(self) -> Needs:
+        """With the options that it was made with."""
+        return self.needs(key_env=self._key_env, base_url=self._given_url)
 
     def close(self) -> None:
         """Closes the connections; a later call opens new ones."""
@@ -117,7 +121,7 @@ class Connection(ABC):
                 try:
                     self._sdk = self._connect(key)
                 except ImportError as error:
-                    reason = replace(self.needs(), keys=()).missing() or f"{type(error).__name__}: {error}"
+                    reason = replace(self._own_needs(), keys=()).missing() or f"{type(error).__name__}: {error}"
                     raise Unavailable(f"{self.name}: {reason}") from None
                 except Exception as error:
                     raise self._failure(error) from None

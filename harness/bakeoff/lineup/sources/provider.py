@@ -11,6 +11,7 @@ import msgspec
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.code import file_reference
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.options import REST
 
 from bakeoff.lineup.axes import named_chunkings, named_prompts
 from bakeoff.lineup.checks import check_no_password
@@ -29,6 +30,8 @@ def _rows_of(entry: ContenderEntry) -> list[Contender]:
     entry, own = _own_code(entry)
     name = entry.label or f"{entry.model or own or entry.provider}{'-tokens' * (entry.vectors == 'tokens')}"
     rows = []
+    if entry.prompt and not {"query_prompt", REST} & {option.name for option in PROVIDERS.options(entry.provider)}:
+        raise InputError(f"provider {entry.provider!r} takes no prompt", place="prompt", remedy="remove it")
     for prompted, prompt_options in named_prompts(entry, name):
         options = {**entry.options, **prompt_options}
         PROVIDERS.check_options(entry.provider, options)
@@ -179,9 +182,12 @@ def _row_type(contender: Contender) -> str:
 
 
 def _missing(contender: Contender) -> str | None:
-    """Of the provider first; a contender that only embeds has no store."""
-    if contender.live is None and (reason := PROVIDERS.get(contender.provider).missing(**contender.options)):
-        return reason
+    """Of the provider and of the store at once; a contender that only embeds has no store."""
+    provider = None if contender.live is not None else PROVIDERS.get(contender.provider).missing(**contender.options)
+    return "; ".join(filter(None, [provider, _missing_store(contender)])) or None
+
+
+def _missing_store(contender: Contender) -> str | None:
     if contender.existing:
         return EXISTING.get(contender.store).missing()
     if contender.vectors:

@@ -16,7 +16,7 @@ from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
 from bakeoff_providers.failures import failure
 from bakeoff_providers.keys import key_in
 from bakeoff_providers.needs import Needs
-from bakeoff_providers.secrets import passwords_in, shown_url
+from bakeoff_providers.secrets import passwords_in, shown_url, without_known
 from bakeoff_providers.stopping import in_time
 
 NO_KEY = "none"  # what is sent where a server wants none: an SDK insists on something
@@ -72,8 +72,8 @@ class Connection(ABC):
 
     @property
     def shown_url(self) -> str:
-        """The address without a name or password in it, for messages and the cache key."""
-        return shown_url(self.base_url)
+        """The address without a secret in it, for messages and the cache key."""
+        return without_known(shown_url(self.base_url))
 
     @property
     def foreign(self) -> bool:

@@ -49,14 +49,14 @@ class Dense(Preparer):
         provider = embeddings.embedder(contender).provider
         store, documents = STORES.get(contender.store), len(embeddings.index(contender).chunks)
         dimensions = contender.variant.dimensions or provider.card.dimensions
-        held = store.holding(contender.variant.precision, contender.store_options)
+        held = store.holding(contender.variant.precision, contender.filled_store_options())
         store.check(dimensions=dimensions, documents=documents, **held.options)
         provider.ready()
 
     def prepare(self, contender: Contender, context: PreparationContext) -> Prepared:
         """A store that fails costs its row."""
         embeddings, index = context.embeddings, context.embeddings.index(contender)
-        missing = STORES.get(contender.store).missing(**contender.store_options)
+        missing = STORES.get(contender.store).missing(**contender.filled_store_options())
         if missing and not embeddings.settings.offline:
             raise Unavailable(missing)
         embedder, whole = embeddings.of(contender)
@@ -64,7 +64,7 @@ class Dense(Preparer):
         vectors = variant.corpus(whole)
         dimensions = vectors.dimensions
         context.folder.mkdir()
-        held = STORES.get(contender.store).holding(contender.variant.precision, contender.store_options)
+        held = STORES.get(contender.store).holding(contender.variant.precision, contender.filled_store_options())
         hybrid = {"search": contender.search} if contender.search else {}
         store = STORES.create(contender.store, dimensions=dimensions, folder=context.folder, **held.options, **hybrid)
         embeddings.engine.place(store)

@@ -30,10 +30,18 @@ class Dense(Preparer):
     """Embeds the corpus, or takes its vectors from a row that has the same, and builds the store."""
 
     def check(self, contender: Contender, embeddings: Embeddings) -> None:
-        """Makes the provider, which checks its options, and compares the dimensions that both sides name."""
-        if missing_of(contender) and not embeddings.settings.offline:
-            return
-        card = embeddings.embedder(contender).provider.card
+        """Makes the provider, which checks its options, and compares the dimensions that both sides name.
+
+        What is wrong is said before what is missing here: a key would not help.
+        """
+        try:
+            card = embeddings.embedder(contender).provider.card
+        except InputError:
+            raise
+        except Exception:
+            if missing_of(contender):
+                return
+            raise
         wanted = contender.variant.dimensions
         if wanted is not None and card.dimensions is not None and wanted > card.dimensions:
             raise InputError(

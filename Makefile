@@ -104,10 +104,11 @@ mutants: $(VENV)/.test
 calibrate: $(VENV)/.run
 	$(BIN)/python bench/calibrate.py $(DATA)
 
-$(VENV)/.run: pyproject.toml
+# Every SDK of a hosted provider comes along, so that setting a key is all that its rows need.
+$(VENV)/.run: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet -e '.[local]'
+	$(BIN)/pip install --quiet -e '.[local,hosted,gemini-legacy]'
 	$(BIN)/bakeoff models pull minilm granite use
 	touch $@
 

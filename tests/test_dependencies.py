@@ -100,6 +100,24 @@ def test_every_dependency_is_used() -> None:
     assert CORE - used == set()
 
 
+def _installed(extras: str) -> set[str]:
+    """What `pip install .[a,b]` brings of what the project declares."""
+    found = set(CORE)
+    for extra in extras.split(","):
+        for text in PROJECT["optional-dependencies"][extra]:
+            inner = re.match(r"bakeoff\[(.+)\]", text)
+            found |= _installed(inner[1]) if inner else _declared([text])
+    return found
+
+
+def test_make_run_installs_the_sdk_of_every_provider_in_the_default_line_up() -> None:
+    rule = (ROOT / "Makefile").read_text(encoding="utf-8").partition("$(VENV)/.run: ")[2].partition("\n\n")[0]
+    extras = re.search(r"-e '\.\[(.+)\]'", rule)
+    assert extras
+    wanted = {"faiss-cpu", "chromadb", "ollama", "voyageai", "google-generativeai", "numpy", "tenacity"}
+    assert wanted | {"openai", "google-genai", "cohere"} <= _installed(extras[1])
+
+
 def test_the_check_sees_what_it_should() -> None:
     lines = [
         "import a.b",

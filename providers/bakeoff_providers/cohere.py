@@ -57,6 +57,7 @@ class Cohere(Hosted):
         _card("embed-multilingual-light-v3.0", 384, 512, None, (384,)),
     )
     open_card = open_card(batch_items=96)
+    embeds_nothing = "(command|rerank-|c4ai-)"
     shape = _Answer
 
     def _connect(self, key: str) -> Any:

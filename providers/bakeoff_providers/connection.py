@@ -16,7 +16,7 @@ from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
 from bakeoff_providers.failures import failure
 from bakeoff_providers.keys import key_in
 from bakeoff_providers.needs import Needs
-from bakeoff_providers.secrets import passwords_in, shown_url
+from bakeoff_providers.secrets import passwords_in, shown_url, without_known
 from bakeoff_providers.stopping import in_time
 
 NO_KEY = "none"  # what is sent where a server wants none: an SDK insists on something
@@ -72,8 +72,8 @@ class Connection(ABC):
 
     @property
     def shown_url(self) -> str:
-        """The address without a name or password in it, for messages and the cache key."""
-        return shown_url(self.base_url)
+        """The address without a secret in it, for messages and the cache key."""
+        return without_known(shown_url(self.base_url))
 
     @property
     def foreign(self) -> bool:
@@ -82,8 +82,12 @@ class Connection(ABC):
 
     def ready(self) -> None:
         """What `missing` can't see, as it knows no options: this contender's own key. Asks no server."""
-        if reason := self.missing(key_env=self._key_env, base_url=self._given_url):
+        if reason := self._own_needs().missing():
             raise Unavailable(f"{self.name}: {reason}")
+
+    def _own_needs(self) -> Needs:
+        """With the options that it was made with."""
+        return self.needs(key_env=self._key_env, base_url=self._given_url)
 
     def close(self) -> None:
         """Closes the connections; a later call opens new ones."""
@@ -117,7 +121,7 @@ class Connection(ABC):
                 try:
                     self._sdk = self._connect(key)
                 except ImportError as error:
-                    reason = replace(self.needs(), keys=()).missing() or f"{type(error).__name__}: {error}"
+                    reason = replace(self._own_needs(), keys=()).missing() or f"{type(error).__name__}: {error}"
                     raise Unavailable(f"{self.name}: {reason}") from None
                 except Exception as error:
                     raise self._failure(error) from None

@@ -1,11 +1,11 @@
-"""Gemini's embeddings: through google-genai where it is installed, otherwise through google-generativeai."""
+"""Gemini's embeddings, through google-genai or through google-generativeai."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -19,6 +19,11 @@ from bakeoff_providers.registry import importable
 
 PRICES = "https://ai.google.dev/gemini-api/docs/pricing"
 FULL = 3072
+Sdk = Literal["google-genai", "google-generativeai"]
+SDKS: dict[Sdk, tuple[str, str]] = {  # the module of each and the extra that installs it, the default first
+    "google-genai": ("google.genai", "gemini"),
+    "google-generativeai": ("google.generativeai", "gemini-legacy"),
+}
 
 
 class _Row(msgspec.Struct, frozen=True):
@@ -40,6 +45,7 @@ class Gemini(Hosted):
     extra = "gemini"
     keys = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
     own_url = "https://generativelanguage.googleapis.com"
+    url_variable = "GEMINI_BASE_URL"
     tasks = ("RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY")
     cards = (
         ModelCard(
@@ -56,12 +62,29 @@ class Gemini(Hosted):
         ),
     )
     open_card = open_card(batch_items=100)
+    embeds_nothing = r"(models/)?(gemini-(?!embedding)|gemma-)"
     shape = _Answer
+
+    def __init__(
+        self,
+        *,
+        sdk: Annotated[Sdk | None, "which SDK asks; google-genai where both are installed"] = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self._sdk_name = sdk
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """One of the two SDKs."""
-        return replace(super().needs(**options), either=("google.genai", "google.generativeai"))
+        """One of the two SDKs, or the one that a line-up names."""
+        needs = super().needs(**options)
+        if (sdk := options.get("sdk")) in SDKS:
+            module, extra = SDKS[sdk]
+            return replace(needs, modules=(module,), extra=extra)
+        return replace(needs, either=tuple(module for module, _ in SDKS.values()))
+
+    def _own_needs(self) -> Needs:
+        return self.needs(sdk=self._sdk_name, key_env=self._key_env, base_url=self._given_url)
 
     def task(self, role: Role) -> str | None:
         """A model that reads its task from a prompt takes no task type."""
@@ -71,7 +94,8 @@ class Gemini(Hosted):
         return super().task(role)
 
     def _connect(self, key: str) -> Any:
-        kind = Genai if importable("google.genai") else _Legacy
+        default: Sdk = "google-genai" if importable("google.genai") else "google-generativeai"
+        kind = Genai if (self._sdk_name or default) == "google-genai" else _Legacy
         return kind(key, self.base_url, self._timeout)
 
     def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:

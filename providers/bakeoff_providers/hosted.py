@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
@@ -40,6 +41,7 @@ class Hosted(Connection, Provider):
     tasks: ClassVar[tuple[str, str] | None] = None
     cuts: ClassVar[bool] = False
     shape: ClassVar[Any] = None  # of the answer as JSON, types included
+    embeds_nothing: ClassVar[str] = ""  # pattern of the names of the service's chat models and rerankers
 
     def __init__(
         self,
@@ -66,6 +68,9 @@ class Hosted(Connection, Provider):
         tokens_per_minute: TokensPerMinute = None,
         price: Price = None,
     ) -> None:
+        if model and self.embeds_nothing and re.match(self.embeds_nothing, model):
+            remedy = f'for example model = "{self.default_model}"'
+            raise InputError(f"{model} is not an embedding model", place="model", remedy=remedy)
         known = known_card(model or self.default_model, self.cards, self.open_card)
         self.card = overridden(
             known,

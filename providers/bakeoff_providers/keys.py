@@ -6,10 +6,11 @@ import os
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from bakeoff_providers.errors import Unavailable
-from bakeoff_providers.secrets import remember
+from bakeoff_providers.secrets import passwords_in, remember
 
 VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
 _VARIABLE_ALONE = re.compile(
@@ -77,13 +78,16 @@ def missing_key(name: str) -> str | None:
     return _unusable(name, value) if value else f"{name} is not set"
 
 
-def filled(value: Any) -> Any:
-    """The value with `${NAME}` filled in at any depth; the scrubber knows what was filled in from then on."""
+def filled(value: Any, *, secret: bool = True) -> Any:
+    """The value with `${NAME}` filled in at any depth; the scrubber knows what was filled in from then on.
+
+    Where nothing but a password in an address can be `secret`, that alone is struck out: other values are plain words.
+    """
     if isinstance(value, str):
-        return VARIABLE.sub(_value_of, value)
+        return VARIABLE.sub(partial(_value_of, secret=secret), value)
     if isinstance(value, Mapping):
-        return {key: filled(entry) for key, entry in value.items()}
-    return [filled(entry) for entry in value] if isinstance(value, list | tuple) else value
+        return {key: filled(entry, secret=secret) for key, entry in value.items()}
+    return [filled(entry, secret=secret) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def variables_in(value: Any) -> list[str]:
@@ -95,15 +99,16 @@ def variables_in(value: Any) -> list[str]:
 
 
 def missing_variables(value: Any) -> str | None:
-    """The first variable in a value that holds nothing usable, in words."""
-    return next((reason for name in variables_in(value) if (reason := missing_key(name))), None)
+    """The variables in a value that hold nothing usable, in words."""
+    return "; ".join(dict.fromkeys(filter(None, map(missing_key, variables_in(value))))) or None
 
 
-def _value_of(named: re.Match[str]) -> str:
+def _value_of(named: re.Match[str], *, secret: bool) -> str:
     if not (value := key_in(named[1])):
         raise Unavailable(f"{named[1]} is not set")
-    remember(value)
-    return value
+    for hidden in {value} if secret else passwords_in(value):
+        remember(hidden)
+    return value if secret else os.environ[named[1]].strip("\r\n")  # a prompt may end in a blank
 
 
 def _unusable(name: str, value: str) -> str | None:

@@ -31,16 +31,11 @@ class Needs:
     running: bool = False
 
     def missing(self) -> str | None:
-        """The first thing that is absent, in words; None when nothing is. Makes no call."""
+        """What is absent, in words: a key and a package at once; None when nothing is. Makes no call."""
         served = bool(self.server and os.environ.get(self.server))
-        reasons = [] if served else [missing_key(name) for name in self.keys]
-        if reasons and all(reasons):
-            absent = f"{' or '.join(self.keys)} is not set"
-            return next((reason for reason in reasons if reason and not reason.endswith("is not set")), absent)
-        if self.either and not any(map(importable, self.either)):
-            return f"install bakeoff[{self.extra}]"
-        if reason := missing_modules((*self.modules, *(self.client if served else ())), self.extra):
-            return reason
+        absent = [self._missing_key(served), self._missing_package(served)]
+        if any(absent):
+            return "; ".join(filter(None, absent))
         if self.server and not (served or self.keys or self.engine):
             return f"needs a server: {self.server} is not set"
         if not served and missing_modules(self.engine, None):
@@ -52,6 +47,18 @@ class Needs:
             if not weights.present(self.weights):
                 return weights.remedy(self.weights)
         return self.note
+
+    def _missing_key(self, served: bool) -> str | None:
+        reasons = [] if served else [missing_key(name) for name in self.keys]
+        if not reasons or not all(reasons):
+            return None
+        absent = f"{' or '.join(self.keys)} is not set"
+        return next((reason for reason in reasons if reason and not reason.endswith("is not set")), absent)
+
+    def _missing_package(self, served: bool) -> str | None:
+        if self.either and not any(map(importable, self.either)):
+            return f"install bakeoff[{self.extra}]"
+        return missing_modules((*self.modules, *(self.client if served else ())), self.extra)
 
     def state(self) -> str:
         """What is missing, or that nothing is, as far as that can be told without a call."""

@@ -106,6 +106,7 @@ class OpenAI(OpenAIServer, Hosted):
         ),
     )
     open_card = open_card(batch_items=64)
+    embeds_nothing = r"(gpt-[345]|chatgpt-|o[1-9](-|$))"
     shape = IndexedRows
 
     def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:  # noqa: ARG002 - by prompt

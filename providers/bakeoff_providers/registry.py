@@ -124,14 +124,17 @@ class Registry(Generic[T]):
     def check_options(self, name: str, options: Mapping[str, Any], *, whole: bool = False) -> None:
         """Refuses an option that the adapter does not take, or a value of another type, before anything is built.
 
+        A value that names a variable is checked where that is set: elsewhere the row will say that it is not.
         `whole` says that nothing will be added: then an option that is required has to be there, too.
         """
+        from bakeoff_providers.keys import filled, missing_variables
         from bakeoff_providers.options import REST
 
         known = {option.name: option for option in self.options(name)}
         for option, value in options.items():
             if option in known:
-                _check_type(known[option], value)
+                if not missing_variables(value):
+                    _check_type(known[option], filled(value, secret=False))
             elif REST not in known or option in self.given:
                 raise InputError(f"{self.noun} {name!r} has no option {option!r}", remedy=nearest(option, [*known]))
         for needed in known.values():

@@ -87,12 +87,17 @@ def remember(secret: str) -> None:
     _used.add(secret)
 
 
+def is_secret_variable(name: str) -> bool:
+    """Whether the name of an environment variable says that its value is a secret."""
+    return _SECRET_VARIABLE.search(name.upper()) is not None
+
+
 def environment_secrets() -> set[str]:
     """Values of variables whose names say that they are secret, and the passwords in addresses among the others."""
     secrets = set()
     for name, value in os.environ.items():
         value = value.strip()
-        if _SECRET_VARIABLE.search(name.upper()) and len(value) >= SHORTEST_VALUE:
+        if is_secret_variable(name) and len(value) >= SHORTEST_VALUE:
             secrets.add(value)
         if _URL_VARIABLE.search(name):
             secrets |= {password for password in passwords_in(value) if len(password) >= SHORTEST_SECRET}

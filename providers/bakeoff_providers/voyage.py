@@ -40,6 +40,7 @@ class Voyage(Hosted):
     modules = ("voyageai",)
     keys = ("VOYAGE_API_KEY",)
     own_url = "https://api.voyageai.com/v1"
+    url_variable = "VOYAGE_BASE_URL"
     tasks = ("document", "query")
     cuts = True
     cards = (
@@ -54,6 +55,7 @@ class Voyage(Hosted):
         _card("voyage-law-2", None, 120_000, outputs=(1024,), context=16_000),
     )
     open_card = open_card(batch_items=1000, batch_tokens=120_000)
+    embeds_nothing = "rerank-"
     shape = IndexedRows
 
     def _connect(self, key: str) -> Any:

@@ -85,6 +85,7 @@ def test_what_is_missing_is_the_same_by_the_index_and_by_the_adapter(
         (Needs(either=("a", "b"), extra="ab"), "", "", "install bakeoff[ab]"),
         (Needs(keys=("K1", "K2")), "", "", "K1 or K2 is not set"),
         (Needs(keys=("K1", "K2")), "K2", "", None),
+        (Needs(("a",), "x", keys=("K1",)), "", "", "K1 is not set; install bakeoff[x]"),
         (Needs(keys=("K1",), server="URL"), "URL", "", None),  # a server of one's own wants no key
         (Needs(("a",), "x", server="URL", engine=("e",)), "", "a", "install bakeoff[x]"),
         (Needs(("a",), "x", server="URL", engine=("e",)), "", "a e", None),

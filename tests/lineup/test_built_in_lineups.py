@@ -12,10 +12,12 @@ import pytest
 from bakeoff.core.paths import default_lineup, lineup_file
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
+from bakeoff.running.settings import Settings
 from bakeoff.tasks.kinds import load_kind
 
 from tests.commands.test_wrong_arguments import bakeoff
 from tests.providers.real_weights import require
+from tests.wire import PROXIES, WireServer
 
 
 def test_the_same_vectors_in_several_stores() -> None:
@@ -33,6 +35,32 @@ def test_the_same_vectors_in_several_stores() -> None:
     for row in others:
         mean = np.mean(outcome.scores[row.contender.label]["ndcg@10"])
         assert mean == pytest.approx(np.mean(outcome.scores["minilm+faiss"]["ndcg@10"]), abs=0.03), row.contender.label
+
+
+def test_the_served_models_of_the_default_line_up_run_once_their_servers_and_keys_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every model in both stores, through the real SDKs, with nothing but the environment set."""
+    for name in (*PROXIES, "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with WireServer() as wire:
+        for variable, provider in {
+            "OLLAMA_HOST": "ollama",
+            "OPENAI_BASE_URL": "openai",
+            "GEMINI_BASE_URL": "gemini",
+            "VOYAGE_BASE_URL": "voyage",
+        }.items():
+            monkeypatch.setenv(variable, wire.base(provider))
+        for key in ("OPENAI_API_KEY", "GEMINI_API_KEY", "VOYAGE_API_KEY"):
+            monkeypatch.setenv(key, "test-key-0123456789")
+        lineup = Lineup.read(default_lineup()).narrowed(["ollama", "openai", "gemini", "voyage"])
+        outcome = run(replace(lineup, rounds=1), Settings(cache=tmp_path))
+        asked = {request.model.partition(":")[0] for request in wire.embeddings()}
+    models = ["nomic-embed-text", "mxbai-embed-large", "text-embedding-3-small", "gemini-embedding-001", "voyage-4"]
+    assert outcome.not_run == []
+    rows = [row.contender.label for row in outcome.ran]
+    assert rows == [f"{model}+{store}" for model in models for store in ("faiss", "chroma")]
+    assert asked == set(models)
 
 
 def test_questions_in_other_languages_have_a_table_by_language(tmp_path: Path) -> None:

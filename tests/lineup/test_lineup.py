@@ -21,9 +21,10 @@ def _read(folder: Path, text: str) -> Lineup:
 
 def test_the_default_line_up_has_a_row_for_every_store(tmp_path: Path) -> None:
     labels = [contender.label for contender in Lineup.read(default_lineup()).contenders]
-    for name in ("minilm", "wordllama", "tfidf", "fake"):
-        assert {f"{name}+faiss", f"{name}+chroma"} <= set(labels)
-    assert {"bm25", "voyage-4+faiss", "nomic-embed-text+faiss"} <= set(labels)
+    local = ("minilm", "granite", "use", "wordllama", "tfidf", "fake")
+    served = ("nomic-embed-text", "mxbai-embed-large", "text-embedding-3-small", "gemini-embedding-001", "voyage-4")
+    expected = {f"{name}+{store}" for name in (*local, *served) for store in ("faiss", "chroma")}
+    assert set(labels) == {"bm25", *expected}
 
 
 def test_what_is_not_said_has_a_default(tmp_path: Path) -> None:
@@ -58,6 +59,12 @@ def test_a_store_with_options_is_a_row_of_its_own(tmp_path: Path) -> None:
         (HEAD + '[[contender]]\nranker = "bm52"\n', r"unknown ranker 'bm52'", "'bm25'"),
         (HEAD + '[[contender]]\nranker = "bm25"\nstore = "faiss"\n', "a lexical ranker has no store", ""),
         (HEAD + '[[contender]]\nprovider = "fake"\n', "names no store", ""),
+        (HEAD + FAKE + 'prompt = "default"\n', "contender 1, prompt: provider 'fake' takes no prompt", "remove"),
+        (
+            HEAD + FAKE + 'prompt = { query = "q: " }\n',
+            "contender 1, prompt: provider 'fake' takes no prompt",
+            "remove",
+        ),
         (HEAD + '[[contender]]\nstore = "faiss"\n', "name one of provider, ranker", ""),
         (HEAD + '[[contender]]\nranker = "bm25"\nmodel = "x"\n', "a lexical ranker has no model", "remove it"),
         (HEAD + '[[contender]]\nanswers = "a.npy"\ndimensions = 3\n', "a file of answers has no dimensions", ""),

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role
-from bakeoff_providers.errors import CallFailed
-from bakeoff_providers.gemini import Gemini
+from bakeoff_providers.errors import CallFailed, InputError, Unavailable
+from bakeoff_providers.gemini import Gemini, Sdk
 
 from tests.wire import PROXIES, Fault, WireServer
 
 
 @pytest.fixture
 def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[WireServer]:
-    for name in (*PROXIES, "GOOGLE_API_KEY"):
+    for name in (*PROXIES, "GOOGLE_API_KEY", "GEMINI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GEMINI_API_KEY", "AIza0123456789")
     with WireServer() as server:
@@ -33,6 +34,39 @@ def sdk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_the_newer_sdk_is_taken_where_both_are(wire: WireServer) -> None:
     Gemini(base_url=wire.url).embed(["a"], Role.QUERY)
     assert wire.requests[0].headers["x-goog-api-client"].startswith("google-genai-sdk/")
+
+
+@pytest.mark.parametrize(("sdk", "client"), [("google-genai", "google-genai-sdk/"), ("google-generativeai", "gapic/")])
+def test_an_option_chooses_the_sdk_where_both_are(wire: WireServer, sdk: Sdk, client: str) -> None:
+    chosen = Gemini(base_url=wire.url, sdk=sdk)
+    chosen.embed(["a"], Role.QUERY)
+    assert client in wire.requests[0].headers["x-goog-api-client"]
+    assert chosen.identity(Role.QUERY) == Gemini(base_url=wire.url).identity(Role.QUERY)
+
+
+def test_the_sdk_that_was_chosen_has_to_be_there(wire: WireServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google.generativeai", None)
+    chosen = Gemini(base_url=wire.url, sdk="google-generativeai")
+    assert Gemini.missing(sdk="google-generativeai") == "install bakeoff[gemini-legacy]"
+    for attempt in (chosen.ready, lambda: chosen.embed(["a"], Role.QUERY)):
+        with pytest.raises(Unavailable, match=r"install bakeoff\[gemini-legacy\]"):
+            attempt()
+    assert wire.requests == []
+    with pytest.raises(InputError, match="sdk"):
+        PROVIDERS.create("gemini", sdk="google")
+
+
+def test_a_key_and_a_package_that_are_missing_are_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for module in ("google.genai", "google.generativeai", "voyageai"):
+        monkeypatch.setitem(sys.modules, module, None)
+    for provider, wanted in (
+        ("gemini", ["GEMINI_API_KEY", "install bakeoff[gemini]"]),
+        ("voyage", ["VOYAGE_API_KEY", "install bakeoff[voyage]"]),
+    ):
+        reason = PROVIDERS.get(provider).missing() or ""
+        assert all(part in reason for part in wanted), reason
 
 
 def test_without_either_the_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,14 @@ CASES = [
     Case("cohere", "CO_API_KEY", "authorization", ("", ""), ("search_document", "search_query")),
     Case("ollama", "OLLAMA_API_KEY", "authorization", ("search_document: ", "search_query: ")),
 ]
-OTHERS = ("OPENAI_BASE_URL", "OLLAMA_HOST", "CO_API_URL", "COHERE_API_KEY")
+ADDRESSES = {
+    "openai": "OPENAI_BASE_URL",
+    "voyage": "VOYAGE_BASE_URL",
+    "gemini": "GEMINI_BASE_URL",
+    "cohere": "CO_API_URL",
+    "ollama": "OLLAMA_HOST",
+}
+OTHERS = (*ADDRESSES.values(), "COHERE_API_KEY")
 PASSING: list[Kind] = ["drop", "broken", "truncated", "html"]
 WRONG: list[Kind] = ["wrong_shape", "null", "too_few", "nan", "zero", "dimension"]
 
@@ -106,6 +113,39 @@ def test_sends_the_texts_in_their_role_and_reads_the_vectors(
     assert batch.vectors.shape == (3, provider.card.dimensions)
     np.testing.assert_allclose(batch.vectors, expected, rtol=1e-5)
     assert batch.tokens == (sum(-(-len(text) // 4) for text in sent) if case.tokens else None)
+
+
+def test_the_environment_may_name_the_server(case: Case, wire: WireServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    named = make(case, wire)
+    monkeypatch.setenv(ADDRESSES[case.provider], f" {wire.base(case.provider)}/ ")
+    provider = PROVIDERS.create(case.provider)
+    provider.ready()
+    vectors = provider.embed(TEXTS, Role.DOCUMENT).vectors
+    (request,) = wire.embeddings()
+    assert request.headers[case.header].removeprefix("Bearer ") == KEY
+    assert request.texts == [case.sent[0] + text for text in TEXTS]
+    assert provider.identity(Role.DOCUMENT) == named.identity(Role.DOCUMENT)
+    np.testing.assert_array_equal(vectors, named.embed(TEXTS, Role.DOCUMENT).vectors)
+    with WireServer() as other:  # what the line-up says goes before what the environment says
+        make(case, other).embed(TEXTS, Role.DOCUMENT)
+        assert len(other.embeddings()) == 1
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "hint"),
+    [
+        ("gemini", "gemini-1.5-flash", "gemini-embedding-001"),
+        ("gemini", "models/gemini-2.5-pro", "gemini-embedding-001"),
+        ("openai", "gpt-4o-mini", "text-embedding-3-small"),
+        ("openai", "o3", "text-embedding-3-small"),
+        ("cohere", "command-r-plus", "embed-v4.0"),
+        ("voyage", "rerank-2.5", "voyage-4"),
+    ],
+)
+def test_a_model_that_embeds_nothing_is_refused_with_one_that_does(provider: str, model: str, hint: str) -> None:
+    with pytest.raises(InputError, match=model) as caught:
+        PROVIDERS.create(provider, model=model)
+    assert hint in caught.value.remedy
 
 
 def test_asks_for_fewer_dimensions(case: Case, wire: WireServer) -> None:

@@ -14,7 +14,7 @@ from tests.wire import PROXIES, Fault, WireServer
 
 @pytest.fixture
 def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[WireServer]:
-    for name in PROXIES:
+    for name in (*PROXIES, "VOYAGE_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("VOYAGE_API_KEY", "pa-0123456789")
     with WireServer() as server:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from bakeoff.core.paths import lineup_file, lineup_names, task_names
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.running.runner import run
+from bakeoff.running.settings import Settings
 from bakeoff.running.validation import Checked, check_rows, check_task
 from bakeoff.tasks.kinds import load_kind
 from bakeoff_providers.errors import InputError
@@ -78,6 +80,20 @@ def test_a_server_that_is_not_there_is_not_called_ready(tmp_path: Path, monkeypa
     )
     assert "no server at http://127.0.0.1:9" in ollama.missing
     assert openai.missing == "OPENAI_API_KEY is not set"
+
+
+@pytest.mark.parametrize("key", ["", "AIza0123456789"])
+def test_a_chat_model_is_wrong_with_or_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", key)
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    text = '[[contender]]\nprovider = "gemini"\nmodel = "gemini-1.5-flash"\nstore = "faiss"\n'
+    (row,) = _checked(tmp_path, text)
+    assert "gemini-1.5-flash" in row.wrong
+    assert "gemini-embedding-001" in row.wrong
+    words = '[[contender]]\nranker = "bm25"\n'
+    outcome = run(Lineup.read(write_lineup(tmp_path, native_files(), contenders=text + words)), Settings(cache=None))
+    assert [row.contender.label for row in outcome.ran] == ["bm25"]
+    assert "gemini-embedding-001" in outcome.not_run[0].reason
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ class GeminiChat(ChatModel):
     modules: ClassVar[tuple[str, ...]] = ("google.genai",)
     keys = Gemini.keys
     own_url = Gemini.own_url
+    url_variable = Gemini.url_variable
     shape = _Answer
 
     def _connect(self, key: str) -> Any:

@@ -215,7 +215,8 @@ def pages() -> dict[str, str]:
         "A table is written as `[key]` or in place as `key = { … }`, a list of tables as `[[key]]`. The keys of\n"
         "`task` are those of its [kind](options/kinds.md) and its [format](options/formats.md), those of `options`\n"
         "are the [provider's](options/providers.md), [store's](options/stores.md), [ranker's](options/rankers.md),\n"
-        "[retriever's](options/retrievers.md) or [reranker's](options/rerankers.md).\n"
+        "[retriever's](options/retrievers.md) or [reranker's](options/rerankers.md). `${NAME}` in any text is an\n"
+        "environment variable ([rows.md](rows.md#variables)).\n"
     )
     lineup = "# All keys of a line-up\n\n" + _made("bakeoff options lineup") + note
     for table in lineup_entry().tables:

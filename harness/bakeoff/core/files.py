@@ -232,8 +232,8 @@ def _without_comments(data: bytes) -> bytes | bytearray:
     return blanked
 
 
-def read_toml(path: Path, shape: type[T]) -> T:
-    """Decodes TOML into a typed shape; says at which line or field it stopped fitting."""
+def read_toml(path: Path, shape: type[T], change: Callable[[dict[str, Any]], Any] = dict) -> T:
+    """Decodes TOML into a typed shape, changed before; says at which line or field it stopped fitting."""
     import tomllib
 
     def decode(data: bytes) -> T:
@@ -245,7 +245,7 @@ def read_toml(path: Path, shape: type[T]) -> T:
             raise InputError(f"is not valid TOML: {error}{shown}", file=path, remedy=_toml_remedy(line)) from None
         except ValueError as error:  # a number of more digits than Python reads
             raise InputError(f"is not valid TOML: {error}", file=path, remedy="write a smaller number") from None
-        return msgspec.convert(content, type=shape)
+        return msgspec.convert(change(content), type=shape)
 
     return _decoded(path, decode, "TOML", shape)
 

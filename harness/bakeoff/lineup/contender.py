@@ -12,7 +12,9 @@ from typing import Any
 import msgspec
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.keys import filled
+from bakeoff_providers.own import Own
 from bakeoff_providers.registry import nearest
 
 from bakeoff.embedding.contender_chunking import ContenderChunking
@@ -58,6 +60,7 @@ class Contender:
     chunking: ContenderChunking | None = None
     rerank: Rerank | None = None
     live: Any = dataclasses.field(default=None, repr=False, compare=False)  # a function or object from Python
+    unset: str = ""  # which variables its entry names that are not set: it can't run
 
     @property
     def names(self) -> set[str]:
@@ -85,12 +88,24 @@ class Contender:
 
     def create(self, folder: Path) -> Provider:
         """Its provider; files that its options name are looked for beside the line-up."""
-        options = resolve_paths(self.provider, self.options, folder)
+        if self.unset:
+            raise Unavailable(self.unset)
+        options = resolve_paths(self.provider, self._filled_options(), folder)
         if isinstance(self.live, Provider):
             return self.live
         if self.live is not None:
             options["target"] = self.live
         return PROVIDERS.create(self.provider, **({"model": self.model} if self.model else {}), **options)
+
+    def _filled_options(self) -> dict[str, Any]:
+        """With the environment's values; code of one's own fills in what it gets, as its cache key must not hold it."""
+        own = issubclass(PROVIDERS.get(self.provider), Own)
+        declared = {option.name for option in PROVIDERS.options(self.provider)} if own else set(self.options)
+        return {key: filled(value, secret=False) if key in declared else value for key, value in self.options.items()}
+
+    def filled_store_options(self) -> dict[str, Any]:
+        """With the environment's values, which no result may hold."""
+        return {key: filled(value, secret=False) for key, value in self.store_options.items()}
 
     def existing_path(self, folder: Path) -> Path | None:
         """The file or folder of an index that exists, beside the line-up; None where it is on a server."""
@@ -105,7 +120,11 @@ class Contender:
 
     def to_dict(self) -> dict[str, Any]:
         """Without the settings that do not apply: most contenders have few."""
-        settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "live"}
+        settings = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name not in ("live", "unset")
+        }
         return {key: json_safe(value) for key, value in settings.items() if value not in ("", {}, None)}
 
 

@@ -18,11 +18,12 @@ from bakeoff.evaluation.measures import Measure, primary_measure
 from bakeoff.lineup.checks import check_labels, check_name, check_no_password, check_no_secrets, check_settings
 from bakeoff.lineup.contender import Contender, called, with_unique_labels
 from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, EngineEntry, LineupFile, RerankEntry, TaskEntry
-from bakeoff.lineup.sources import contenders_of
+from bakeoff.lineup.sources import contenders_of, unset_rows
 from bakeoff.lineup.sources.fusion import fusion_of
 from bakeoff.lineup.sources.rerank import rerank_of, within
 from bakeoff.lineup.toml import read_lineup_file
 from bakeoff.lineup.values import json_safe
+from bakeoff.lineup.variables import Unset, name_without_marks
 from bakeoff.search.stores import STORES
 
 __all__ = ["DEFAULT_MEASURES", "Category", "Contender", "Lineup"]
@@ -56,9 +57,8 @@ class Lineup:
     def read(cls, path: Path | str) -> Lineup:
         """Reads and checks a file; an error names the file and the place in it."""
         path = Path(path)
-        content = read_lineup_file(path)
         try:
-            return _checked(content, path)
+            return _checked(*read_lineup_file(path), path)
         except InputError as error:
             if error.file is not None:
                 raise
@@ -194,7 +194,7 @@ def _within(place: str) -> Iterator[None]:
         raise InputError(error.problem, place=inner, remedy=error.remedy) from None
 
 
-def _checked(content: LineupFile, path: Path) -> Lineup:
+def _checked(content: LineupFile, unset: Unset, path: Path) -> Lineup:
     if not content.contender:
         raise InputError("there is no [[contender]]", place="contender", remedy="name at least one")
     name = content.name or path.stem
@@ -216,7 +216,8 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
     second_stages: list[RerankEntry] = []
     for place, entry in enumerate(content.contender):
         with _within(f"contender[{place}]"):
-            rows = contenders_of(entry)
+            lacking = unset.get(("contender", place))
+            rows = unset_rows(entry, lacking) if lacking else contenders_of(entry)
             check_labels(rows)
             contenders += rows
             given = entry.rerank if isinstance(entry.rerank, list) else [entry.rerank]
@@ -225,13 +226,16 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
     fusions: list[Contender] = []
     for place, fusion in enumerate(content.fusion):
         with _within(f"fusion[{place}]"):
-            fusions.append(fusion_of(fusion, contenders))
+            lacking = unset.get(("fusion", place))
+            fusions.append(_unset_row(fusion.label or "fusion", lacking) if lacking else fusion_of(fusion, contenders))
             check_labels(fusions[-1:])
     reranked: list[Contender] = []
     for place, rerank in enumerate([*second_stages, *content.rerank], start=-len(second_stages)):
         with _within(f"rerank[{place}]" if place >= 0 else f"the rerank of {rerank.of}"):
             check_no_secrets(rerank.options, "options")
-            reranked.append(rerank_of(rerank, [*contenders, *fusions]))
+            lacking = unset.get(("rerank", place))
+            label = rerank.label or f"{rerank.of}+{rerank.model or rerank.provider}"
+            reranked.append(_unset_row(label, lacking) if lacking else rerank_of(rerank, [*contenders, *fusions]))
             check_labels(reranked[-1:])
     _check_tasks(content, name, [row.label for row in [*contenders, *fusions, *reranked]])
     return Lineup(
@@ -253,6 +257,10 @@ def _checked(content: LineupFile, path: Path) -> Lineup:
         engine=content.engine,
         file=path.name,
     )
+
+
+def _unset_row(label: str, reason: str) -> Contender:
+    return Contender(name_without_marks(label), name_without_marks(label), unset=reason)
 
 
 def _measure(text: str, place: str) -> Measure:

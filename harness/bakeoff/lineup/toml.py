@@ -10,6 +10,7 @@ from bakeoff.core.files import read_toml
 from bakeoff.lineup.entries import LineupFile
 from bakeoff.lineup.sources import table_of
 from bakeoff.lineup.values import toml_value
+from bakeoff.lineup.variables import Unset, fill_lineup
 
 _SETTINGS = (
     "name",
@@ -28,9 +29,10 @@ _SETTINGS = (
 )
 
 
-def read_lineup_file(path: Path) -> LineupFile:
-    """The file's content, its shape checked."""
-    return read_toml(path, LineupFile)
+def read_lineup_file(path: Path) -> tuple[LineupFile, Unset]:
+    """The file's content, its shape checked and its variables filled in, and the rows that name one that is not set."""
+    unset: Unset = {}
+    return read_toml(path, LineupFile, lambda content: fill_lineup(content, unset)), unset
 
 
 def lineup_text(lineup: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from bakeoff.embedding.preflight import provider_warnings, too_long
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.lineup.sources import missing_of
+from bakeoff.lineup.sources import missing_of, unset_in
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import with_shared_cache
 from bakeoff.running.failures import reason_of
@@ -79,11 +79,14 @@ def _plans(lineup: Lineup, settings: Settings) -> list[Plan]:
     settings = with_shared_cache(settings, settings.engine or lineup.engine)
     embeddings = Embeddings(task_of(kind, lineup, settings), 1, settings, lineup.folder)
     rows: dict[tuple[str, ...], list[Contender]] = {}
-    for contender in (*kind.models, *lineup.contenders):
+    unset = {contender.label: reason for contender in lineup.contenders if (reason := unset_in(contender))}
+    able = [contender for contender in lineup.contenders if contender.label not in unset]
+    for contender in (*kind.models, *able):
         if contender.provider:
             rows.setdefault(contender.embedding(), []).append(contender)
-    second = [_second_stage(contender, embeddings) for contender in lineup.contenders if contender.rerank]
-    return [*(_plan(sharing, embeddings, settings, kind) for sharing in rows.values()), *second]
+    second = [_second_stage(contender, embeddings) for contender in able if contender.rerank]
+    lacking = [Plan((label,), note=reason, lacks=True) for label, reason in unset.items()]
+    return [*(_plan(sharing, embeddings, settings, kind) for sharing in rows.values()), *second, *lacking]
 
 
 def _second_stage(contender: Contender, embeddings: Embeddings) -> Plan:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.sources import row_type_of
@@ -44,6 +44,8 @@ def check_models(models: Iterable[Contender], embeddings: Embeddings) -> None:
 
 
 def _check(contender: Contender, embeddings: Embeddings) -> None:
+    if contender.unset:
+        raise Unavailable(contender.unset)
     try:
         preparer_of(contender).check(contender, embeddings)
     except InputError:

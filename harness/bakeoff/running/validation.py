@@ -56,6 +56,8 @@ def check_rows(lineup: Lineup, task: Task) -> Iterator[Checked]:
 
 
 def _checked(contender: Contender, embeddings: Embeddings) -> Checked:
+    if contender.unset:
+        return Checked(contender.label, missing=contender.unset)
     preparer = preparer_of(contender)
     try:
         preparer.check(contender, embeddings)

@@ -6,11 +6,14 @@ Its rows may be of a new type; how these are made ready is a module of `running/
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import msgspec
+from bakeoff_providers import PROVIDERS
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.keys import missing_variables, variables_in
 
 from bakeoff.lineup.checks import check_no_secrets
 from bakeoff.lineup.contender import Contender
@@ -22,6 +25,7 @@ from bakeoff.lineup.sources.provider import PROVIDER
 from bakeoff.lineup.sources.ranker import RANKER
 from bakeoff.lineup.sources.rerank import RERANK
 from bakeoff.lineup.sources.retriever import RETRIEVER
+from bakeoff.lineup.variables import name_without_marks
 
 SOURCES: dict[str, Source] = {source.key: source for source in (PROVIDER, RANKER, ANSWERS, RETRIEVER)}
 _EVERY: tuple[RowSource, ...] = (FUSION, RERANK, *SOURCES.values())  # with the rows that are made of others
@@ -35,9 +39,19 @@ def row_type_of(contender: Contender) -> str:
 
 def missing_of(contender: Contender) -> str | None:
     """What keeps this contender from running here, without asking any server."""
+    if reason := unset_in(contender):
+        return reason
     if contender.chunking and (reason := contender.chunking.missing()):
         return reason
     return _source_of(partial(getattr, contender)).missing(contender)
+
+
+def unset_in(contender: Contender) -> str | None:
+    """The variables that its settings name and that are not set."""
+    second = contender.rerank.options if contender.rerank else {}
+    return contender.unset or missing_variables(
+        [contender.options, contender.store_options, contender.retriever, second]
+    )
 
 
 def table_of(row: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -55,13 +69,7 @@ def _source_of(setting: Callable[[str], Any]) -> RowSource:
 
 def contenders_of(entry: ContenderEntry) -> list[Contender]:
     """The rows of one [[contender]]; a setting that its source does not take is refused."""
-    named = [source for source in SOURCES.values() if getattr(entry, source.key)]
-    if len(named) != 1:
-        raise InputError(
-            f"name one of {', '.join(SOURCES)}",
-            remedy=f"for example {PROVIDER.example}",
-        )
-    (source,) = named
+    source = _named_source(entry)
     for setting in msgspec.structs.fields(ContenderEntry):
         name = setting.name
         given = getattr(entry, name) != getattr(_DEFAULTS, name)
@@ -72,3 +80,25 @@ def contenders_of(entry: ContenderEntry) -> list[Contender]:
     for row in rows:
         check_no_secrets(row.store_options, "store.options")
     return rows
+
+
+def unset_rows(entry: ContenderEntry, reason: str) -> list[Contender]:
+    """The rows of a [[contender]] that names a variable that is not set, one for each store: they only say so."""
+    source = _named_source(entry)
+    check_no_secrets(entry.options, "options")
+    given = getattr(entry, source.key)
+    name = name_without_marks(entry.label or entry.model or (given if isinstance(given, str) else source.key))
+    row = Contender(name, name, unset=reason)
+    if source is not PROVIDER or variables_in(entry.provider) or entry.provider.startswith("file:"):
+        return [row]
+    PROVIDERS.get(entry.provider)
+    row = replace(row, provider=entry.provider, model=entry.model, options=entry.options)
+    stores = [str(store) for store in (entry.store if isinstance(entry.store, list) else [entry.store])]
+    return [replace(row, label=f"{name}+{name_without_marks(store)}", store=store) for store in stores or ["exact"]]
+
+
+def _named_source(entry: ContenderEntry) -> Source:
+    named = [source for source in SOURCES.values() if getattr(entry, source.key)]
+    if len(named) != 1:
+        raise InputError(f"name one of {', '.join(SOURCES)}", remedy=f"for example {PROVIDER.example}")
+    return named[0]

@@ -11,9 +11,13 @@ import msgspec
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.code import file_reference
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.keys import filled, is_secret_name, variables_in
+from bakeoff_providers.options import REST
+from bakeoff_providers.own import Own
+from bakeoff_providers.secrets import is_secret_variable
 
 from bakeoff.lineup.axes import named_chunkings, named_prompts
-from bakeoff.lineup.checks import check_no_password
+from bakeoff.lineup.checks import ADDRESSES, check_no_password
 from bakeoff.lineup.contender import Contender, safe_label
 from bakeoff.lineup.entries import ContenderEntry, StoreEntry
 from bakeoff.lineup.sources.base import Source
@@ -29,14 +33,30 @@ def _rows_of(entry: ContenderEntry) -> list[Contender]:
     entry, own = _own_code(entry)
     name = entry.label or f"{entry.model or own or entry.provider}{'-tokens' * (entry.vectors == 'tokens')}"
     rows = []
+    if entry.prompt and not {"query_prompt", REST} & {option.name for option in PROVIDERS.options(entry.provider)}:
+        raise InputError(f"provider {entry.provider!r} takes no prompt", place="prompt", remedy="remove it")
     for prompted, prompt_options in named_prompts(entry, name):
         options = {**entry.options, **prompt_options}
         PROVIDERS.check_options(entry.provider, options)
+        if not issubclass(PROVIDERS.get(entry.provider), Own):
+            _check_no_secret_cached(options)
         for called, chunking in named_chunkings(entry, prompted):
             for store, search, variant in product(_stores(entry), _searches(entry), _variants(entry)):
                 row = _row(entry, called, store, variant, search)
                 rows.append(replace(row, options=options, chunking=chunking))
     return rows
+
+
+def _check_no_secret_cached(options: Mapping[str, Any]) -> None:
+    """Options are part of the cache key, which is stored. It leaves the secrets of addresses out."""
+    for option, value in options.items():
+        secret = next(filter(is_secret_variable, variables_in(value)), None)
+        if secret and option not in ADDRESSES and not is_secret_name(option):
+            raise InputError(
+                f"{secret} is the name of a secret, and the cache keeps this option",
+                place=f"options.{option}",
+                remedy="a provider takes its key from the environment by itself (key_env names the variable)",
+            )
 
 
 def _own_code(entry: ContenderEntry) -> tuple[ContenderEntry, str]:
@@ -179,14 +199,20 @@ def _row_type(contender: Contender) -> str:
 
 
 def _missing(contender: Contender) -> str | None:
-    """Of the provider first; a contender that only embeds has no store."""
-    if contender.live is None and (reason := PROVIDERS.get(contender.provider).missing(**contender.options)):
-        return reason
+    """Of the provider and of the store at once; a contender that only embeds has no store."""
+    provider = None
+    if contender.live is None:
+        provider = PROVIDERS.get(contender.provider).missing(**filled(contender.options, secret=False))
+    return "; ".join(filter(None, [provider, _missing_store(contender)])) or None
+
+
+def _missing_store(contender: Contender) -> str | None:
     if contender.existing:
         return EXISTING.get(contender.store).missing()
+    options = contender.filled_store_options()
     if contender.vectors:
-        return TOKEN_STORES.get(contender.store).missing(**contender.store_options)
-    return STORES.get(contender.store).missing(**contender.store_options) if contender.store else None
+        return TOKEN_STORES.get(contender.store).missing(**options)
+    return STORES.get(contender.store).missing(**options) if contender.store else None
 
 
 PROVIDER = Source(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 from bakeoff_providers.code import file_reference
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.keys import filled
 from bakeoff_providers.registry import nearest
 
 from bakeoff.lineup.contender import Contender, Rerank
@@ -47,7 +48,7 @@ def within(entry: RerankEntry, rows: Sequence[Contender]) -> list[RerankEntry]:
 
 def _missing(contender: Contender) -> str | None:
     assert contender.rerank is not None
-    return RERANKERS.get(contender.rerank.provider).missing(**contender.rerank.options)
+    return RERANKERS.get(contender.rerank.provider).missing(**filled(contender.rerank.options, secret=False))
 
 
 RERANK = RowSource(

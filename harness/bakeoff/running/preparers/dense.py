@@ -30,10 +30,18 @@ class Dense(Preparer):
     """Embeds the corpus, or takes its vectors from a row that has the same, and builds the store."""
 
     def check(self, contender: Contender, embeddings: Embeddings) -> None:
-        """Makes the provider, which checks its options, and compares the dimensions that both sides name."""
-        if missing_of(contender) and not embeddings.settings.offline:
-            return
-        card = embeddings.embedder(contender).provider.card
+        """Makes the provider, which checks its options, and compares the dimensions that both sides name.
+
+        What is wrong is said before what is missing here: a key would not help.
+        """
+        try:
+            card = embeddings.embedder(contender).provider.card
+        except InputError:
+            raise
+        except Exception:
+            if missing_of(contender):
+                return
+            raise
         wanted = contender.variant.dimensions
         if wanted is not None and card.dimensions is not None and wanted > card.dimensions:
             raise InputError(
@@ -49,14 +57,14 @@ class Dense(Preparer):
         provider = embeddings.embedder(contender).provider
         store, documents = STORES.get(contender.store), len(embeddings.index(contender).chunks)
         dimensions = contender.variant.dimensions or provider.card.dimensions
-        held = store.holding(contender.variant.precision, contender.store_options)
+        held = store.holding(contender.variant.precision, contender.filled_store_options())
         store.check(dimensions=dimensions, documents=documents, **held.options)
         provider.ready()
 
     def prepare(self, contender: Contender, context: PreparationContext) -> Prepared:
         """A store that fails costs its row."""
         embeddings, index = context.embeddings, context.embeddings.index(contender)
-        missing = STORES.get(contender.store).missing(**contender.store_options)
+        missing = STORES.get(contender.store).missing(**contender.filled_store_options())
         if missing and not embeddings.settings.offline:
             raise Unavailable(missing)
         embedder, whole = embeddings.of(contender)
@@ -64,7 +72,7 @@ class Dense(Preparer):
         vectors = variant.corpus(whole)
         dimensions = vectors.dimensions
         context.folder.mkdir()
-        held = STORES.get(contender.store).holding(contender.variant.precision, contender.store_options)
+        held = STORES.get(contender.store).holding(contender.variant.precision, contender.filled_store_options())
         hybrid = {"search": contender.search} if contender.search else {}
         store = STORES.create(contender.store, dimensions=dimensions, folder=context.folder, **held.options, **hybrid)
         embeddings.engine.place(store)

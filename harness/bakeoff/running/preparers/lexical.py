@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.keys import filled
 
 from bakeoff.core.clock import timed
 from bakeoff.embedding.corpus_chunks import ChunkTexts
@@ -22,14 +23,14 @@ class Lexical(Preparer):
     def check(self, contender: Contender, embeddings: Embeddings) -> None:  # noqa: ARG002
         """Makes the ranker, which checks its options."""
         if not missing_of(contender):
-            RANKERS.create(contender.ranker, **contender.options)
+            RANKERS.create(contender.ranker, **filled(contender.options, secret=False))
 
     def prepare(self, contender: Contender, context: PreparationContext) -> Prepared:
         """Its index lives in memory and has no size on disk."""
         if reason := missing_of(contender):
             raise Unavailable(reason)
         index = context.embeddings.index(contender)
-        ranker = RANKERS.create(contender.ranker, **contender.options)
+        ranker = RANKERS.create(contender.ranker, **filled(contender.options, secret=False))
         ids, texts = index.ids, ChunkTexts(index.chunks)
         with adapter_work():
             _, nanoseconds = timed(lambda: ranker.add(ids, texts))

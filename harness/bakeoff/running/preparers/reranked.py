@@ -8,6 +8,7 @@ from typing import Any
 
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.hub import is_hub_name
+from bakeoff_providers.keys import filled
 
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.corpus_chunks import TextsById, WholeTexts
@@ -61,7 +62,10 @@ class RerankedRow(Preparer):
 
 def reranker_of(rerank: Rerank, folder: Path) -> Reranker:
     """The reranker with its options; files are beside the line-up, and a name that is no file there stays a name."""
-    options: dict[str, Any] = {**rerank.options, **({"model": rerank.model} if rerank.model else {})}
+    options: dict[str, Any] = {
+        **filled(rerank.options, secret=False),
+        **({"model": rerank.model} if rerank.model else {}),
+    }
     paths = RERANKERS.get(rerank.provider).paths
     files = {key: folder / Path(options[key]).expanduser() for key in paths if options.get(key)}
     there = {key: str(path) for key, path in files.items() if path.exists() or not is_hub_name(str(options[key]))}

@@ -39,7 +39,8 @@ class Tokens(Preparer):
         with adapter_work():
             cache = VectorCache(settings.cache) if settings.cache else None
             embedded = embed_tokens(embedder.provider, texts, cache, _folder(context, "vectors"), settings.progress)
-            store = TOKEN_STORES.create(contender.store, folder=_folder(context, "store"), **contender.store_options)
+            options = contender.filled_store_options()
+            store = TOKEN_STORES.create(contender.store, folder=_folder(context, "store"), **options)
             searcher = TokenSearcher(check_tokens(embedder.provider), index, store, embedded.rows)
             metadata = [index.fields(row) for row in range(len(index.ids))]
             _, nanoseconds = timed(lambda: store.fill(index.ids, embedded.rows, metadata))

@@ -116,6 +116,7 @@ class VoyageReranker(HostedReranker):
     modules: ClassVar[tuple[str, ...]] = Voyage.modules
     keys: ClassVar[tuple[str, ...]] = Voyage.keys
     own_url: ClassVar[str] = Voyage.own_url
+    url_variable: ClassVar[str | None] = Voyage.url_variable
     shape: ClassVar[Any] = _VoyageAnswer
 
     def cost(self, tokens: float, searches: int) -> float | None:  # noqa: ARG002 - searches are free

@@ -93,6 +93,7 @@ class Embeddings:
                 settings.policy,
                 self.budget,
                 offline=settings.offline,
+                time_hosted=settings.time_hosted,
                 progress=settings.progress,
             )
         return self._embedders[key]

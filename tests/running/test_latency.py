@@ -22,6 +22,7 @@ from bakeoff.results.schema import DETAILED, SUMMARY, Row, Summary, read_detaile
 from bakeoff.results.summary import summarise
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Settings, run
+from bakeoff_providers import PROVIDERS
 
 from tests.wire import PROXIES, WireServer
 
@@ -138,7 +139,8 @@ def test_a_kept_time_is_a_hollow_point_off_the_front(tmp_path: Path, wire: WireS
     folder = save(run(lineup, settings), tmp_path / "results")
     chart = next(one for one in charts(read_summary(folder), read_detailed(folder)) if one.key == "quality-latency")
     (spec,) = chart.specs
-    points = {point["contender"]: point for point in spec["data"]["values"]}
+    (values,) = spec["datasets"].values()
+    points = {point["contender"]: point for point in values}
     assert {label for label, point in points.items() if point["kept"]} == {"voyage-4+faiss", "voyage-4+chroma"}
     assert not any(point["front"] for point in points.values() if point["kept"])
     assert any(point["front"] for point in points.values())
@@ -191,6 +193,40 @@ def test_a_price_of_zero_in_the_lineup_is_timed_in_every_round(tmp_path: Path, w
     assert paid.latency is not None
     assert paid.latency.total.n == 19
     assert not paid.local
+
+
+def test_the_plan_counts_the_calls_of_rows_that_are_made_of_free_ones(tmp_path: Path, wire: WireServer) -> None:
+    """Four rows ask: two stores, a fusion of one, a second stage over the other."""
+    _lineup(tmp_path, wire, ("nomic-embed-text",))
+    made = '[[contender]]\nranker = "bm25"\n[[fusion]]\nof = ["nomic-embed-text+faiss", "bm25"]\n'
+    made += '[[rerank]]\nof = "nomic-embed-text+chroma"\nprovider = "fake"\n'
+    (tmp_path / "lineup.toml").write_text((tmp_path / "lineup.toml").read_text() + made)
+    lineup = Lineup.read(tmp_path / "lineup.toml")
+    told = plan(lineup, Settings(cache=tmp_path / "vectors"))[0]
+    rows = _rows(lineup, tmp_path)
+    alone = [request for request in wire.embeddings() if len(request.texts) == 1]
+    assert len(alone) == 4 * (1 + 3 + 60)
+    assert told.requests == len(wire.embeddings())
+    assert all(row.latency is not None and row.latency.total.n == 60 for row in rows.values())
+
+
+@pytest.mark.parametrize(
+    ("url", "offline"),
+    [
+        ("http://127.0.0.1:11434", True),
+        ("localhost", True),
+        ("0.0.0.0", True),
+        ("http://[::1]:11434", True),
+        ("http://127.8.9.1:11434", True),
+        ("http://10.0.0.7:11434", False),
+        ("https://ollama.example.org", False),
+    ],
+)
+def test_a_free_server_needs_no_network_on_a_loopback_address(url: str, offline: bool) -> None:
+    assert PROVIDERS.create("ollama", base_url=url).needs_network is not offline
+    assert PROVIDERS.create("ollama", base_url=url, price=0.1).needs_network  # a paid one
+    assert PROVIDERS.create("openai", base_url="http://127.0.0.1:8080/v1", model="mine").needs_network  # no known price
+    assert not PROVIDERS.create("openai", base_url="http://127.0.0.1:8080/v1", model="mine", price=0).needs_network
 
 
 def test_ollama_on_this_machine_is_the_choice_offline(tmp_path: Path, wire: WireServer) -> None:

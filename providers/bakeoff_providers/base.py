@@ -120,6 +120,16 @@ class Provider(ABC):
         """The model's name, as it is shown and as it enters the cache key."""
         return self.card.name
 
+    @property
+    def free(self) -> bool:
+        """Whether a call costs nothing: it runs here, or its price is 0. An unknown price counts as paid."""
+        return self.local or (self.card.price is not None and self.card.price.usd_per_million_tokens == 0)
+
+    @property
+    def needs_network(self) -> bool:
+        """Whether it can't be asked offline."""
+        return not self.local
+
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
         """All that changes a vector besides its text: the cache key is made of this."""
         return {

@@ -7,9 +7,12 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from ipaddress import ip_address
 from threading import Lock
 from typing import Any, ClassVar, TypeVar
+from urllib.parse import urlsplit
 
 from bakeoff_providers.answers import Expected, expecting
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
@@ -79,6 +82,14 @@ class Connection(ABC):
     def foreign(self) -> bool:
         """Whether another server than the provider's own is asked: the same model name may mean other vectors."""
         return self.base_url != self.own_url
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether the server that is asked runs on this machine."""
+        with suppress(ValueError):
+            host = urlsplit(self.base_url).hostname or ""
+            return host == "localhost" or ip_address(host).is_loopback
+        return False
 
     def ready(self) -> None:
         """What `missing` can't see, as it knows no options: this contender's own key. Asks no server."""

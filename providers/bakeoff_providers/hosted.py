@@ -101,6 +101,11 @@ class Hosted(Connection, Provider):
         """As the base says it, for the connection's messages too."""
         return self.card.name
 
+    @property
+    def needs_network(self) -> bool:
+        """Not where a free server runs on this machine."""
+        return not (self.free and self.on_loopback)
+
     def task(self, role: Role) -> str | None:
         """The task type sent for this role; an empty one in the line-up sends none."""
         if self.tasks is None:

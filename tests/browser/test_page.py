@@ -31,10 +31,10 @@ def priced(result: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Summ
     rows = []
     for row in summary.rows:
         if row.ran:
-            p95, usd, local = figures[row.label]
+            p50, usd, local = figures[row.label]
             assert row.latency is not None
             assert row.cost is not None
-            total = msgspec.structs.replace(row.latency.total, p95=p95)
+            total = msgspec.structs.replace(row.latency.total, p50=p50)
             latency = Latency(embed=row.latency.embed, search=row.latency.search, total=total, doubts=[])
             cost = msgspec.structs.replace(row.cost, usd=usd, usd_per_million_documents=usd)
             rows.append(msgspec.structs.replace(row, local=local, latency=latency, cost=cost))
@@ -72,7 +72,7 @@ def test_axe_finds_nothing(browser: Browser, axe: str, result: Path, width: int,
     browser.open(result / "evaluation_report.html")
     browser.click("details.query summary")
     browser.run("document.querySelector('#measured details').open = true")
-    browser.set("#slide-p95", "1")
+    browser.set("#slide-p50", "1")
     passes, violations = axe_report(browser.driver, axe)
     assert violations == []
     assert "color-contrast" in passes
@@ -86,7 +86,7 @@ def test_sorting_moves_the_contenders_and_leaves_the_scales_below(
     labels = f"return [...document.querySelectorAll('{ROWS}')].map((row) => row.dataset.label)"
     means = {row.label: row.measures["ndcg@10"].mean for row in priced[0].ran}
     assert [means[label] for label in browser.run(labels)] == sorted(means.values(), reverse=True)
-    head = '.matrix thead th[data-key="total_p95"]'
+    head = '.matrix thead th[data-key="total_p50"]'
     browser.click(f"{head} button")
     by_time = ["bm25", "fake+faiss", "fake+chroma", "tfidf+faiss", "tfidf+chroma"]
     assert browser.run(labels) == by_time
@@ -114,7 +114,7 @@ def test_filtering_hides_rows(browser: Browser, priced: tuple[Summary, Path]) ->
     browser.set("#only-tied", True)
     assert len(browser.texts(ROWS)) == len(priced[0].verdict.tie_group)
     browser.set("#only-tied", False)
-    browser.set("#limit-p95", "10")
+    browser.set("#limit-p50", "10")
     browser.set("#only-kept", True)
     assert len(browser.texts(ROWS)) == 3
 
@@ -124,18 +124,18 @@ def test_sliders_and_fields_change_the_choice(browser: Browser, priced: tuple[Su
     browser.screen()
     browser.open(made)
     assert browser.text("#choice") == choose(summary.rows, summary.verdict, Limits()).sentence
-    browser.set("#slide-p95", "0")  # the first stop: only the fastest keeps it
+    browser.set("#slide-p50", "0")  # the first stop: only the fastest keeps it
     assert browser.text("#choice").startswith("bm25: NDCG@10")
-    assert browser.run("return document.getElementById('limit-p95').value") == "0.4"
+    assert browser.run("return document.getElementById('limit-p50').value") == "0.4"
     assert browser.run("return document.querySelectorAll('.matrix tr.ran.out').length") == 4
-    browser.set("#limit-p95", "50")
+    browser.set("#limit-p50", "50")
     browser.set("#limit-cost", "25")
-    expected = choose(summary.rows, summary.verdict, Limits(p95_ms=50, usd_per_million=25)).sentence
+    expected = choose(summary.rows, summary.verdict, Limits(p50_ms=50, usd_per_million=25)).sentence
     assert browser.text("#choice") == expected
     browser.set("#limit-offline", True)
-    expected = choose(summary.rows, summary.verdict, Limits(p95_ms=50, usd_per_million=25, offline=True)).sentence
+    expected = choose(summary.rows, summary.verdict, Limits(p50_ms=50, usd_per_million=25, offline=True)).sentence
     assert browser.text("#choice") == expected
-    browser.set("#limit-p95", "0.1")
+    browser.set("#limit-p50", "0.1")
     assert browser.text("#choice") == "Nothing that ran keeps these limits."
 
 
@@ -145,10 +145,10 @@ def test_the_page_chooses_as_the_library_does(browser: Browser, priced: tuple[Su
     browser.open(made)
     cases = list(itertools.product((None, 0.4, 3, 41, 60), (None, 0, 25, 200), (None, 0.05, 0.5), (False, True)))
     theirs = browser.run(
-        "return arguments[0].map(([p95, cost, index, offline]) => bakeoff.choose({p95, cost, index, offline}))", cases
+        "return arguments[0].map(([p50, cost, index, offline]) => bakeoff.choose({p50, cost, index, offline}))", cases
     )
-    for (p95, cost, index, offline), found in zip(cases, theirs, strict=True):
-        limits = Limits(p95_ms=p95, usd_per_million=cost, index_mb=index, offline=offline)
+    for (p50, cost, index, offline), found in zip(cases, theirs, strict=True):
+        limits = Limits(p50_ms=p50, usd_per_million=cost, index_mb=index, offline=offline)
         assert found == msgspec.to_builtins(choose(summary.rows, summary.verdict, limits)), limits
 
 

@@ -58,6 +58,7 @@ def folder(tmp_path: Path) -> Path:
         (["corpus", "import", "docs", "--out", "file/below.json"], "file: is not a folder"),
         (["queries", "generate", str(POOL), "--out", "file"], "file: is not a folder"),
         (["sweep", "--synthetic", "99999999999"], "GB are free"),
+        (["run", "--offline", "--time-hosted", "5"], "--time-hosted"),
         (["grade", "wikipedia", "--judge", "llm", "--set", "temperature=hot", "--dry-run"], "'hot' is not a number"),
         (["grade", "wikipedia", "--judge", "llm", "--set", "price_in=cheap", "--dry-run"], "'cheap' is not a number"),
         (["show", "latest"], "no result under results/ yet"),

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+import xxhash
+from bakeoff.core.figures import CallTime
 from bakeoff.core.hashing import space_name
 from bakeoff.embedding.cache import Freed, VectorCache, delete_space
 from bakeoff.embedding.key_index import KeyIndex, keys_of
@@ -637,3 +642,74 @@ def test_rows_are_checked_a_window_at_a_time(tmp_path: Path, monkeypatch: pytest
     damaged = VectorCache(tmp_path).space(IDENTITY)
     assert damaged.damaged == 1
     assert [number for number in range(3000) if texts[number] not in damaged] == list(range(2100, 2400))
+
+
+def _old_shard(folder: Path, texts: list[str], vectors: np.ndarray[Any, np.dtype[np.float32]]) -> None:
+    """A space as it was written before times were kept: its files, byte by byte."""
+    folder.mkdir(parents=True)
+    (folder / "identity.json").write_text(json.dumps(IDENTITY))
+    text = json.dumps({"identity": IDENTITY, "dimensions": 4}).encode()
+    rows = vectors.astype("<f4").tobytes()
+    (folder / "1-abcdef01.f32").write_bytes(rows)
+    keys = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts)
+    body = keys + np.full(len(texts), 2, dtype="<f4").tobytes()
+    head = struct.pack("<4sIQQQ", b"BKR1", len(texts), 0, _sum64(rows), _sum64(body))
+    start = struct.pack("<4sIQ", b"BKS1", len(text), _sum64(text)) + text
+    (folder / "1-abcdef01.manifest").write_bytes(start + head + struct.pack("<Q", _sum64(head)) + body)
+
+
+def _sum64(data: bytes) -> int:
+    return xxhash.xxh3_64(data).intdigest()
+
+
+TIME = CallTime(1_234_567, "2026-03-04T05:06:07+00:00", "a machine, 8 cores")
+
+
+def test_a_cache_from_before_times_were_kept_gives_its_vectors_and_takes_times(tmp_path: Path) -> None:
+    _old_shard(tmp_path / space_name(IDENTITY), ["a", "bb", "c"], ROWS)
+    space = VectorCache(tmp_path).space(IDENTITY)
+    assert (len(space), space.damaged) == (3, 0)
+    vectors, tokens = space.get(["c", "bb"])
+    np.testing.assert_array_equal(vectors, ROWS[[2, 1]])
+    assert tokens == 4
+    assert space.call_time("a") is None
+    space.note_time("a", TIME)
+    space.put(["d"], ROWS[:1] * 9, tokens=1)
+    space.close()
+    again = VectorCache(tmp_path).space(IDENTITY)
+    assert (len(again), again.damaged) == (4, 0)
+    assert (again.call_time("a"), again.call_time("d")) == (TIME, None)
+    np.testing.assert_array_equal(again.get(["a", "d"])[0], ROWS[[0, 0]] * [[1], [9]])
+
+
+def test_the_first_time_of_a_text_is_kept_also_by_pruning(tmp_path: Path) -> None:
+    space = VectorCache(tmp_path).space(IDENTITY)
+    space.put(["a"], ROWS[:1], tokens=1)
+    space.note_time("a", TIME)
+    space.note_time("a", CallTime(9, "2027-01-01T00:00:00+00:00", "another"))
+    space.put(["b"], ROWS[1:2], tokens=1)
+    space.close()
+    other = VectorCache(tmp_path).space(IDENTITY)
+    other.put(["c"], ROWS[2:], tokens=1)
+    other.note_time("c", TIME)
+    other.close()
+    VectorCache(tmp_path).prune()
+    assert len(list(space.folder.glob("*.manifest"))) == 1
+    pruned = VectorCache(tmp_path).space(IDENTITY)
+    assert (len(pruned), pruned.damaged) == (3, 0)
+    assert [pruned.call_time(text) for text in "abc"] == [TIME, None, TIME]
+
+
+def test_a_damaged_time_loses_no_vector(tmp_path: Path) -> None:
+    space = VectorCache(tmp_path).space(IDENTITY)
+    space.put(["a"], ROWS[:1], tokens=1)
+    space.note_time("a", TIME)
+    space.put(["b"], ROWS[1:2], tokens=1)
+    space.close()
+    (manifest,) = space.folder.glob("*.manifest")
+    content = bytearray(manifest.read_bytes())
+    content[content.index(b"machine")] ^= 1
+    manifest.write_bytes(content)
+    again = VectorCache(tmp_path).space(IDENTITY)
+    assert ("a" in again, "b" in again, again.damaged) == (True, True, 1)
+    assert again.call_time("a") is None

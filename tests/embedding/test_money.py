@@ -268,12 +268,12 @@ def test_a_kill_loses_what_is_paid_for_at_once() -> None:
 def test_a_timed_query_is_paid_for_once(tmp_path: Path) -> None:
     hosted = Embedder(Counting(), VectorCache(tmp_path), workers=1)
     for _ in range(2):
-        vector, first = hosted.embed_timed("qq", Role.QUERY)
+        vector, first, _ = hosted.embed_timed("qq", Role.QUERY)
         assert vector == pytest.approx([0.6, 0.8])
     assert hosted.embed_timed("qq", Role.QUERY)[1] == first  # another row has the time of the one call
     assert hosted.usage[Role.QUERY] == Usage(texts=1, requests=1, truncated=1, tokens=7.0)
     without = Embedder(Counting(), workers=1)
-    _, nanoseconds = without.embed_timed("qq", Role.QUERY)
+    _, nanoseconds, _ = without.embed_timed("qq", Role.QUERY)
     assert nanoseconds is not None
     assert nanoseconds > 0
     assert without.usage[Role.QUERY] == Usage(texts=1, requests=1, truncated=1, tokens=7.0)

@@ -135,7 +135,7 @@ def test_the_verdict_is_first_then_the_matrix_then_the_details(summary: Summary)
 
 def test_essential_columns_are_first_and_wide_keeps_one_table(summary: Summary) -> None:
     heads = [line for line in screen(summary, 80).splitlines() if line.startswith("Model")]
-    assert heads[0].split() == ["Model", "Store", "NDCG@10", "[95%]", "MRR", "total", "p95", "ms", "cost"]
+    assert heads[0].split() == ["Model", "Store", "NDCG@10", "[95%]", "MRR", "total", "p50", "ms", "cost"]
     assert len(heads) > 1
     assert len([line for line in screen(summary, 80, wide=True).splitlines() if line.startswith("Model")]) == 1
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from bakeoff.core.figures import PairedDifference, Percentiles
 from bakeoff.results.recommend import Limits, choose, keeps, recommend, round_below
-from bakeoff.results.schema import Cost, Latency, Row, Value, Verdict
+from bakeoff.results.schema import Cost, Kept, Latency, Row, Value, Verdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -174,7 +174,7 @@ def _recommended(rows: list[Row], group: list[str]) -> dict[str, tuple[str | Non
 def test_the_sentences_word_by_word() -> None:
     found = _recommended(ROWS, ["hosted", "large"])
     assert found["Best quality"] == ("hosted", "NDCG@10 0.800, with 1 more that can't be told from it.")
-    assert found["Best under 200 ms"] == ("large", "NDCG@10 0.780 in 90 ms (p95); hosted needs 240 ms.")
+    assert found["Best under 200 ms"] == ("large", "NDCG@10 0.780 in 90 ms (p50); hosted needs 240 ms.")
     assert found["Cheapest in the tie group"] == ("large", "$0 for a million documents.")
     assert found["Offline only"] == ("large", "NDCG@10 0.780, can't be told from the best.")
     alone = _recommended(ROWS, ["hosted"])
@@ -185,7 +185,7 @@ def test_the_sentences_word_by_word() -> None:
     assert local["Offline only"] == ("large", "The best needs no network.")
     assert local["Cheapest in the tie group"] == (
         "words",
-        "$0 for a million documents, as 2 others; the fastest of these (0.5 ms, p95).",
+        "$0 for a million documents, as 2 others; the fastest of these (0.5 ms, p50).",
     )
     two = _recommended(ROWS[1:], ["large", "small"])
     assert two["Cheapest in the tie group"][1].startswith("$0 for a million documents, as 1 other; the fastest")
@@ -201,7 +201,7 @@ def test_what_is_not_known_is_not_recommended() -> None:
     assert free["Cheapest in the tie group"] == ("a", "$0 for a million documents, as 2 others.")
     untimed = _recommended([row("a", 0.5, None, 0.0, None)], ["a"])
     assert untimed["Best under a latency limit"] == (
-        None, "a has too few samples for a p95 (60, 60 are needed): raise --rounds.",
+        None, "a has too few samples for a p50 (60, 5 are needed): raise --rounds.",
     )  # fmt: skip
 
 
@@ -229,6 +229,25 @@ def test_a_limit_may_be_reached() -> None:
     assert round_below(0) == 0.1
 
 
+def test_a_time_of_an_earlier_run_keeps_no_limit_and_is_no_reason_for_a_choice() -> None:
+    """Fast on another day: it is neither the quick one, nor the fastest of the free ones, nor within a limit."""
+    kept = Kept(stages=["embed"], first="2026-01-02", last="2026-01-03", machines=["a machine"])
+    latency = Latency(
+        embed=Percentiles(60, 0.1), search=Percentiles(60, 0.1), total=Percentiles(60, 0.2, 0.2), kept=kept
+    )
+    old = msgspec.structs.replace(row("old", 0.7, None, 0.0, 1.0), latency=latency)
+    now, slow = row("now", 0.6, 6.0, 0.0, 1.0), row("slow", 0.8, 90.0, 0.0, 1.0)
+    found = _recommended([slow, old, now], ["slow", "old", "now"])
+    assert found["Best under 50 ms"][0] == "now"
+    assert found["Cheapest in the tie group"][0] == "now"
+    for limits in (Limits(p50_ms=1e9), Limits(p95_ms=1e9)):
+        assert choose([slow, old, now], VERDICT, limits).feasible == ["slow", "now"]
+    label, why = _recommended([old, now], ["old"])["Best under a latency limit"]
+    assert label is None
+    assert "2026-01-02 to 2026-01-03" in why
+    assert "--time-hosted" in why
+
+
 def _timed(label: str, *, search: int, total: int, row_type: str = "dense") -> str:
     """What is said of a best row with so many samples."""
     latency = Latency(embed=Percentiles(total), search=Percentiles(search), total=Percentiles(total))
@@ -236,15 +255,10 @@ def _timed(label: str, *, search: int, total: int, row_type: str = "dense") -> s
     return _recommended([best], [label])["Best under a latency limit"][1]
 
 
-def test_the_remedy_for_a_missing_p95_is_one_that_helps() -> None:
-    assert _timed("a", search=40, total=40) == "a has too few samples for a p95 (40, 60 are needed): raise --rounds."
-    assert _timed("a", search=60, total=19) == (
-        "a has too few samples for a p95 (19, 60 are needed): a hosted model is timed when a query is first asked: "
-        "this takes 61 new ones."
-    )
-    assert _timed("a", search=60, total=0) == (
-        "The query vectors of a came from the cache, so its answers were not timed: --no-cache times them, and pays."
-    )
+def test_the_remedy_for_a_missing_p50_is_one_that_helps() -> None:
+    assert _timed("a", search=4, total=4) == "a has too few samples for a p50 (4, 5 are needed): raise --rounds."
+    assert _timed("a", search=60, total=3).endswith("--time-hosted 5 asks again, and pays.")
+    assert _timed("a", search=60, total=0).endswith("--time-hosted 5 times them, and pays.")
     assert _timed("a", search=60, total=0, row_type="fused") == (
         "a asks rows whose query vectors or scores were there already: no answer was timed whole."
     )

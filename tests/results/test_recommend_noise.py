@@ -37,7 +37,7 @@ def test_rows_within_the_noise_are_as_fast() -> None:
 
 def test_the_fastest_is_called_so_also_where_others_are_as_fast() -> None:
     why = _by_use([_row("m+a", 0.8, 30.47), _row("m+b", 0.8, 31.03)], ["m+a", "m+b"])["Cheapest in the tie group"][1]
-    assert why == "$0 for a million documents, as 1 other; the fastest of these (30.5 ms, p95)."
+    assert why == "$0 for a million documents, as 1 other; the fastest of these (30.5 ms, p50)."
 
 
 def test_what_is_really_faster_is_chosen() -> None:
@@ -55,7 +55,7 @@ def test_a_better_row_that_was_passed_over_is_named() -> None:
 
 def test_an_equal_row_that_is_slower_is_not_named_as_passed_over() -> None:
     choices = _by_use([_row("m+a", 0.8, 5.2), _row("u+a", 0.6, 3.9), _row("w+a", 0.6, 0.3)], ["m+a"])
-    assert choices["Best under 5 ms"] == ("w+a", "NDCG@10 0.600 in 0.3 ms (p95); m+a needs 5.2 ms.")
+    assert choices["Best under 5 ms"] == ("w+a", "NDCG@10 0.600 in 0.3 ms (p50); m+a needs 5.2 ms.")
 
 
 def test_one_row_is_no_tie_group_and_answers_from_files_have_no_latency() -> None:

@@ -7,7 +7,7 @@ import pytest
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Percentiles
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.schema import Latency, Row, Value
+from bakeoff.results.schema import Kept, Latency, Row, Value
 from bakeoff.results.verdict import decide, order_agreement
 from bakeoff.statistics.averaging import PerQuery
 from bakeoff.statistics.compare import tied_with_best
@@ -124,6 +124,11 @@ def test_rows_of_one_model_are_not_compared_on_the_time_of_the_same_call() -> No
     rows = [row("m@384", "m", 16.5), row("m@128", "m", 5.0), row("u", "u", 8.0)]
     (faster,) = [text for text in decide(scores, NDCG, rows, PerQuery(42)).sentences if "faster" in text]
     assert faster == "u embeds a query 2.1× faster (8 against 16.5 ms, p50)."
+    kept = Kept(stages=["embed"], first="2026-01-02", last="2026-01-02", machines=["a machine"])
+    for place in (0, 2):  # a time of another day makes no ratio with one of this run
+        old = [replace(row, latency=replace(row.latency, kept=kept)) if at == place else row
+               for at, row in enumerate(rows) if row.latency]  # fmt: skip
+        assert not any("faster" in text for text in decide(scores, NDCG, old, PerQuery(42)).sentences)
     two = decide({label: scores[label] for label in ("m@384", "m@128")}, NDCG, rows[:2], PerQuery(42))
     assert two.tie_group == ["m@384", "m@128"]
     assert not any("faster" in text for text in two.sentences)

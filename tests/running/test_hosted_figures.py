@@ -70,13 +70,17 @@ def test_a_hosted_row_has_a_p95_and_rows_of_one_model_share_their_times(tmp_path
     assert not any("from the cache" in doubt for doubt in [*first.doubts, *second.doubts])
 
 
-def test_a_fusion_of_hosted_rows_has_no_total_of_search_alone(tmp_path: Path) -> None:
-    rows = _rows(_lineup(tmp_path, 70, HOSTED + FUSED), tmp_path)
-    latency = rows["both"].latency
-    assert latency is not None
-    assert (latency.embed.n, latency.search.n) == (0, 140)
-    assert (latency.total.n, latency.total.p95) == (0, None)
-    assert "its parts had the query vectors already: embedding was not timed with it" in latency.doubts
+def test_a_fusion_of_paid_rows_has_the_times_of_their_calls(tmp_path: Path) -> None:
+    lineup = _lineup(tmp_path, 70, HOSTED + FUSED)
+    for kept in (False, True):
+        rows = _rows(lineup, tmp_path)
+        latency, part = rows["both"].latency, rows["embed+faiss"].latency
+        assert latency is not None
+        assert part is not None
+        assert latency.embed == part.embed
+        assert (latency.embed.n, latency.search.n, latency.total.n) == (60, 140, 60)
+        assert (latency.kept is not None) == kept
+    assert sum(int(line) for line in (tmp_path / "asked.txt").read_text().split()) == 78
 
 
 def test_a_fusion_of_local_rows_counts_the_queries_that_it_embedded(tmp_path: Path) -> None:
@@ -129,8 +133,8 @@ def test_a_later_run_has_the_same_cost_and_says_that_it_is_an_estimate(tmp_path:
             assert row.cost.tokens_estimated
     latency = rows["embed+faiss"].latency
     assert latency is not None
-    assert latency.total.n == 0
-    assert any("came from the cache" in doubt for doubt in latency.doubts)
+    assert latency.total.n == 60
+    assert latency.kept is not None
 
 
 def test_documents_that_were_embedded_elsewhere_have_no_known_price(tmp_path: Path) -> None:

@@ -71,10 +71,12 @@ def test_the_row_fills_itself_and_costs_what_was_reported(tmp_path: Path, wire: 
     assert wire.requests == []
     summary = summarise(_ran(run(lineup, _settings(tmp_path))))
     assert len(wire.embeddings()) == told.requests
-    assert sum(len(request.texts) for request in wire.embeddings()) == told.texts == 45
+    again = 3 + 2 * 20 - 19 if provider == "ollama" else 0  # what is free is asked to warm up, and in both rounds
+    assert told.texts == 45
+    assert sum(len(request.texts) for request in wire.embeddings()) == 45 + again
     row = summary.rows[0]
     assert row.latency is not None
-    assert row.latency.embed.n == 19  # the twentieth query was the cold call
+    assert row.latency.embed.n == (40 if again else 19)  # a paid model's twentieth query was the cold call
     assert row.latency.cold_embed_ms is not None
     assert row.cost is not None
     card = PROVIDERS.create(provider, model=HOSTED[provider]).card
@@ -90,7 +92,8 @@ def test_the_second_run_asks_nothing_with_or_without_a_key(
     first = _ran(run(lineup, _settings(tmp_path)))
     wire.requests.clear()
     second = _ran(run(lineup, _settings(tmp_path)))
-    assert wire.embeddings() == []
+    assert len(wire.embeddings()) == (4 + 2 * 20 if provider == "ollama" else 0)  # what is free is timed again
+    wire.requests.clear()
     assert second.scores == first.scores
     for name in KEYS:
         monkeypatch.delenv(name)
@@ -99,7 +102,8 @@ def test_the_second_run_asks_nothing_with_or_without_a_key(
     assert third.scores == first.scores
     row = summarise(third).rows[0]
     assert row.latency is not None
-    assert any("came from the cache" in doubt for doubt in row.latency.doubts)
+    assert row.latency.kept is not None
+    assert row.latency.total.p50 is not None
 
 
 def test_offline_with_an_empty_cache_says_what_is_missing(tmp_path: Path, wire: WireServer, provider: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bakeoff.core.figures import CallTime
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Query
 from bakeoff.evaluation.measures import Measure
@@ -17,7 +18,7 @@ from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Settings, run
 from bakeoff.search.fused_searcher import FusedSearcher
 from bakeoff.search.fusion import Fusion, FusionWeights, fuse, grid, tune, weighted_rrf
-from bakeoff.search.searchers import Answer, Searcher
+from bakeoff.search.searchers import Answer, Searcher, Timed
 from bakeoff.statistics.averaging import PerQuery, PerQueryAsked
 from bakeoff.statistics.stratified import Strata
 from bakeoff_providers.errors import InputError
@@ -319,9 +320,16 @@ def test_a_fusion_takes_the_time_of_its_parts_and_of_the_fusing() -> None:
     assert answer.embed_ns == 100_000
     unembedded = FusedSearcher(parts[1:2] * 3, fusion, depth=9).ask(Query("q", "?"))
     assert unembedded.embed_ns is None
-    assert not answer.untimed
-    late = _Part(Answer(rankings[0], 1_000, None, untimed=True))
-    assert FusedSearcher([*parts[:2], late], fusion, depth=2).ask(Query("q", "?")).untimed  # one part is enough
+    assert answer.timed is Timed.NOW
+    late = _Part(Answer(rankings[0], 1_000, None, timed=Timed.NEVER))
+    old = CallTime(5_000, "2026-01-02T03:04:05+00:00", "a machine")
+    kept = _Part(Answer(rankings[0], 1_000, None, timed=Timed.EARLIER, kept_embed=old))
+    one = FusedSearcher([*parts[:2], late], fusion, depth=2).ask(Query("q", "?"))
+    assert one.timed is Timed.NEVER  # one part is enough
+    two = FusedSearcher([*parts[:2], kept], fusion, depth=2).ask(Query("q", "?"))
+    assert (two.timed, two.embed_ns) == (Timed.EARLIER, None)
+    assert two.kept_embed == CallTime(75_000, old.at, old.machine)  # 5,000 kept, 70,000 of this run
+    assert two.total_ns == two.search_ns + 75_000
 
 
 def test_weights_are_every_share_in_tenths() -> None:

@@ -66,6 +66,9 @@ def run(
     engine: EngineOption = None,
     address: AddressOption = None,
     max_cost: MaxCost = None,
+    time_hosted: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Make N paid calls to each hosted model to time it.")
+    ] = 0,
     dry_run: DryRun = False,
     equivalent_within: EquivalentWithin = None,
     tune_weights: Annotated[
@@ -91,6 +94,8 @@ def run(
     from bakeoff.tasks.load import task_options
 
     check_folder(out)
+    if offline and time_hosted:
+        raise InputError("--time-hosted asks hosted models, --offline asks none", remedy="leave one of them out")
     if lineup is None and not OWN_LINEUP.is_file():
         notice(f"no {OWN_LINEUP} here: the built-in line-up is run (`bakeoff init TASK` writes one for an own task)")
     path = lineup_path(lineup)
@@ -106,6 +111,7 @@ def run(
         cache=vectors_folder() if cache else None,
         offline=offline,
         max_cost=max_cost,
+        time_hosted=time_hosted,
         progress=Bars(),
         notice=warn,
         tune_weights=tune_weights,
@@ -278,7 +284,8 @@ def _print_json(content: dict[str, Any]) -> None:
 
 def show(
     result: ResultArgument,
-    p95: Annotated[float | None, typer.Option(min=0, help="Limit: milliseconds from query to results.")] = None,
+    p50: Annotated[float | None, typer.Option(min=0, help="Limit: median milliseconds from query to results.")] = None,
+    p95: Annotated[float | None, typer.Option(min=0, help="Limit: milliseconds of 95% of the queries.")] = None,
     cost: Annotated[float | None, typer.Option(min=0, help="Limit: dollars for a million documents.")] = None,
     query_cost: Annotated[float | None, typer.Option(min=0, help="Limit: dollars for a thousand queries.")] = None,
     index: Annotated[float | None, typer.Option(min=0, help="Limit: megabytes of the index.")] = None,
@@ -295,11 +302,17 @@ def show(
 
     summary = _print_result(result, wide=wide, equivalent_within=equivalent_within)
     limits = Limits(
-        p95_ms=p95, usd_per_million=cost, usd_per_thousand_queries=query_cost, index_mb=index, offline=offline
+        p50_ms=p50,
+        p95_ms=p95,
+        usd_per_million=cost,
+        usd_per_thousand_queries=query_cost,
+        index_mb=index,
+        offline=offline,
     )
     if limits != Limits():
         choice = choose(summary.rows, summary.verdict, limits)
-        doubts = [timing_doubt(row) for row in summary.rows if row.label == choice.label and p95 is not None]
+        timed = p50 is not None or p95 is not None
+        doubts = [timing_doubt(row) for row in summary.rows if timed and row.label == choice.label]
         say(f"\nWithin these limits: {choice.sentence}{''.join(doubts)}")
     typer.echo("")
     _name_page(result)

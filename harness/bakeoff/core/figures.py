@@ -14,8 +14,20 @@ class Percentiles(msgspec.Struct, frozen=True):
     p99: float | None = None
 
 
+class CallTime(msgspec.Struct, frozen=True):
+    """How long one call took, when (UTC) and on which machine."""
+
+    nanoseconds: int
+    at: str
+    machine: str
+
+
 class Timing(msgspec.Struct, kw_only=True):
-    """Raw nanoseconds of one contender. The cold first call is kept on its own, warm-up not at all."""
+    """Raw nanoseconds of one contender. The cold first call is kept on its own, warm-up not at all.
+
+    `kept_…` are calls of earlier runs, whose vectors or scores came from the cache; `kept_total_ns` adds this run's
+    search to them.
+    """
 
     embed_ns: list[int] = []
     search_ns: list[int] = []
@@ -23,6 +35,9 @@ class Timing(msgspec.Struct, kw_only=True):
     rerank_ns: list[int] = []
     cold_embed_ns: int | None = None
     cold_search_ns: int | None = None
+    kept_embed: list[CallTime] = []
+    kept_rerank: list[CallTime] = []
+    kept_total_ns: list[int] = []
 
 
 class Loss(msgspec.Struct, kw_only=True, frozen=True):

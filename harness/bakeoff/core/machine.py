@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
+import functools
 import os
 import platform
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
+
+from bakeoff.core.figures import CallTime
 
 ALWAYS_RECORDED = ("bakeoff", "numpy")
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -46,6 +50,18 @@ def machine(distributions: Iterable[str] = (), threads: Mapping[str, int] | None
 def after_work(before: Machine) -> Machine:
     """The same machine with the load that the work ended under."""
     return msgspec.structs.replace(before, load_after=load())
+
+
+@functools.cache
+def machine_name() -> str:
+    """The processor and its cores, as a result names its machine."""
+    return f"{_cpu()}, {os.cpu_count() or 0} cores"
+
+
+def call_time(nanoseconds: int) -> CallTime:
+    """A call that has just been made here."""
+    now = datetime.datetime.now(datetime.UTC)
+    return CallTime(nanoseconds, now.isoformat(timespec="seconds"), machine_name())
 
 
 def load() -> float:

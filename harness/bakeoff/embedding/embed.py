@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from bakeoff.core.progress import Advance, Progress, silent
 from bakeoff.core.room import TEMPORARY
-from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens, in_parallel, price_of, token_estimates
+from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens, in_parallel, price_of
 from bakeoff.embedding.budget import Budget, reservation
 from bakeoff.embedding.cache import Space, VectorCache
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.embedding.retry import Attempted, RateLimit, RetryPolicy, call
+from bakeoff.embedding.single_calls import SingleCalls, TimedVector
 from bakeoff.embedding.unit import NotingUnit, unit
 from bakeoff.embedding.usage import Stored, Usage
-from bakeoff.embedding.vector_rows import FileRows, VectorRows
+from bakeoff.embedding.vector_rows import VectorRows, rows_in_files
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class Embedder:
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     budget: Budget | None = None
     offline: bool = False
+    time_hosted: int = 0  # calls to a paid provider that only serve to time it
     workers: int = WORKERS
     progress: Progress = silent
     usage: dict[Role, Usage] = field(default_factory=lambda: {role: Usage() for role in Role})
@@ -42,16 +44,17 @@ class Embedder:
     cut: tuple[int, int] | None = None  # about how many of the corpus' texts are too long for the model, of how many
     lengths: tuple[float, float] | None = None  # of the documents' vectors that were read so far
     rate_limit: RateLimit = field(default_factory=RateLimit)
+    single: SingleCalls = field(init=False)
     _spaces: dict[Role, Space | None] = field(default_factory=dict)
     _uncached: dict[Path, Space] = field(default_factory=dict)
     _elsewhere: KeyIndex = field(default_factory=KeyIndex)
     _writable: list[Space] = field(default_factory=list)
     _counted: dict[tuple[Role, Space], Places] = field(default_factory=dict)
-    _times: dict[tuple[Role, str], int] = field(default_factory=dict)  # of single calls in this run, for rows to come
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.rate_limit.sleep = self.policy.sleep
+        self.single = SingleCalls(self, self.time_hosted)
 
     def fit(self, documents: Sequence[str]) -> None:
         """Lets a provider that learns from the corpus do so."""
@@ -79,7 +82,11 @@ class Embedder:
         """The documents, a block of texts at a time, into the cache or, where there is none, into `scratch`."""
         space, role = self.corpus_space(scratch), Role.DOCUMENT
         if space is None and isinstance(self.provider, InFiles):
-            return self._in_files(self.provider, blocks, total)
+            self.provider.ready()
+            with self._progress(role, total) as advance:
+                rows = rows_in_files(self.provider, blocks, total, self._unit, advance)
+            self.usage[role].texts += total
+            return rows
         assert space is not None
         blockwise: list[Stored] = []
         with self._progress(role, total) as advance:
@@ -109,20 +116,6 @@ class Embedder:
         """Texts that workers ask for in this run: they are counted as asked for, not as cached."""
         keys = keys_of(texts)
         self._elsewhere.add(keys, np.zeros(len(keys), dtype=np.int64))
-
-    def _in_files(self, provider: InFiles, blocks: Iterable[Sequence[str]], total: int) -> VectorRows:
-        """Vectors that are in files already: where each is, and no copy of any."""
-        self.provider.ready()
-        places = np.empty(total, dtype=np.int64)
-        with self._progress(Role.DOCUMENT, total) as advance:
-            start = 0
-            for block in blocks:
-                places[start : start + len(block)] = provider.rows_of(block, Role.DOCUMENT)
-                start += len(block)
-                advance(len(block))
-        self.usage[Role.DOCUMENT].texts += total
-        source = FileRows(provider)
-        return VectorRows(source, places, (self._unit,), source.dimensions)
 
     @property
     def _unit(self) -> NotingUnit:
@@ -155,19 +148,32 @@ class Embedder:
         self._account(answer, texts, role, attempted)
         return answer
 
-    def embed_timed(self, text: str, role: Role) -> tuple[Vectors, int | None]:
-        """One text by itself and the time of its call in this run; no time when an earlier run asked for it.
+    @property
+    def asks_anew(self) -> bool:
+        """Whether a query is asked in every round: calls are free, and their speed is what is being measured."""
+        return self.provider.local or (self.provider.free and not self.offline)
 
-        A local provider is asked anew each time: its calls are free, and its speed is what is being measured.
-        """
-        space = self.space(role)
-        if self.provider.local or space is None:
+    def embed_timed(self, text: str, role: Role) -> TimedVector:
+        """One text by itself, and how long that took."""
+        if self.provider.local:
             batch, attempted = self._call([text], role)
-            if not self.provider.local:
-                self.usage[role].texts += 1
-                self._account(batch, [text], role, attempted)
+            return TimedVector(unit(batch.vectors, self.provider.card.name)[0], attempted.nanoseconds)
+        return self.single.embed(text, role)
+
+    def ask_again(self, text: str, role: Role) -> tuple[Vectors, int]:
+        """One text that was asked for before: a request, but no further text or token of the row's."""
+        batch, attempted = self._call([text], role)
+        self.usage[role].count_call(attempted)
+        return unit(batch.vectors, self.provider.card.name)[0], attempted.nanoseconds
+
+    def buy(self, text: str, role: Role) -> tuple[Vectors, int | None]:
+        """One text by itself, from the cache; or asked for, with the nanoseconds of the call."""
+        space, took = self.space(role), None
+        if space is None:
+            batch, attempted = self._call([text], role)
+            self.usage[role].texts += 1
+            self._account(batch, [text], role, attempted)
             return unit(batch.vectors, self.provider.card.name)[0], attempted.nanoseconds
-        asked = False
         while text not in space:
             with self._claimed([text], keys_of([text]), space) as (mine, names, _):
                 if mine:
@@ -175,13 +181,13 @@ class Embedder:
                     batch, attempted = self._call([text], role)
                     self._account(batch, [text], role, attempted)
                     space.put([text], batch.vectors, batch.tokens, names)
-                    self._times[role, text], asked = attempted.nanoseconds, True
+                    took = attempted.nanoseconds
                     break
             space.claims.wait(keys_of([text]))
             space.refresh()
         places = space.find(keys_of([text]))
-        self._count([self._noted([text], places, np.array([asked]), role, space)], role, space)
-        return unit(space.take(places), self.provider.card.name)[0], self._times.get((role, text))
+        self._count([self._noted([text], places, np.array([took is not None]), role, space)], role, space)
+        return unit(space.take(places), self.provider.card.name)[0], took
 
     def missing(self, texts: Iterable[str], role: Role) -> list[str]:
         """What a run would have to ask for: the dry run counts these."""
@@ -235,13 +241,8 @@ class Embedder:
     def _noted(
         self, texts: Sequence[str], places: Places, asked: NDArray[np.bool_], role: Role, space: Space
     ) -> Stored:
-        """With the tokens of each text; an estimate where no server had counted them, which is kept as 0."""
-        tokens = space.tokens_of(places)
-        estimated = tokens == 0
-        if estimated.any():
-            uncounted = [text for text, unknown in zip(texts, estimated, strict=True) if unknown]
-            tokens[estimated] = token_estimates(uncounted, self.provider.card.prompt(role))
-        return Stored(places, asked, tokens, estimated)
+        """With the tokens of each text."""
+        return Stored.of(texts, places, asked, space.tokens_of(places), self.provider.card.prompt(role))
 
     def _count(self, blockwise: Sequence[Stored], role: Role, space: Space) -> None:
         """Each text once, however many rows ask for it."""
@@ -332,8 +333,7 @@ class Embedder:
 
     def _account(self, answer: EmbeddingBatch, texts: list[str], role: Role, attempted: Attempted) -> None:
         usage = self.usage[role]
-        usage.requests += 1 + attempted.retries
-        usage.retries += attempted.retries
+        usage.count_call(attempted)
         usage.truncated += answer.truncated
         usage.estimated |= answer.tokens is None
         usage.tokens += self._estimate(texts, role) if answer.tokens is None else answer.tokens

@@ -2,7 +2,8 @@
 
 `NAME.f32` holds nothing but the rows. `NAME.manifest` begins with the identity and the dimension; then it has one
 record per batch: keys, tokens, and the checksum of the batch's rows. Rows are written first and the record makes them
-count, so a process that is killed leaves at most some rows that no record names.
+count, so a process that is killed leaves at most some rows that no record names. Other records hold the time of a call
+that brought one text's vector.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import struct
 import threading
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,14 +26,16 @@ import numpy.typing as npt
 import xxhash
 from bakeoff_providers.base import Vectors
 
+from bakeoff.core.figures import CallTime
 from bakeoff.core.hashing import KEY_BYTES, Identity
 from bakeoff.embedding.key_index import Keys, keys_from
 from bakeoff.embedding.locks import locked
 
 ROWS, MANIFEST = ".f32", ".manifest"
-_HEAD_MAGIC, _MAGIC = b"BKS1", b"BKR1"
+_HEAD_MAGIC, _MAGIC, _TIME_MAGIC = b"BKS1", b"BKR1", b"BKT1"
 _HEAD = struct.Struct("<4sIQ")  # magic, length of the description, its checksum
 _RECORD = struct.Struct("<4sIQQQ")  # magic, rows, first row, checksum of the rows, checksum of the keys and tokens
+# A time's record has the same head: magic, length of the body, 0, 0, checksum of the body (key, CallTime as JSON).
 _CHECK = struct.Struct("<Q")  # checksum of the record's own head
 _MAPPED_AT_ONCE = 1 << 26  # bytes that are mapped to be checked
 _OPEN_AT_ONCE = 16  # shards whose files are open for reading: a space of thousands needs no more descriptors
@@ -87,6 +90,12 @@ class ShardWriter:
         self._rows += len(rows)
         return start
 
+    def append_time(self, key: bytes, time: CallTime) -> None:
+        """Writes how long the call for this key took."""
+        body = key + msgspec.json.encode(time)
+        head = _RECORD.pack(_TIME_MAGIC, len(body), 0, 0, checksum(body))
+        self._write_manifest(head + _CHECK.pack(checksum(head)) + body)
+
     def close(self) -> None:
         """Ends the shard and its lock."""
         os.close(self._vectors)
@@ -108,6 +117,7 @@ class Shard:
     _length: int = 0
     _handle: _Handle | None = None
     _mapped: npt.NDArray[np.float32] | None = None
+    times: dict[bytes, CallTime] = field(default_factory=dict)  # by key, of calls that brought a vector
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens the files itself."""
@@ -158,8 +168,9 @@ class Shard:
             magic, rows, start, of_rows, of_body = _RECORD.unpack(head)
             (check,) = _CHECK.unpack_from(data, at + _RECORD.size)
             begin = at + _RECORD.size + _CHECK.size
-            end = begin + rows * (KEY_BYTES + 4)
-            if magic != _MAGIC or checksum(head) != check:
+            is_time = magic == _TIME_MAGIC
+            end = begin + rows * (1 if is_time else KEY_BYTES + 4)
+            if magic not in (_MAGIC, _TIME_MAGIC) or checksum(head) != check:
                 self.damaged += 1
                 following = data.find(_MAGIC, at + 1)  # the record after a damaged head may be sound
                 if following < 0:
@@ -171,7 +182,9 @@ class Shard:
                 break
             body = data[begin:end]
             at = end
-            if checksum(body) == of_body and (trusted or self._sound(start, rows, of_rows, window)):
+            if is_time and checksum(body) == of_body:
+                self.times[body[:KEY_BYTES]] = msgspec.json.decode(body[KEY_BYTES:], type=CallTime)
+            elif checksum(body) == of_body and (trusted or self._sound(start, rows, of_rows, window)):
                 keys, tokens = body[: rows * KEY_BYTES], np.frombuffer(body[rows * KEY_BYTES :], dtype="<f4")
                 yield Batch(start, keys_from(keys), tokens)
             else:

@@ -18,8 +18,9 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError
 
+from bakeoff.core.figures import CallTime
 from bakeoff.core.files import read_json, write_json
-from bakeoff.core.hashing import Identity
+from bakeoff.core.hashing import Identity, text_key
 from bakeoff.core.progress import steps
 from bakeoff.core.room import check_room, needs_room
 from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
@@ -151,15 +152,35 @@ class Space:
             self._append(keys, tokens, vectors)
 
     def _append(self, keys: Keys, tokens: Tokens, vectors: Vectors) -> None:
-        if self._writer is None:
+        writer, own = self._own_shard(vectors.shape[1])
+        start = writer.append(keys.astype("<u8").tobytes(), tokens, vectors)
+        self._remember(own, [Batch(start, keys, tokens)])
+
+    def _own_shard(self, dimensions: int) -> tuple[ShardWriter, int]:
+        if self._writer is None or self._own is None:
             self._write_identity()
-            self._writer = ShardWriter(self.folder, self.identity, vectors.shape[1])
+            self._writer = ShardWriter(self.folder, self.identity, dimensions)
             self._own = len(self._shards)
             self._written.add(self._own)
-            self._add_shard(Shard(self._writer.stem, Description(self.identity, vectors.shape[1])))
-        assert self._own is not None
-        start = self._writer.append(keys.astype("<u8").tobytes(), tokens, vectors)
-        self._remember(self._own, [Batch(start, keys, tokens)])
+            self._add_shard(Shard(self._writer.stem, Description(self.identity, dimensions)))
+        return self._writer, self._own
+
+    def call_time(self, text: str) -> CallTime | None:
+        """How long the call took that first brought this text's vector; None where nobody timed it."""
+        key = text_key(text)
+        return min((shard.times[key] for shard in self._shards if key in shard.times), key=lambda t: t.at, default=None)
+
+    def note_time(self, text: str, time: CallTime) -> None:
+        """Keeps the first time of a text whose vector is here."""
+        if self.call_time(text) is None:
+            self._append_time(text_key(text), time)
+
+    def _append_time(self, key: bytes, time: CallTime) -> None:
+        assert self.dimensions is not None
+        with needs_room(self.folder, self._remedy):
+            writer, own = self._own_shard(self.dimensions)
+            writer.append_time(key, time)
+        self._shards[own].times[key] = time
 
     def refresh(self) -> None:
         """Takes in what other processes have written since the last look."""
@@ -213,8 +234,11 @@ class Space:
 
     def rewrite(self) -> None:
         """Puts everything that is known into one new shard, each vector once."""
+        times = {key: time for shard in self._shards for key, time in shard.times.items()}
         for keys, tokens, vectors in self.batches():
             self.append(keys, tokens, vectors)
+        for key, time in times.items():
+            self._append_time(key, time)
         self.close()
 
     def close(self) -> None:

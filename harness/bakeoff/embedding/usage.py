@@ -9,7 +9,9 @@ import numpy as np
 from bakeoff_providers.base import ModelCard
 from numpy.typing import NDArray
 
+from bakeoff.embedding.batches import token_estimates
 from bakeoff.embedding.key_index import Places
+from bakeoff.embedding.retry import Attempted
 from bakeoff.embedding.shards import Tokens
 
 
@@ -21,6 +23,15 @@ class Stored:
     asked: NDArray[np.bool_]
     tokens: Tokens
     estimated: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], places: Places, asked: NDArray[np.bool_], tokens: Tokens, prompt: str) -> Stored:
+        """With an estimate of the tokens where no server had counted them, which is kept as 0."""
+        estimated = tokens == 0
+        if estimated.any():
+            uncounted = [text for text, unknown in zip(texts, estimated, strict=True) if unknown]
+            tokens[estimated] = token_estimates(uncounted, prompt)
+        return cls(places, asked, tokens, estimated)
 
     def at(self, rows: Sequence[int]) -> Stored:
         """Some of them, or some of them several times."""
@@ -42,6 +53,11 @@ class Usage:
     def cost(self, card: ModelCard) -> float | None:
         """Tokens times list price; None where no price is known."""
         return None if card.price is None else self.tokens * card.price.usd_per_million_tokens / 1e6
+
+    def count_call(self, attempted: Attempted) -> None:
+        """A request, and what it took to get its answer."""
+        self.requests += 1 + attempted.retries
+        self.retries += attempted.retries
 
     def add(self, other: Usage) -> None:
         """What somebody else asked for on its behalf; texts are counted by who keeps them."""

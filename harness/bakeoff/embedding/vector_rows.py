@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, overload
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from bakeoff_providers.base import InFiles, Role, Vectors
 
+from bakeoff.core.progress import Advance
 from bakeoff.embedding.key_index import Places
 from bakeoff.embedding.shard_rows import ShardRows
 from bakeoff.embedding.space import Space
@@ -106,6 +107,19 @@ class VectorRows:
         for change in self.changes:
             vectors = change(vectors)
         return vectors
+
+
+def rows_in_files(
+    provider: InFiles, blocks: Iterable[Sequence[str]], total: int, change: Change, advance: Advance
+) -> VectorRows:
+    """Vectors that are in files already: where each is, and no copy of any."""
+    places, start = np.empty(total, dtype=np.int64), 0
+    for block in blocks:
+        places[start : start + len(block)] = provider.rows_of(block, Role.DOCUMENT)
+        start += len(block)
+        advance(len(block))
+    source = FileRows(provider)
+    return VectorRows(source, places, (change,), source.dimensions)
 
 
 def chosen_rows(vectors: Vectors | VectorRows, rows: npt.NDArray[Any]) -> Vectors | VectorRows:

@@ -19,7 +19,7 @@ from bakeoff.results.tables import matrix_table
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "★": r"$\star$", "≈": r"$\approx$", "≡": r"$\equiv$",
-    "✓": r"$\checkmark$",
+    "✓": r"$\checkmark$", "†": r"$\dagger$",
     "✗": r"$\times$", "–": "--", "×": r"$\times$", "≥": r"$\geq$", "<": r"\textless{}", ">": r"\textgreater{}",
 }  # fmt: skip
 
@@ -67,7 +67,7 @@ def _tex_cell(cell: Cell) -> str:
 
 
 def _tex(text: str) -> str:
-    return re.sub(r"[\\&%$#_{}~^★≈✓✗–×≥<>]", lambda special: _LATEX[special[0]], " ".join(text.split()))
+    return re.sub(r"[\\&%$#_{}~^★≈≡✓✗†–×≥<>]", lambda special: _LATEX[special[0]], " ".join(text.split()))
 
 
 def csv_text(summary: Summary) -> str:

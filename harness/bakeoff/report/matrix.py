@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bakeoff.core.printable import dollars
-from bakeoff.results.columns import MODEL, STORE, Column, Quantity, columns
-from bakeoff.results.schema import Row, Summary
+from bakeoff.results.columns import MODEL, STORE, TOTAL, Column, Quantity, columns
+from bakeoff.results.schema import Kept, Row, Summary
 from bakeoff.results.tables import ordered_rows
 
-BEST, TIED, EQUIVALENT, DOUBT, MET, MISSED = "★", "≈", "≡", "?", "✓", "✗"
+BEST, TIED, EQUIVALENT, DOUBT, MET, MISSED, KEPT = "★", "≈", "≡", "?", "✓", "✗", "†"
 
 
 def keys(summary: Summary) -> list[str]:
@@ -32,6 +32,7 @@ def keys(summary: Summary) -> list[str]:
         MET: f"{MET} target met",
         MISSED: f"{MISSED} target missed",
         DOUBT: f"{DOUBT} timing can't be trusted, see below",
+        KEPT: f"{KEPT} timed in an earlier run, see below",
     }
     said = [meaning for mark, meaning in meanings.items() if mark in marks]
     return said + ([f"({cut}): of a measure without a cut-off of its own, the places asked for"] if cut else [])
@@ -189,10 +190,20 @@ def _time(row: Row, column: Column) -> Cell:
     figure, samples = column.value(row), column.samples(row)
     if figure is None:
         return Cell("–", "empty", hint=f"{samples} samples are too few" if samples else "")
-    doubts = "; ".join(row.latency.doubts) if row.latency else ""
-    if doubts:
-        return Cell(f"{figure:.2f}", "doubt", marks=DOUBT, value=figure, hint=doubts)
-    return Cell(f"{figure:.2f}", value=figure, hint=f"{samples} samples")
+    doubts = list(row.latency.doubts) if row.latency else []
+    marks = [DOUBT] if doubts else []
+    if row.latency and (kept := row.latency.kept) and column.name in (*kept.stages, TOTAL.name):
+        marks.append(KEPT)
+        doubts.append(kept_words(kept))
+    state = "doubt" if doubts else ""
+    hint = "; ".join(doubts) or f"{samples} samples"
+    return Cell(f"{figure:.2f}", state, marks=" ".join(marks), value=figure, hint=hint)
+
+
+def kept_words(kept: Kept) -> str:
+    """When and where a row's calls were timed whose answers came from the cache."""
+    stages = " and ".join({"embed": "embedding", "rerank": "reranking"}[stage] for stage in kept.stages)
+    return f"{stages} was timed {kept.when} on {', '.join(kept.machines)}; compared with no time of this run"
 
 
 def _money(row: Row, column: Column) -> Cell:

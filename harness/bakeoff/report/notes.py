@@ -7,10 +7,10 @@ from typing import Literal
 
 from bakeoff.core.figures import Loss
 from bakeoff.core.printable import counted
-from bakeoff.report.matrix import DOUBT
+from bakeoff.report.matrix import DOUBT, KEPT, kept_words
 from bakeoff.results.schema import Summary
 
-NoteTopic = Literal["warning", "loss", "doubt", "stable"]
+NoteTopic = Literal["warning", "loss", "doubt", "kept", "stable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,27 +23,31 @@ class Note:
 
     @property
     def sentence(self) -> str:
-        """In one line; a doubt starts with the mark that its figures carry."""
-        mark = f"{DOUBT} " if self.topic == "doubt" else ""
+        """In one line; a note on times starts with the mark that its figures carry."""
+        mark = {"doubt": f"{DOUBT} ", "kept": f"{KEPT} "}.get(self.topic, "")
         return mark + (f"{self.about}: {self.text}" if self.about else self.text)
 
 
 def notes(summary: Summary) -> list[Note]:
-    """Warnings, what approximate indexes lost, doubts about timings, stability."""
+    """Warnings, what approximate indexes lost, doubts about timings, timings of earlier runs, stability."""
     every = [Note("warning", warning) for warning in summary.warnings]
     doubted: dict[str, list[str]] = {}
     warned: dict[str, list[str]] = {}
     lost: dict[str, list[str]] = {}
+    kept: dict[str, list[str]] = {}
     for row in summary.rows:
         for warning in dict.fromkeys(row.warnings):
             warned.setdefault(warning, []).append(row.label)
         for doubt in row.latency.doubts if row.latency else []:
             doubted.setdefault(doubt, []).append(row.label)
+        if row.latency and row.latency.kept:
+            kept.setdefault(kept_words(row.latency.kept), []).append(row.label)
         if row.loss is not None:
             lost.setdefault(_index_loss(row.loss), []).append(row.label)
     every += [Note("warning", warning, ", ".join(labels)) for warning, labels in warned.items()]
     every += [Note("loss", loss, ", ".join(labels)) for loss, labels in lost.items()]
     every += [Note("doubt", doubt, _who(labels, summary)) for doubt, labels in doubted.items()]
+    every += [Note("kept", words, ", ".join(labels)) for words, labels in kept.items()]
     if any(row.stable for row in summary.rows) and not any(row.stable is False for row in summary.rows):
         every.append(Note("stable", _stable(summary)))
     return every

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.columns import INDEX, PER_MILLION, TOTAL, Column
-from bakeoff.results.recommend import no_p95, p95
+from bakeoff.results.recommend import no_time, p50
 from bakeoff.results.schema import Detailed, QueryInfo, Summary
 from bakeoff.statistics.constants import ALPHA
 
@@ -32,7 +33,7 @@ class Limit:
 
 
 LIMITS = (
-    Limit("p95", "Latency, p95", TOTAL, after="ms"),
+    Limit("p50", "Latency, p50", dataclasses.replace(TOTAL, value=p50), after="ms"),
     Limit("cost", "Cost, a million documents", PER_MILLION, before="$"),
     Limit("index", "Memory, the index", INDEX, after="MB"),
 )
@@ -76,7 +77,7 @@ def _rows(summary: Summary) -> list[dict[str, Any]]:
             "mean": row.measures[summary.verdict.measure].mean,
             **{limit.key: limit.column.value(row) for limit in LIMITS},
             "local": row.local,
-            **({"untimed": no_p95(row)} if p95(row) is None else {}),
+            **({"untimed": no_time(row)} if p50(row) is None else {}),
         }
         for row in summary.ran
     ]

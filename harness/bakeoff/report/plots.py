@@ -59,7 +59,7 @@ class Price:
     less: str
 
 
-LATENCY = Price("quality-latency", "latency", TOTAL, "p95, question to answer, in ms (log)", "log", "faster")
+LATENCY = Price("quality-latency", "latency", TOTAL, "p50 latency per query, ms (log scale)", "log", "faster")
 COST = Price("quality-cost", "cost", PER_MILLION, "$ for a million documents", "symlog", "cheaper")
 
 
@@ -80,12 +80,13 @@ def _against(summary: Summary, palette: Mapping[str, str], price: Price) -> Char
     if len({x for x, _ in known.values()}) == 1 and len(known) > 1:
         same = next(iter(known.values()))[0]
         return Chart(key, title, "", absent=f"The {what} of every contender is the same ({same:g}).{rest}")
-    front = front_of(known)
+    kept = [row.label for row in summary.ran if price is LATENCY and row.latency and row.latency.kept]
+    front = front_of({name: point for name, point in known.items() if name not in kept})
     values = [
         {
             "contender": row.label, "model": short_name(row), "store": row.store or "none", "x": known[row.label][0],
             "y": known[row.label][1], "low": row.measures[measure].low, "high": row.measures[measure].high,
-            "front": row.label in front, "odd": row.label in front[1::2],
+            "front": row.label in front, "odd": row.label in front[1::2], "kept": row.label in kept,
         }
         for row in summary.ran if row.label in known
     ]  # fmt: skip
@@ -102,16 +103,20 @@ def _against(summary: Summary, palette: Mapping[str, str], price: Price) -> Char
         chosen.mark_line(interpolate="step-after", strokeDash=[4, 3], color=var("muted"), strokeWidth=1).encode(
             x=x, y=y
         ),
-        base.mark_point(filled=True, size=90, opacity=1).encode(
+        base.transform_filter("!datum.kept").mark_point(filled=True, size=90, opacity=1).encode(
+            x=x, y=y, color=colour_of(palette), shape=shape_of(summary), tooltip=tip
+        ),
+        base.transform_filter("datum.kept").mark_point(size=90, opacity=1).encode(
             x=x, y=y, color=colour_of(palette), shape=shape_of(summary), tooltip=tip
         ),
         chosen.mark_text(align="right", dx=-9, dy=lift, color=var("ink"), fontWeight=600).encode(
             x=x, y=y, text="contender:N"
         ),
     ]  # fmt: skip
+    hollow = " Hollow points were timed in earlier runs and are not on the front." if kept else ""
     caption = (
         f"Up and to the left is better. The dashed line is the Pareto front: nothing is both better and "
-        f"{price.less}. Bars are 95% intervals; the shape is the store.{rest}"
+        f"{price.less}. Bars are 95% intervals; the shape is the store.{hollow}{rest}"
     )
     return Chart(key, title, caption, [alt.layer(*layers).properties(height=340)])
 

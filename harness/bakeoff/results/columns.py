@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bakeoff.results.recommend import index_mb, p95, price, query_price
+from bakeoff.results.recommend import index_mb, price, query_price
 from bakeoff.results.schema import Row, Summary
 
 
@@ -75,7 +75,13 @@ RERANK = Column(
     samples=lambda row: row.latency.rerank.n if row.latency and row.latency.rerank else 0,
 )  # fmt: skip
 TOTAL = Column(
-    "total_p95", "total", Quantity.TIME, unit="p95 ms", field="total p95 ms", value=p95,
+    "total_p50", "total", Quantity.TIME, unit="p50 ms", field="total p50 ms",
+    value=lambda row: row.latency.total.p50 if row.latency else None,
+    samples=lambda row: row.latency.total.n if row.latency else 0,
+)  # fmt: skip
+TOTAL_P95 = Column(
+    "total_p95", "total", Quantity.TIME, unit="p95 ms", field="total p95 ms",
+    value=lambda row: row.latency.total.p95 if row.latency else None,
     samples=lambda row: row.latency.total.n if row.latency else 0,
 )  # fmt: skip
 COST = Column(
@@ -134,7 +140,8 @@ def columns(summary: Summary) -> list[Column]:
     """In the order of the decision: who, how good, how fast, at what price, how large."""
     paid = [PER_THOUSAND] if any(query_price(row) for row in summary.ran) else []
     quality = [*measure_columns(summary), *judged_columns(summary)]
-    return [MODEL, STORE, *quality, *stage_columns(summary), TOTAL, COST, PER_MILLION, *paid, INDEX]
+    tail = [TOTAL_P95] if any(map(TOTAL_P95.value, summary.ran)) else []
+    return [MODEL, STORE, *quality, *stage_columns(summary), TOTAL, *tail, COST, PER_MILLION, *paid, INDEX]
 
 
 def stage_columns(summary: Summary) -> list[Column]:

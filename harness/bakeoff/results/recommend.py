@@ -9,7 +9,7 @@ import msgspec
 
 from bakeoff.core.clock import SAMPLES_FOR
 from bakeoff.core.printable import counted, dollars, listed
-from bakeoff.results.schema import Recommendation, Row, Verdict
+from bakeoff.results.schema import Latency, Recommendation, Row, Verdict
 from bakeoff.statistics.ties import separated_from
 
 MEGABYTE = 1e6
@@ -20,6 +20,7 @@ FASTER_FROM = 1.5  # times that differ by less are a tie: a busy core does as mu
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What a user can't go beyond; None is no limit."""
 
+    p50_ms: float | None = None
     p95_ms: float | None = None
     usd_per_million: float | None = None
     usd_per_thousand_queries: float | None = None
@@ -35,9 +36,24 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
 
 
+def timed_now(row: Row) -> Latency | None:
+    """A row's latency, where all of it was timed in this run: no other may be compared with it."""
+    return row.latency if row.latency and row.latency.kept is None else None
+
+
+def p50(row: Row) -> float | None:
+    """Median milliseconds from question to answer."""
+    return latency.total.p50 if (latency := timed_now(row)) else None
+
+
 def p95(row: Row) -> float | None:
     """Milliseconds from question to answer that 95% of the queries stay below."""
-    return row.latency.total.p95 if row.latency else None
+    return latency.total.p95 if (latency := timed_now(row)) else None
+
+
+def embed_p50(row: Row) -> float | None:
+    """Median milliseconds of embedding a query."""
+    return latency.embed.p50 if (latency := timed_now(row)) else None
 
 
 def price(row: Row) -> float | None:
@@ -60,6 +76,7 @@ def keeps(row: Row, limits: Limits) -> bool:
     if not row.ran or (limits.offline and not row.local):
         return False
     bounds = (
+        (p50(row), limits.p50_ms),
         (p95(row), limits.p95_ms),
         (price(row), limits.usd_per_million),
         (query_price(row), limits.usd_per_thousand_queries),
@@ -86,11 +103,12 @@ def choose(rows: Sequence[Row], verdict: Verdict, limits: Limits) -> Choice:
 
 
 def _unknown(ran: Sequence[Row], limits: Limits) -> str:
-    """Whose p95 is not known, where it is limited: such a row may well be fast enough."""
-    untimed = [row for row in ran if p95(row) is None and (row.local or not limits.offline)]
-    if limits.p95_ms is None or not untimed:
-        return ""
-    return f" The p95 of {listed([row.label for row in untimed])} is not known. {no_p95(untimed[0])}"
+    """Whose latency is not known, where it is limited: such a row may well be fast enough."""
+    for figure, limit, q in ((p50, limits.p50_ms, 50), (p95, limits.p95_ms, 95)):
+        untimed = [row for row in ran if figure(row) is None and (row.local or not limits.offline)]
+        if limit is not None and untimed:
+            return f" The p{q} of {listed([row.label for row in untimed])} is not known. {no_time(untimed[0], q)}"
+    return ""
 
 
 def recommend(rows: Sequence[Row], verdict: Verdict) -> list[Recommendation]:
@@ -111,44 +129,48 @@ def _quality(best: Row, verdict: Verdict) -> Recommendation:
 
 def _quick(ran: Sequence[Row], best: Row, verdict: Verdict) -> Recommendation:
     """The limit is the next round figure that the best does not keep: below it, the choice has to change."""
-    slowest = p95(best)
+    slowest = p50(best)
     if slowest is None:
-        return Recommendation(use="Best under a latency limit", label=None, why=no_p95(best))
+        return Recommendation(use="Best under a latency limit", label=None, why=no_time(best))
     limit = round_below(slowest)
     use = f"Best under {limit:g} ms"
-    quick = [row for row in ran if keeps(row, Limits(p95_ms=limit)) and FASTER_FROM * (p95(row) or 0.0) < slowest]
+    quick = [row for row in ran if keeps(row, Limits(p50_ms=limit)) and FASTER_FROM * (p50(row) or 0.0) < slowest]
     if not quick:
-        why = f"Nothing answers faster by more than noise; {best.label} needs {_ms(slowest)} (p95)."
+        why = f"Nothing answers faster by more than noise; {best.label} needs {_ms(slowest)} (p50)."
         return Recommendation(use=use, label=None, why=why)
     chosen = _best(quick, verdict)
-    value, figure = chosen.measures[verdict.measure].mean, p95(chosen)
+    value, figure = chosen.measures[verdict.measure].mean, p50(chosen)
     assert figure is not None
-    why = f"{_named(verdict)} {value:.3f} in {_ms(figure)} (p95); {best.label} needs {_ms(slowest)}."
+    why = f"{_named(verdict)} {value:.3f} in {_ms(figure)} (p50); {best.label} needs {_ms(slowest)}."
     why += timing_doubt(chosen)
     better = [
         row.label
         for row in ran
-        if row not in quick and keeps(row, Limits(p95_ms=limit)) and row.measures[verdict.measure].mean > value
+        if row not in quick and keeps(row, Limits(p50_ms=limit)) and row.measures[verdict.measure].mean > value
     ]
     if better:
         why += f" {listed(better)} would keep the limit, too, but no faster than {best.label} by more than noise."
     return Recommendation(use=use, label=chosen.label, why=why)
 
 
-def no_p95(row: Row) -> str:
-    """Why a row has none, with the remedy that helps: more rounds do not where each query is timed once."""
+def no_time(row: Row, q: int = 50) -> str:
+    """Why a row has no p50 or p95 to compare, with the remedy: more rounds alone time no paid model again."""
     total, answers = (row.latency.total.n, row.latency.search.n) if row.latency else (0, 0)
     if not (total or answers):
         return f"The answers of {row.label} come from elsewhere, so there is no latency to compare."
-    few = f"{row.label} has too few samples for a p95 ({total}, {SAMPLES_FOR[95]} are needed)"
+    needed = SAMPLES_FOR[q]
+    if row.latency and (kept := row.latency.kept):
+        timed = f"{row.label} was timed {kept.when} and is not compared with times of this run"
+        return f"{timed}: --time-hosted {needed} times it again, and pays."
+    few = f"{row.label} has too few samples for a p{q} ({total}, {needed} are needed)"
     if total >= answers:
         return f"{few}: raise --rounds."
     if total:
-        return f"{few}: a hosted model is timed when a query is first asked: this takes {SAMPLES_FOR[95] + 1} new ones."
+        return f"{few}: a paid model is timed when a query is first asked. --time-hosted {needed} asks again, and pays."
     if row.row_type in MADE_OF_OTHERS:
         return f"{row.label} asks rows whose query vectors or scores were there already: no answer was timed whole."
     cached = f"The query vectors of {row.label} came from the cache, so its answers were not timed"
-    return f"{cached}: --no-cache times them, and pays."
+    return f"{cached}: --time-hosted {needed} times them, and pays."
 
 
 def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
@@ -160,16 +182,16 @@ def _cheap(ran: Sequence[Row], verdict: Verdict) -> Recommendation:
         return Recommendation(use=use, label=None, why=why)
     cost = min(_prices(row) for row in priced)
     equals = [row for row in priced if _prices(row) == cost]
-    fastest = min((p95(row) or math.inf for row in equals), default=math.inf)
-    as_fast = [row for row in equals if (p95(row) or math.inf) <= FASTER_FROM * fastest]
+    fastest = min((p50(row) or math.inf for row in equals), default=math.inf)
+    as_fast = [row for row in equals if (p50(row) or math.inf) <= FASTER_FROM * fastest]
     chosen = _best(as_fast or equals, verdict)  # rows within the noise of the fastest are as fast
     why = _priced(cost)
-    figure = p95(chosen)
+    figure = p50(chosen)
     if len(equals) > 1:
         why += f", as {counted(len(equals) - 1, 'other')}"
     if len(equals) > 1 and figure is not None:
         which = "the fastest of these" if figure == fastest else f"within {FASTER_FROM:g}× of the fastest of these"
-        why += f"; {which} ({_ms(figure)}, p95).{timing_doubt(chosen)}"
+        why += f"; {which} ({_ms(figure)}, p50).{timing_doubt(chosen)}"
     else:
         why += "."
     if asked := [row for row in priced if _prices(row)[1] < cost[1]]:

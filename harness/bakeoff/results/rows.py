@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from bakeoff_providers import PROVIDERS
@@ -11,7 +12,7 @@ from bakeoff_providers.base import ModelCard, Role
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from bakeoff.core.clock import doubts, percentiles
+from bakeoff.core.clock import SAMPLES_FOR, doubts, percentiles
 from bakeoff.core.figures import Timing
 from bakeoff.core.machine import Machine
 from bakeoff.core.progress import steps
@@ -22,7 +23,7 @@ from bakeoff.evaluation.measures.base import figure_of
 from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.sources import row_type_of
-from bakeoff.results.schema import Cost, Latency, Row, Value
+from bakeoff.results.schema import Cost, Kept, Latency, Row, Value
 from bakeoff.results.unjudged import bounds_of
 from bakeoff.running.stages import Embedding, NotRun, Scored, Search, SecondStage
 from bakeoff.search.rerankers import RERANKERS
@@ -67,7 +68,9 @@ class Rows:
     def _row(self, row: Scored | NotRun, parts: Sequence[Row], shared: Mapping[str, list[int]]) -> Row:
         contender = row.contender
         adapter = PROVIDERS.get(contender.provider) if contender.provider else None
-        local = all(part.local for part in parts) and (adapter is None or adapter.local) and not contender.remote
+        embedding = row.search.embedding if isinstance(row, Scored) and row.search else None
+        here = not embedding.needs_network if embedding else adapter is None or adapter.local
+        local = all(part.local for part in parts) and here and not contender.remote
         if contender.rerank:
             local = local and RERANKERS.get(contender.rerank.provider).local
         named = _named(contender, local=local)
@@ -99,6 +102,9 @@ class Rows:
 
     def _latency(self, contender: Contender, search: Search, shared: Mapping[str, list[int]]) -> Latency:
         timing = replace(search.timing, embed_ns=shared.get(contender.label, search.timing.embed_ns))
+        kept = _kept(timing)
+        if kept is not None:
+            timing = _with_kept(timing)
         return Latency(
             embed=percentiles(timing.embed_ns),
             search=percentiles(timing.search_ns),
@@ -107,6 +113,7 @@ class Rows:
             cold_embed_ms=timing.cold_embed_ns / 1e6 if timing.cold_embed_ns is not None else None,
             cold_search_ms=timing.cold_search_ns / 1e6 if timing.cold_search_ns is not None else None,
             doubts=doubts(timing, self.machine, _untimed(contender, timing)),
+            kept=kept,
         )
 
     def _cost(self, contender: Contender, search: Search, parts: Sequence[Row]) -> Cost:
@@ -134,7 +141,7 @@ class Rows:
 def _shared_embedding(contenders: Sequence[Scored | NotRun]) -> dict[str, list[int]]:
     """By row, the times of its embedder's calls in all rows: they are the same calls, and differ by noise alone.
 
-    A hosted model is asked once for each text, so its rows hold the same times already.
+    A paid model is asked once for each text, so its rows hold the same times already.
     """
     named = {row.contender.label: row.contender for row in contenders}
     embedders: dict[str, tuple[str, ...]] = {}
@@ -144,9 +151,34 @@ def _shared_embedding(contenders: Sequence[Scored | NotRun]) -> dict[str, list[i
             rerank, mine = row.contender.rerank, row.search.timing.embed_ns
             embedder = (named[rerank.of] if rerank else row.contender).embedding()
             others = times.get(embedder, [])
-            times[embedder] = [*others, *mine] if embedding.local else max(others, mine, key=len)
+            times[embedder] = [*others, *mine] if embedding.asked_anew else max(others, mine, key=len)
             embedders[row.contender.label] = embedder
     return {label: times[embedder] for label, embedder in embedders.items()}
+
+
+def _kept(timing: Timing) -> Kept | None:
+    """When and where its calls were timed, where too few were timed in this run: a row never mixes the two."""
+    if len(timing.total_ns) >= SAMPLES_FOR[50] or not timing.kept_total_ns:
+        return None
+    calls = [*timing.kept_embed, *timing.kept_rerank]
+    dates = sorted(call.at[: len("2000-01-01")] for call in calls)
+    machines = sorted({call.machine for call in calls})
+    stages: list[Literal["embed", "rerank"]] = ["embed"] if timing.kept_embed else []
+    if timing.kept_rerank:
+        stages.append("rerank")
+    return Kept(stages=stages, first=dates[0], last=dates[-1], machines=machines)
+
+
+def _with_kept(timing: Timing) -> Timing:
+    """The times of earlier runs in place of this run's, for the stages that have them."""
+    embedded = [call.nanoseconds for call in timing.kept_embed]
+    reranked = [call.nanoseconds for call in timing.kept_rerank]
+    return replace(
+        timing,
+        embed_ns=embedded or timing.embed_ns,
+        rerank_ns=reranked or timing.rerank_ns,
+        total_ns=timing.kept_total_ns,
+    )
 
 
 def _untimed(contender: Contender, timing: Timing) -> str:
@@ -155,7 +187,7 @@ def _untimed(contender: Contender, timing: Timing) -> str:
         return "scores of the second stage came from the cache: it was not timed (--no-cache times it, and pays)"
     if contender.made_of:
         return "its parts had the query vectors already: embedding was not timed with it"
-    return "query vectors came from the cache: embedding was not timed (--no-cache times it, and pays)"
+    return "query vectors came from the cache: embedding was not timed (--time-hosted 20 times it, and pays)"
 
 
 def _named(contender: Contender, *, local: bool) -> Row:
@@ -256,4 +288,6 @@ def _warnings(row: Scored) -> list[str]:
     empty = sum(not ranking.found for ranking in row.rankings.values())
     if empty:
         warnings.append(f"{empty} {'query' if empty == 1 else 'queries'} matched no document")
+    if row.stable is False:
+        warnings.append("ranked differently from round to round: its scores are means over the rounds")
     return warnings

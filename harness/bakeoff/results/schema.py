@@ -75,8 +75,25 @@ class Cost(msgspec.Struct, kw_only=True, frozen=True):
     price: str = ""
 
 
+class Kept(msgspec.Struct, kw_only=True, frozen=True):
+    """When (dates, UTC) and on which machines the calls were timed whose vectors or scores came from the cache."""
+
+    stages: list[Literal["embed", "rerank"]]
+    first: str
+    last: str
+    machines: list[str]
+
+    @property
+    def when(self) -> str:
+        """The date, or from which to which."""
+        return self.first if self.first == self.last else f"{self.first} to {self.last}"
+
+
 class Latency(msgspec.Struct, kw_only=True, frozen=True):
-    """Milliseconds, embedding and search apart; `doubts` say why they can't be trusted."""
+    """Milliseconds, embedding and search apart; `doubts` say why they can't be trusted.
+
+    `kept` says that embedding, or reranking, was timed in earlier runs: such a row is compared with no other's time.
+    """
 
     embed: Percentiles
     search: Percentiles
@@ -85,6 +102,7 @@ class Latency(msgspec.Struct, kw_only=True, frozen=True):
     cold_search_ms: float | None = None
     rerank: Percentiles | None = None
     doubts: list[str] = []
+    kept: Kept | None = None
 
 
 class Row(msgspec.Struct, kw_only=True, frozen=True):

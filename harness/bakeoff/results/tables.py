@@ -10,6 +10,7 @@ from bakeoff.results.columns import (
     PER_MILLION,
     PER_THOUSAND,
     TOTAL,
+    TOTAL_P95,
     Column,
     measure_columns,
     stage_columns,
@@ -52,8 +53,10 @@ def _matrix_record(row: Row, measures: list[Column], stages: list[Column]) -> di
         record[f"{column.field} low"] = value.low if value else None
         record[f"{column.field} high"] = value.high if value else None
         record[f"{column.field} tied with best"] = row.ties.get(column.key)
-    record |= {column.field: column.value(row) for column in (*stages, TOTAL)}
+    record |= {column.field: column.value(row) for column in (*stages, TOTAL, TOTAL_P95)}
     record["samples"] = TOTAL.samples(row) if row.latency else None
     record["timing doubts"] = "; ".join(row.latency.doubts) if row.latency else None
+    kept = row.latency.kept if row.latency else None
+    record["timed earlier"] = kept and f"{kept.when} on {', '.join(kept.machines)}"
     record |= {column.field: column.value(row) for column in (COST, PER_MILLION, PER_THOUSAND)}
     return record | {"dimensions": row.dimensions, INDEX.field: INDEX.value(row)}

@@ -11,7 +11,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.printable import counted, listed
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.recommend import FASTER_FROM, MADE_OF_OTHERS, recommend
+from bakeoff.results.recommend import FASTER_FROM, MADE_OF_OTHERS, embed_p50, recommend
 from bakeoff.results.schema import Row, Verdict
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of
@@ -229,8 +229,8 @@ def _faster(best: Row, tied: Sequence[Row]) -> str | None:
         return None
     others = [row for row in tied if row.row_type not in MADE_OF_OTHERS]
     others = [row for row in others if (row.provider, row.model) != (best.provider, best.model)]
-    timed = {row.label: p50 for row in others if row.latency and (p50 := row.latency.embed.p50)}
-    mine = best.latency.embed.p50 if best.latency else None
+    timed = {row.label: p50 for row in others if (p50 := embed_p50(row))}
+    mine = embed_p50(best)
     if not timed or mine is None:
         return None
     label = min(timed, key=lambda label: timed[label])

@@ -25,7 +25,7 @@ from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.failures import adapter_work, reason_of
 from bakeoff.running.settings import Settings
 from bakeoff.running.shard_folders import Receipt, ShardNumber, note_complete
-from bakeoff.search.searchers import TIMED_HOSTED, TIMED_LOCAL
+from bakeoff.search.searchers import timed_alone
 from bakeoff.tasks.kinds import load_kind
 
 WINDOW = 64  # batches that are looked up at once
@@ -111,7 +111,7 @@ def _embedded(
 def _query_batches(embedder: Embedder, task: Task) -> Iterator[list[str]]:
     """As a run asks: the first ones alone, since they are timed, the others in batches."""
     texts = list(dict.fromkeys(query.text for query in task.queries if not query.item))
-    timed = TIMED_LOCAL if embedder.provider.local else TIMED_HOSTED
+    timed = timed_alone(embedder)
     yield from ([text] for text in texts[:timed])
     yield from corpus_batches(texts[timed:], embedder.provider.card, embedder.at_once, BLOCK)
 

@@ -101,6 +101,7 @@ class Embeddings:
                 settings.policy,
                 self.budget,
                 offline=settings.offline,
+                time_hosted=settings.time_hosted,
                 progress=settings.progress,
                 warnings=noted,
             )

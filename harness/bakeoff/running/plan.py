@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +27,8 @@ from bakeoff.running.pace import TextSample, seconds_per_text
 from bakeoff.running.preparers.reranked import reranker_of
 from bakeoff.running.runner import task_of
 from bakeoff.running.settings import Settings
-from bakeoff.search.searchers import TIMED_HOSTED
+from bakeoff.running.turns import WARM_UP
+from bakeoff.search.searchers import timed_alone
 from bakeoff.tasks.kinds import load_kind
 from bakeoff.tasks.kinds.base import TaskKind
 
@@ -86,7 +87,7 @@ def _plans(lineup: Lineup, settings: Settings) -> list[Plan]:
             rows.setdefault(contender.embedding(), []).append(contender)
     second = [_second_stage(contender, embeddings) for contender in able if contender.rerank]
     lacking = [Plan((label,), note=reason, lacks=True) for label, reason in unset.items()]
-    return [*(_plan(sharing, embeddings, settings, kind) for sharing in rows.values()), *second, *lacking]
+    return [*(_plan(sharing, embeddings, settings, lineup, kind) for sharing in rows.values()), *second, *lacking]
 
 
 def _second_stage(contender: Contender, embeddings: Embeddings) -> Plan:
@@ -109,11 +110,16 @@ def _second_stage(contender: Contender, embeddings: Embeddings) -> Plan:
     return Plan(labels, pairs, 0, tokens, len(task.queries), usd, None, lacking, bool(lacking))
 
 
-def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settings, kind: TaskKind) -> Plan:
+def _plan(
+    sharing: Sequence[Contender], embeddings: Embeddings, settings: Settings, lineup: Lineup, kind: TaskKind
+) -> Plan:
     first, labels = sharing[0], tuple(contender.label for contender in sharing)
     try:
         provider, index = first.create(embeddings.folder), embeddings.index(first)
-        embedder = Embedder(provider, embeddings.cache(provider), settings.policy)
+        cache = embeddings.cache(provider)
+        embedder = Embedder(
+            provider, cache, settings.policy, offline=settings.offline, time_hosted=settings.time_hosted
+        )
         texts: Sequence[str] = index.ids if provider.by_id else ChunkTexts(index.chunks)
         embedder.fit(texts)
         queries = [query for query in embeddings.task.queries if not query.item]
@@ -140,8 +146,16 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
         if first.vectors:
             here, cached = "a vector for each token; runs here, not timed", 0
         return Plan(labels, total, cached, tokens, 0, 0.0, minutes, lacking or here, bool(lacking), warnings)
-    timed = min(TIMED_HOSTED, len(wanted))  # queries that go one by one, for the sake of their latency
-    requests = timed + documents.requests + sum(1 for _ in batches(wanted[timed:], card, WORKERS))
+    alone = [query.text for query in embeddings.task.queries[: timed_alone(embedder)] if not query.item]
+    cold = [query.text for query in embeddings.task.queries[:1] if not query.item]
+    if embedder.asks_anew:
+        single = [*cold * (1 + WARM_UP), *alone * lineup.rounds] * _askings(first, lineup)
+    else:
+        repeated = _repeated(cold, alone, set(wanted), lineup.rounds, settings.time_hosted)
+        tokens += estimated_tokens(repeated, card.query_prompt)
+        single = [*(text for text in wanted if text in set(alone)), *repeated]
+    together = [text for text in wanted if text not in set(alone)]
+    requests = len(single) + documents.requests + sum(1 for _ in batches(together, card, WORKERS))
     return Plan(
         labels,
         total,
@@ -154,6 +168,27 @@ def _plan(sharing: Sequence[Contender], embeddings: Embeddings, settings: Settin
         bool(lacking),
         warnings,
     )
+
+
+def _askings(contender: Contender, lineup: Lineup) -> int:
+    """How often a round asks for this embedding: for each of its rows, and for each row that is made of such."""
+    rows = {row.label: row for row in lineup.contenders}
+
+    def asks(row: Contender) -> int:
+        if row.made_of:
+            return sum(asks(rows[part]) for part in row.made_of)
+        return int(bool(row.provider) and row.embedding() == contender.embedding())
+
+    return sum(map(asks, lineup.contenders))
+
+
+def _repeated(cold: list[str], alone: Sequence[str], new: set[str], rounds: int, most: int) -> list[str]:
+    """The queries that a paid model is asked for again to time it, after a call that opens the connection."""
+    if not most:
+        return []
+    first = [text for text in dict.fromkeys(alone) if text not in new or text in cold]
+    again = list(dict.fromkeys(alone)) * (rounds - 1)
+    return [*(text for text in cold if text not in new), *islice(chain(first, again), most)]
 
 
 class _Documents(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -136,7 +136,7 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
             tuned = partial(with_tuned_weights, extras, finished, ran, kind, depth)
             extras = additions.made("the table of tuned weights", tuned, extras)
         noted: list[str] = []
-        noted = additions.made("the warnings about this task", partial(_warnings, task, lineup, ran), noted)
+        noted = additions.made("the warnings about this task", partial(_warnings, task, lineup), noted)
         chunks = embeddings.chunks or len(task.documents)
     return Outcome(
         lineup=lineup,
@@ -204,7 +204,7 @@ def _all_scored(preparation: Preparation, scorer: Scorer, rounds: int, settings:
     return [done[row.contender.label] for row in rows]
 
 
-def _warnings(task: Task, lineup: Lineup, ran: Sequence[Scored]) -> list[str]:
+def _warnings(task: Task, lineup: Lineup) -> list[str]:
     warnings = task_warnings(task)
     deep = [str(measure) for measure in lineup.measures if (measure.k or 0) > task.candidates]
     if deep:
@@ -230,7 +230,4 @@ def _warnings(task: Task, lineup: Lineup, ran: Sequence[Scored]) -> list[str]:
         )
     if lost := task.without_relevant():
         warnings.append(f"no document is relevant for {', '.join(lost)}: every contender scores 0 there")
-    unstable = [row.contender.label for row in ran if row.stable is False]
-    if unstable:
-        warnings.append(f"not stable: {', '.join(unstable)} ranked differently from round to round; means are shown")
     return warnings

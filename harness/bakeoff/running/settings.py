@@ -20,6 +20,7 @@ class Settings:
     fetch: Callable[[str], object] | None = None  # where the cache is a copy: brings a space up to date, by its name
     offline: bool = False
     max_cost: float | None = None
+    time_hosted: int = 0  # calls to each paid model that only serve to time it
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     progress: Progress = silent
     notice: Callable[[str], None] = lambda _text: None  # for what must be heard before money is spent

@@ -76,10 +76,15 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """What a row's vectors took, when the run was over: rows that share an embedder share this."""
+    """What a row's vectors took, when the run was over: rows that share an embedder share this.
+
+    `asked_anew` says that every row asked for its queries in every round.
+    """
 
     card: ModelCard
     local: bool
+    asked_anew: bool
+    needs_network: bool
     usage: Mapping[Role, Usage]
     warnings: Sequence[str]
     lengths: tuple[float, float] | None
@@ -90,7 +95,16 @@ class Embedding:
         """A copy: the embedder goes on counting."""
         usage = {role: replace(usage) for role, usage in embedder.usage.items()}
         provider = embedder.provider
-        return cls(provider.card, provider.local, usage, tuple(embedder.warnings), embedder.lengths, embedder.cut)
+        return cls(
+            provider.card,
+            provider.local,
+            embedder.asks_anew,
+            provider.needs_network,
+            usage,
+            tuple(embedder.warnings),
+            embedder.lengths,
+            embedder.cut,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from bakeoff.core.figures import Timing
+from bakeoff.core.figures import CallTime, Timing
 from bakeoff.core.packed_rankings import PackedRankings
 from bakeoff.core.progress import Advance, Progress
 from bakeoff.core.task import Query, Task
 from bakeoff.running.failures import adapter_work, attempt
 from bakeoff.running.stages import Answered, NotRun, Prepared, Rankings
-from bakeoff.search.searchers import Answer
+from bakeoff.search.searchers import Answer, Timed
 from bakeoff.tasks.kinds.base import TaskKind
 
 STRIDE = 100  # queries between two looks at the progress, which is outside of what is timed
@@ -34,16 +34,20 @@ class _Turns:
         self._search_ns: list[int] = []
         self._total_ns: list[int] = []
         self._rerank_ns: list[int] = []
+        self._kept_embed: list[CallTime] = []
+        self._kept_rerank: list[CallTime] = []
+        self._kept_total_ns: list[int] = []
 
-    def answer_all(self, advance: Advance) -> None:
+    def answer_all(self, number: int, advance: Advance) -> None:
         """One round."""
+        self.prepared.searcher.begin_round(number)
         retrieved = PackedRankings()
         refined = PackedRankings() if self.kind.refines else retrieved
-        for number, query in enumerate(self.queries, start=1):
+        for done, query in enumerate(self.queries, start=1):
             with adapter_work():
                 answer = self.prepared.searcher.ask(query)
             self._note(answer)
-            if number % STRIDE == 0:
+            if done % STRIDE == 0:
                 advance(STRIDE)
             retrieved.add(query.id, answer.ranking)
             if refined is not retrieved:
@@ -60,8 +64,14 @@ class _Turns:
             self._embed_ns.append(answer.embed_ns)
         if answer.rerank_ns is not None:
             self._rerank_ns.append(answer.rerank_ns)
-        if not answer.untimed:
-            self._total_ns.append(answer.search_ns + (answer.embed_ns or 0) + (answer.rerank_ns or 0))
+        if answer.kept_embed is not None:
+            self._kept_embed.append(answer.kept_embed)
+        if answer.kept_rerank is not None:
+            self._kept_rerank.append(answer.kept_rerank)
+        if answer.timed is Timed.NOW:
+            self._total_ns.append(answer.total_ns)
+        elif answer.timed is Timed.EARLIER:
+            self._kept_total_ns.append(answer.total_ns)
 
     def finished(self) -> Answered:
         """All rounds."""
@@ -72,6 +82,9 @@ class _Turns:
             rerank_ns=self._rerank_ns,
             cold_embed_ns=self._cold.embed_ns,
             cold_search_ns=self._cold.search_ns,
+            kept_embed=self._kept_embed,
+            kept_rerank=self._kept_rerank,
+            kept_total_ns=self._kept_total_ns,
         )
         return Answered(self.prepared, self._rounds, self._retrieved, timing)
 
@@ -84,10 +97,10 @@ def take_turns(
         turns: list[_Turns | NotRun] = [
             attempt(row.contender, partial(_Turns, row, task.queries, kind)) for row in prepared
         ]
-        for _ in range(rounds):
+        for number in range(rounds):
             for place, row in enumerate(turns):
                 if isinstance(row, _Turns):
-                    failed = attempt(row.prepared.contender, partial(row.answer_all, advance))
+                    failed = attempt(row.prepared.contender, partial(row.answer_all, number, advance))
                     turns[place] = failed or row
                 else:
                     advance(len(task.queries))

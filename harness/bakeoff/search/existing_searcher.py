@@ -29,7 +29,8 @@ class ExistingSearcher(EmbeddingSearcher):
 
         The time is that of the search which was enough: an application would know how far to look.
         """
-        vector, embed_ns = self._vector(query)
+        found = self._vector(query)
+        vector = found.vector
         if vector.shape[-1] != self.existing.dimensions:
             raise StoreError(f"the index has {self.existing.dimensions} dimensions, the query {vector.shape[-1]}")
         size = min(self.existing.entries, self.depth + 1)
@@ -37,7 +38,7 @@ class ExistingSearcher(EmbeddingSearcher):
             hits, search_ns = self._search(vector, size)
             ranking = self._ranking(hits, query)
             if len(ranking) == self.depth or size >= self.existing.entries or len(hits.ids) < size:
-                return Answer(ranking, search_ns, embed_ns, untimed=self._untimed(query, embed_ns))
+                return self._answer(query, ranking, search_ns, found)
             size = min(self.existing.entries, 2 * size)
 
     def close(self) -> None:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from bakeoff_providers.errors import Unavailable
 
+from bakeoff.core.figures import CallTime
 from bakeoff.core.hashing import text_key
+from bakeoff.core.machine import call_time
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.batches import estimated_tokens
@@ -18,7 +20,7 @@ from bakeoff.embedding.key_index import keys_of
 from bakeoff.embedding.retry import RateLimit, RetryPolicy, call
 from bakeoff.embedding.space import Space
 from bakeoff.search.rerankers.base import Reranker, checked
-from bakeoff.search.searchers import Answer, Searcher
+from bakeoff.search.searchers import Answer, Searcher, Timed
 
 
 @dataclass(slots=True)
@@ -48,6 +50,7 @@ class RerankedSearcher(Searcher):
     usage: RerankUsage = field(default_factory=RerankUsage)
     _memory: dict[bytes, float] = field(default_factory=dict)  # what a hosted model has answered in this run
     _rate_limit: RateLimit = field(default_factory=RateLimit)
+    _round: int | None = None
 
     def ask(self, query: Query) -> Answer:
         """Only the call to the reranker is timed as its stage; scores from the cache have no time."""
@@ -56,7 +59,8 @@ class RerankedSearcher(Searcher):
         if not candidates:
             return replace(answer, rerank_ns=0)
         text = self.texts.get(query.item, query.text)
-        scores, rerank_ns = self._scores(text, [self.texts[document] for document in candidates])
+        documents = [self.texts[document] for document in candidates]
+        scores, rerank_ns = self._scores(text, documents)
         order = sorted(zip(candidates, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))
         rest = answer.ranking.ids[self.depth :]
         lowest = order[-1][1]
@@ -65,8 +69,16 @@ class RerankedSearcher(Searcher):
             (*(score for _, score in order), *(lowest - place for place in range(1, len(rest) + 1))),
             None if answer.ranking.matched is None else max(answer.ranking.matched, len(candidates)),
         )
-        missing = answer.untimed or rerank_ns is None
-        return Answer(ranking, answer.search_ns, answer.embed_ns, rerank_ns, untimed=missing)
+        if rerank_ns is not None:
+            return replace(answer, ranking=ranking, rerank_ns=rerank_ns)
+        kept = self._kept_time(text, documents)
+        timed = max(answer.timed, Timed.EARLIER if kept else Timed.NEVER)
+        return replace(answer, ranking=ranking, timed=timed, kept_rerank=kept)
+
+    def begin_round(self, number: int) -> None:
+        """What is asked before the first is no sample of a warm call."""
+        self._round = number
+        self.first.begin_round(number)
 
     def prefetch(self, queries: Sequence[Query]) -> None:
         """The first stage has been prefetched by its own row."""
@@ -99,7 +111,16 @@ class RerankedSearcher(Searcher):
             self.usage.searches += 1  # as it took when they were bought
         self.usage.cached += len(distinct) - asked
         self._memory.update({text_key(_key(query, document)): score for document, score in known.items()})
-        return [known[document] for document in documents], nanoseconds if asked == len(distinct) else None
+        whole = asked == len(distinct)
+        if whole and self.space is not None and self._round is not None:
+            self.space.note_time(_call_key(query, distinct), call_time(nanoseconds))
+        return [known[document] for document in documents], nanoseconds if whole else None
+
+    def _kept_time(self, query: str, documents: Sequence[str]) -> CallTime | None:
+        """Of the call of an earlier run that scored these very documents."""
+        if self.space is None or self._round != 0:
+            return None
+        return self.space.call_time(_call_key(query, documents))
 
     def _remembered(self, query: str, documents: Sequence[str]) -> dict[str, float]:
         """What was answered in this run. Kept by hash: pairs of texts would be as large as the corpus."""
@@ -177,3 +198,7 @@ def _estimated(query: str, documents: list[str]) -> float:
 
 def _key(query: str, document: str) -> str:
     return f"{query}\0{document}"
+
+
+def _call_key(query: str, documents: Sequence[str]) -> str:
+    return "\0".join([query, "", *sorted(set(documents))])

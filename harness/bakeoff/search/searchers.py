@@ -5,14 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from bakeoff_providers.base import Role, Vectors
 
 from bakeoff.core.clock import SAMPLES_FOR, timed
+from bakeoff.core.figures import CallTime
 from bakeoff.core.filters import conditions
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.single_calls import TimedVector
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.search import brute_force
 from bakeoff.search.exact_search import ExactRankings, ExactSearch
@@ -23,23 +26,39 @@ from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.hybrid import HybridStore
 from bakeoff.search.variants import FittedVariant
 
-TIMED_HOSTED = SAMPLES_FOR[95] + 1  # queries that a hosted provider is asked one by one: a p95, and the cold call
+TIMED_PAID = SAMPLES_FOR[95] + 1  # queries that a paid provider is asked one by one: a p95, and the cold call
+TIMED_FREE = 100  # and a free one, in each round: 300 queries in six rows take minutes
 FETCHED_AT_ONCE = 8192  # queries that are embedded in one go
-TIMED_LOCAL = 100  # and a local one, in each round: its calls are free, but 300 queries in six rows take minutes
+
+
+class Timed(IntEnum):
+    """What is known of an answer's time: all of it was timed in this run, some in an earlier one, some never."""
+
+    NOW = 0
+    EARLIER = 1
+    NEVER = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One query answered: the ranking, and what it took. No embedding time where nothing was embedded.
 
-    `untimed` says that some of its work has no time: a vector or a score was there already.
+    `kept_embed` and `kept_rerank` are times of earlier runs, where a vector or scores were there already.
     """
 
     ranking: Ranking
     search_ns: int
     embed_ns: int | None = None
     rerank_ns: int | None = None
-    untimed: bool = False
+    timed: Timed = Timed.NOW
+    kept_embed: CallTime | None = None
+    kept_rerank: CallTime | None = None
+
+    @property
+    def total_ns(self) -> int:
+        """Of all its stages, where a time of each is known."""
+        kept = (time.nanoseconds for time in (self.kept_embed, self.kept_rerank) if time)
+        return self.search_ns + (self.embed_ns or 0) + (self.rerank_ns or 0) + sum(kept)
 
 
 class Searcher(ABC):
@@ -51,6 +70,9 @@ class Searcher(ABC):
 
     def prefetch(self, queries: Sequence[Query]) -> None:  # noqa: B027 - most have nothing to fetch
         """Called once before the rounds: takes in one go what is not worth a timed request for each query."""
+
+    def begin_round(self, number: int) -> None:  # noqa: B027 - most answer in every round alike
+        """Called before each round."""
 
     def exact_search(self) -> ExactRankings | None:
         """The same vectors searched exactly; None where nothing can have been missed, or there are no vectors."""
@@ -77,7 +99,7 @@ class EmbeddingSearcher(Searcher):
 
     def prefetch(self, queries: Sequence[Query]) -> None:
         """All but the first few, untimed: nobody wants to wait for 300 requests for a latency."""
-        rest = queries[TIMED_LOCAL if self.embedder.provider.local else TIMED_HOSTED :]
+        rest = queries[timed_alone(self.embedder) :]
         for role in Role:
             texts = [self._query_text(query) for query in rest if _role(query) is role]
             texts = [text for text in texts if text not in self._vectors]
@@ -85,18 +107,22 @@ class EmbeddingSearcher(Searcher):
                 part = texts[start : start + FETCHED_AT_ONCE]
                 self._vectors.update(zip(part, self.embedder.embed(part, role), strict=True))
 
-    def _vector(self, query: Query) -> tuple[Vectors, int | None]:
+    def begin_round(self, number: int) -> None:
+        """Rows of one embedder share the paid calls of a round."""
+        self.embedder.single.begin_round(number)
+
+    def _vector(self, query: Query) -> TimedVector:
         text = self._query_text(query)
         if text in self._vectors:
-            return self._vectors[text], None
-        vector, embed_ns = self.embedder.embed_timed(text, _role(query))
-        if not self.embedder.provider.local:
-            self._vectors[text] = vector
-        return vector, embed_ns
+            return TimedVector(self._vectors[text])
+        return self.embedder.embed_timed(text, _role(query))
 
-    def _untimed(self, query: Query, embed_ns: int | None) -> bool:
-        """Whether it was embedded before, so that nobody knows how long that took; an item needs no embedding."""
-        return embed_ns is None and self._query_text(query) not in self._items
+    def _answer(self, query: Query, ranking: Ranking, search_ns: int, found: TimedVector) -> Answer:
+        """With what is known of the embedding's time; an item needs no embedding."""
+        if found.nanoseconds is not None or self._query_text(query) in self._items:
+            return Answer(ranking, search_ns, found.nanoseconds)
+        timed = Timed.EARLIER if found.kept else Timed.NEVER
+        return Answer(ranking, search_ns, timed=timed, kept_embed=found.kept)
 
     def _query_text(self, query: Query) -> str:
         if self.embedder.provider.by_id:
@@ -116,14 +142,14 @@ class DenseSearcher(EmbeddingSearcher):
 
     def ask(self, query: Query) -> Answer:
         """Embeds, searches, ranks."""
-        whole, embed_ns = self._vector(query)
-        vector = self.variant.queries(whole[None])[0]
+        found = self._vector(query)
+        vector = self.variant.queries(found.vector[None])[0]
         if not self.store.capabilities.exact:
-            self._query_vectors[query.id] = vector
+            self._query_vectors.setdefault(query.id, vector)  # of the first round, whose answers are looked at
         size = self.index.fetch_size(excluding=query.excluded)
         hits, search_ns = timed(lambda: self.store.search(vector, size, query.where))
         ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.excluded)
-        return Answer(ranking, search_ns, embed_ns, untimed=self._untimed(query, embed_ns))
+        return self._answer(query, ranking, search_ns, found)
 
     def exact_search(self) -> ExactRankings | None:
         """Over what the store holds, with the vectors that it was asked with."""
@@ -144,8 +170,8 @@ class HybridSearcher(DenseSearcher):
 
     def ask(self, query: Query) -> Answer:
         """Embeds, searches by both, ranks by the store's own fusion."""
-        whole, embed_ns = self._vector(query)
-        vector, text = self.variant.queries(whole[None])[0], self.index.texts.get(query.item, query.text)
+        found = self._vector(query)
+        vector, text = self.variant.queries(found.vector[None])[0], self.index.texts.get(query.item, query.text)
 
         def search(k: int) -> Hits:
             return self.store.search_hybrid(text, vector, k, query.where)
@@ -153,7 +179,7 @@ class HybridSearcher(DenseSearcher):
         size = self.index.fetch_size(excluding=query.excluded)
         hits, search_ns = timed(lambda: search(size))
         ranking = self.index.ranking(hits, search, query.excluded)
-        return Answer(ranking, search_ns, embed_ns, untimed=self._untimed(query, embed_ns))
+        return self._answer(query, ranking, search_ns, found)
 
     def exact_search(self) -> ExactRankings | None:
         """None: what a fusion should find is not defined by vectors alone."""
@@ -191,6 +217,11 @@ class LexicalSearcher(Searcher):
         kept = [pair for pair in zip(everything.ids, everything.scores, strict=True) if pair[0] in allowed]
         best = sorted(kept, key=lambda pair: -pair[1])[:k]
         return Hits([item for item, _ in best], [score for _, score in best])
+
+
+def timed_alone(embedder: Embedder) -> int:
+    """How many queries are asked one by one, for the sake of their latency."""
+    return TIMED_FREE if embedder.asks_anew else max(TIMED_PAID, embedder.time_hosted)
 
 
 def _role(query: Query) -> Role:

@@ -15,7 +15,7 @@ from bakeoff.embedding.token_rows import TokenRows
 from bakeoff.search.exact_search import ExactRankings
 from bakeoff.search.index import Index
 from bakeoff.search.maxsim import maxsim
-from bakeoff.search.searchers import TIMED_LOCAL, Answer, Searcher
+from bakeoff.search.searchers import TIMED_FREE, Answer, Searcher, Timed
 from bakeoff.search.token_stores.base import TokenStore
 from bakeoff.search.token_stores.exact import Exact
 
@@ -51,7 +51,7 @@ class TokenSearcher(Searcher):
 
     def prefetch(self, queries: Sequence[Query]) -> None:
         """All but the first, untimed, as for other vectors."""
-        texts = list(dict.fromkeys(self._text(query) for query in queries[TIMED_LOCAL:]))
+        texts = list(dict.fromkeys(self._text(query) for query in queries[TIMED_FREE:]))
         if texts:
             self._vectors.update(zip(texts, self.provider.embed_tokens(texts, Role.QUERY).vectors, strict=True))
 
@@ -67,7 +67,7 @@ class TokenSearcher(Searcher):
         size = self.index.fetch_size(excluding=query.excluded)
         hits, search_ns = timed(lambda: self.store.search(vectors, size, query.where))
         ranking = self.index.ranking(hits, lambda k: self.store.search(vectors, k, query.where), query.excluded)
-        return Answer(ranking, search_ns, embed_ns, untimed=embed_ns is None)
+        return Answer(ranking, search_ns, embed_ns, timed=Timed.NEVER if embed_ns is None else Timed.NOW)
 
     def exact_search(self) -> ExactRankings | None:
         """MaxSim over every document, with the vectors that the store was asked with."""

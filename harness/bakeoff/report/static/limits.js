@@ -26,11 +26,11 @@
     };
   }
 
-  /** Whose p95 is not known, where it is limited. */
+  /** Whose p50 is not known, where it is limited. */
   function unknown(limits) {
-    const untimed = data.rows.filter((row) => row.p95 === null && (row.local || !limits.offline));
-    if (limits.p95 === null || !untimed.length) return "";
-    return ` The p95 of ${listed(untimed.map((row) => row.label))} is not known. ${untimed[0].untimed}`;
+    const untimed = data.rows.filter((row) => row.p50 === null && (row.local || !limits.offline));
+    if (limits.p50 === null || !untimed.length) return "";
+    return ` The p50 of ${listed(untimed.map((row) => row.label))} is not known. ${untimed[0].untimed}`;
   }
 
   /** Rounded up to two digits, so that the row whose figure it is keeps the limit. */

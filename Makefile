@@ -85,7 +85,7 @@ $(MILVUS)/.ready: Makefile
 # Real Rays on the loopback interface: the bits of a local run, a killed worker, who listens where, clusters that don't fit.
 test-ray: $(VENV)/.test $(OTHER_RAY)/.ready
 	$(BIN)/pip install --quiet -e '.[clusters]'
-	BAKEOFF_OTHER_RAY=$(CURDIR)/$(OTHER_RAY)/bin/python $(BIN)/pytest -m ray $(ARGS) tests/ray
+	BAKEOFF_OTHER_RAY=$(CURDIR)/$(OTHER_RAY)/bin/python $(BIN)/pytest -m ray $(ARGS) tests/extensions/ray
 
 $(OTHER_RAY)/.ready: Makefile
 	$(PYTHON) -m venv $(OTHER_RAY)

@@ -17,13 +17,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bakeoff.production.canary import CanaryText, record, shipped_texts
-from bakeoff.production.canary_check import check
+from bakeoff.extensions.production.canary import CanaryText, record, shipped_texts
+from bakeoff.extensions.production.canary_check import check
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider
 from scipy.stats import beta
 
-from tests.production.noisy_server import NoisyServer
+from tests.extensions.production.noisy_server import NoisyServer
 from tests.wire import PROXIES
 
 TEXTS = 16

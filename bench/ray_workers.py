@@ -25,14 +25,14 @@ from typing import Any
 
 import numpy as np
 import psutil
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.embedding.batches import corpus_batches
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.embedding.vector_rows import BLOCK
+from bakeoff.extensions.ray.cluster import connect
+from bakeoff.extensions.ray.pool import EmbedPool, LimitsActor
+from bakeoff.extensions.ray.workers import WorkerJob
 from bakeoff.lineup.contender import Contender
-from bakeoff.running.engines.ray_cluster import connect
-from bakeoff.running.engines.ray_pool import EmbedPool, LimitsActor
-from bakeoff.running.engines.ray_workers import WorkerJob
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role
 

@@ -85,7 +85,7 @@ def by_dry_run(folder: Path) -> dict[str, float]:
 
 def by_run(folder: Path, lineup: str = "lineup.toml", *more: str) -> dict[str, float]:
     """`bakeoff run`, results and page included."""
-    from bakeoff.cli import main
+    from bakeoff.cli.main import main
 
     sys.argv = ["bakeoff", "run", str(folder / lineup), "--out", str(folder / "results"), *more]
     try:

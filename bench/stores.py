@@ -30,10 +30,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bakeoff.core.clock import now
 from bakeoff.embedding.chunking import Chunk
+from bakeoff.extensions.storelab.vector_sample import VectorSample, synthetic
 from bakeoff.search import brute_force
 from bakeoff.search.index import Index
 from bakeoff.search.stores.faiss import Faiss
-from bakeoff.storelab.vector_sample import VectorSample, synthetic
 
 DEPTH, TOP = 100, 100
 OVERHEAD, PRODUCT, MEMORY = 1.10, 1.2, 1.3

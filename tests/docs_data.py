@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.production.simulated_users import EXAMINED
+from tests.extensions.production.simulated_users import EXAMINED
 
 ROOT = Path(__file__).parent.parent
 PERSONAL = ("mail ada@example.org", "order 5550 1234 56")
@@ -140,7 +140,7 @@ def _sample(folder: Path) -> None:
 
 def _audited(folder: Path) -> None:
     """The built-in task, whose first annotator stands for people who graded five queries."""
-    from bakeoff.testsets.new_task import copy_task
+    from bakeoff.extensions.testsets.new_task import copy_task
 
     copy_task("wikipedia", folder / "task")
     file = folder / "task" / "annotations" / "annotator_a.json"
@@ -157,7 +157,7 @@ def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 def _partly(folder: Path) -> None:
     """The built-in task without a third of its grades, and two contenders that need nothing."""
-    from bakeoff.testsets.new_task import copy_task
+    from bakeoff.extensions.testsets.new_task import copy_task
 
     copy_task("wikipedia", folder / "task")
     file, rng = folder / "task" / "ground_truth.json", random.Random(3)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.core.files import read_json, write_json
+from bakeoff.extensions.testsets.new_task import write_task
 from bakeoff.tasks.formats.native import QueryFile
-from bakeoff.testsets.new_task import write_task
-from bakeoff.testsets.task_folder import TaskFolder
+from bakeoff.tasks.task_folder import TaskFolder
 
 Grades = Mapping[str, Mapping[str, int]]
 

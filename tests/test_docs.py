@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from bakeoff import load, save
 from bakeoff.core.paths import lineup_file
+from bakeoff.extensions.testsets.annotate import Server
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.lineup.sources import row_type_of
 from bakeoff.running.runner import run
 from bakeoff.tasks.description import task_description
 from bakeoff.tasks.load import load_task
-from bakeoff.testsets.annotate import Server
 from bakeoff_providers.base import Role
 from bakeoff_providers.fake import Fake
 
-from tests.commands.test_testsets import say
+from tests.cli.test_testsets import say
 from tests.providers.real_weights import require
 
 ROOT = Path(__file__).parent.parent

@@ -119,7 +119,7 @@ def output(block: re.Match[str], work: Path) -> str:
 
 
 def _in_process(arguments: list[str]) -> str:
-    from bakeoff.cli import main
+    from bakeoff.cli.main import main
 
     sys.argv = ["bakeoff", *arguments]
     printed, errors = io.StringIO(), io.StringIO()

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
-from bakeoff.commands.options import Sort, sorts
+from bakeoff.cli.options import Sort, sorts
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
 from bakeoff_providers.errors import InputError

@@ -100,9 +100,9 @@ def _import(url: str) -> None:
 
 
 def _search(url: str) -> None:
+    from bakeoff.calls.retry import RetryPolicy
     from bakeoff.core.id_rows import IdRows
     from bakeoff.core.task import Query
-    from bakeoff.embedding.retry import RetryPolicy
     from bakeoff.search.retrievers.base import RetrieverSearcher
     from bakeoff.search.retrievers.http import Http
 
@@ -145,10 +145,10 @@ def _rerank(name: str) -> Ask:
 def _chat(name: str) -> Ask:
     def ask(url: str) -> None:
         import msgspec
-        from bakeoff.chat import CHATS
-        from bakeoff.chat.ask import Asker, Question, read_object
-        from bakeoff.embedding.budget import Budget
-        from bakeoff.embedding.retry import RetryPolicy
+        from bakeoff.calls.ask import Asker, Question, read_object
+        from bakeoff.calls.budget import Budget
+        from bakeoff.calls.retry import RetryPolicy
+        from bakeoff_providers.chat import CHATS
 
         model = CHATS.create(name, base_url=url, key_env=KEY, timeout=TIMEOUT, price_in=1.0, price_out=1.0)
         asker = Asker(model, policy=RetryPolicy(attempts=2, first_wait=0.0), budget=Budget(1e9))

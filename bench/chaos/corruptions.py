@@ -11,11 +11,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from bakeoff.chat.answers import AnswerCache
-from bakeoff.chat.base import Reply
+from bakeoff.calls.answers import AnswerCache
 from bakeoff.core.hashing import Identity
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.space import IDENTITY, Space
+from bakeoff_providers.chat.base import Reply
 
 from chaos.row import Figure, Plan, not_made
 

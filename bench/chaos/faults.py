@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bakeoff.chat import CHATS
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.search.rerankers import RERANKERS
 from bakeoff.search.rerankers.base import checked
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role
+from bakeoff_providers.chat import CHATS
 from bakeoff_providers.errors import BakeoffError
 
 from chaos.processes import KEY, KEYS

@@ -127,7 +127,7 @@ def _pdf(folder: Path) -> list[Target]:
 
     import pypdf
 
-    from tests.testsets.test_corpus import pdf
+    from tests.extensions.testsets.test_corpus import pdf
 
     by_hand, packed = pdf("Copper is a metal", Title="On metals", Author="Ada"), io.BytesIO()
     writer = pypdf.PdfWriter(clone_from=io.BytesIO(by_hand))

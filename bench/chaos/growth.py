@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bakeoff.chat.ask import Unusable, read_object
+from bakeoff.calls.ask import Unusable, read_object
 from bakeoff.core.files import _toml_remedy
 from bakeoff.embedding.chunking import sentences
-from bakeoff.production.log_import import personal
-from bakeoff.testsets.document_files import read_html
-from bakeoff.testsets.text_files import read_markdown
+from bakeoff.extensions.production.log_import import personal
+from bakeoff.extensions.testsets.document_files import read_html
+from bakeoff.extensions.testsets.text_files import read_markdown
 from bakeoff_providers.errors import BakeoffError
 from bakeoff_providers.secrets import without_secrets
 

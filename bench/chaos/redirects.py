@@ -11,12 +11,12 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from bakeoff.chat import CHATS
-from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.search.rerankers import RERANKERS
 from bakeoff.search.retrievers.http import Http
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role
+from bakeoff_providers.chat import CHATS
 from bakeoff_providers.errors import BakeoffError
 
 from chaos.faults import TASKS, without_proxies

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bakeoff.cli import app
+from bakeoff.cli.main import app
 from bakeoff.core.paths import root
 from bakeoff_providers.errors import BakeoffError
 
@@ -84,7 +84,7 @@ def _kind(name: str, work: Path, rng: random.Random) -> None:
 
 
 def _arrays(folder: Path) -> list[Target]:
-    from bakeoff.tasks.score_arrays import ranks_and_tops, read_targets
+    from bakeoff.extensions.kinds.score_arrays import ranks_and_tops, read_targets
 
     folder.mkdir(parents=True)
     np.save(folder / "scores.npy", np.arange(12.0).reshape(4, 3))
@@ -127,7 +127,7 @@ def _snapshot(folder: Path) -> list[Target]:
     command("snapshot", str(folder / "source" / "items.json"), "--out", str(folder / "made"), "--date", "2026-01-02")
 
     def read(work: Path, rng: random.Random) -> None:
-        from bakeoff.tasks.formats.snapshot import read_snapshot
+        from bakeoff.extensions.kinds.snapshot import read_snapshot
 
         read_snapshot(work / "items_snapshot_20260102.parquet", id_key="id", title_key="title", text_key_="description")
 
@@ -163,8 +163,8 @@ def _texts(folder: Path) -> list[Target]:
 
     def read(work: Path, rng: random.Random) -> None:
         import msgspec
-        from bakeoff.chat.ask import Unusable, read_object
-        from bakeoff.commands.shared_options import key_values, parse_day, parse_settings, parse_value
+        from bakeoff.calls.ask import Unusable, read_object
+        from bakeoff.cli.shared_options import key_values, parse_day, parse_settings, parse_value
         from bakeoff.core.filters import conditions
         from bakeoff.embedding.chunking import sentences
         from bakeoff.evaluation.measures import Measure

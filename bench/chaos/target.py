@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from bakeoff.cli import app
+from bakeoff.cli.main import app
 from bakeoff_providers.errors import BakeoffError
 
 SILENT = (

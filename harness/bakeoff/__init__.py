@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from bakeoff.core.task import Document, Query, Task
     from bakeoff.evaluation.measures import Measure
+    from bakeoff.extensions.production.interleave import interleave
     from bakeoff.lineup.lineup import Lineup
-    from bakeoff.production.interleave import interleave
     from bakeoff.report.evaluation import evaluate
     from bakeoff.results.compare import compare_results as compare
     from bakeoff.results.gate import gate
@@ -44,7 +44,7 @@ _PLACES = {
     "score": "bakeoff.results.score:score",
     "compare": "bakeoff.results.compare:compare_results",
     "gate": "bakeoff.results.gate:gate",
-    "interleave": "bakeoff.production.interleave:interleave",
+    "interleave": "bakeoff.extensions.production.interleave:interleave",
     "Provider": f"{_PROVIDER}:Provider",
     "Role": f"{_PROVIDER}:Role",
     "EmbeddingBatch": f"{_PROVIDER}:EmbeddingBatch",

@@ -41,7 +41,7 @@ class Page:
         self.browser = browser
         command = ["annotate", str(task), "--who", who, "--no-open"]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", "from bakeoff.cli import main; main()", *command],
+            [sys.executable, "-c", "from bakeoff.cli.main import main; main()", *command],
             env=os.environ | {"PYTHONPATH": f"{ROOT}/harness:{ROOT}/providers"}, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self.process.stdout is not None

@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 import typer
-from bakeoff import cli
+from bakeoff.cli import main as cli
 from bakeoff.core.printable import dollars, listed, printable, some
 from bakeoff.report.console import Screen
 from hypothesis import given
@@ -42,7 +42,7 @@ def test_every_command_prints_through_it(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(cli, "_typer_echo", lambda text, **_: said.append(text))
     monkeypatch.setattr(typer, "echo", typer.echo)
     monkeypatch.setattr(cli, "app", lambda: typer.echo(f"a title\n{CLEAR}"))
-    monkeypatch.setattr("bakeoff.commands.signals.install", lambda: None)
+    monkeypatch.setattr("bakeoff.cli.signals.install", lambda: None)
     monkeypatch.setattr("sys.argv", ["bakeoff"])
     cli.main()
     assert said == [printable(f"a title\n{CLEAR}")]

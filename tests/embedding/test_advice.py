@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from bakeoff.cli import app
+from bakeoff.cli.main import app
 from bakeoff.core.task import Document
 from bakeoff.embedding.contender_chunking import ContenderChunking, contender_chunks
 from bakeoff.embedding.preflight import too_long

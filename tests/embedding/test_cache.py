@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 import xxhash
+from bakeoff.calls.key_index import KeyIndex, keys_of
+from bakeoff.calls.locks import all_locked
 from bakeoff.core.figures import CallTime
 from bakeoff.core.hashing import space_name
 from bakeoff.embedding.cache import Freed, VectorCache, delete_space
-from bakeoff.embedding.key_index import KeyIndex, keys_of
-from bakeoff.embedding.locks import all_locked
 from bakeoff.embedding.shards import ShardWriter
 from bakeoff.embedding.space import IN_USE, Space
 from bakeoff_providers.errors import EmbeddingFailed, InputError

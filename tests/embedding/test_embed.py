@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from bakeoff.calls.budget import Budget, BudgetReached
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.embedding.batches import batches, estimated_tokens
-from bakeoff.embedding.budget import Budget, BudgetReached
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.embedding.unit import unit
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role
 from bakeoff_providers.errors import CallFailed, EmbeddingFailed, Unavailable

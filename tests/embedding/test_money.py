@@ -11,13 +11,13 @@ from types import SimpleNamespace
 import numpy as np
 import numpy.typing as npt
 import pytest
+from bakeoff.calls.budget import Budget, BudgetReached, reservation
+from bakeoff.calls.key_index import keys_of
+from bakeoff.calls.retry import RateLimit, RetryPolicy, Unanswered, call
 from bakeoff.core.progress import Advance
 from bakeoff.embedding.batches import batches, corpus_batches, estimated_tokens, price_of
-from bakeoff.embedding.budget import Budget, BudgetReached, reservation
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.key_index import keys_of
-from bakeoff.embedding.retry import RateLimit, RetryPolicy, Unanswered, call
 from bakeoff.embedding.unit import NotingUnit, norms_of, unit
 from bakeoff.embedding.usage import Usage
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role, Vectors

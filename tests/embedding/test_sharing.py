@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bakeoff.calls.key_index import Keys, keys_of
+from bakeoff.calls.locks import Claims
 from bakeoff.core.progress import Advance
 from bakeoff.embedding.batches import AT_RISK_TEXTS, AT_RISK_USD, WORKERS, batches, price_of
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.key_index import Keys, keys_of
-from bakeoff.embedding.locks import Claims
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,7 +52,7 @@ import json, sys
 from pathlib import Path
 import numpy as np
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.key_index import Keys, keys_of
+from bakeoff.calls.key_index import Keys, keys_of
 
 space = VectorCache(Path(sys.argv[1])).space(json.loads(sys.argv[2]))
 texts = sys.argv[3].split()

@@ -15,7 +15,7 @@ from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff.tasks.kinds import load_kind
 
-from tests.commands.test_wrong_arguments import bakeoff
+from tests.cli.test_wrong_arguments import bakeoff
 from tests.providers.real_weights import require
 from tests.wire import PROXIES, WireServer
 

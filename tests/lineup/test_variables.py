@@ -13,7 +13,7 @@ from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff_providers.errors import InputError
 
-from tests.commands.test_wrong_arguments import bakeoff
+from tests.cli.test_wrong_arguments import bakeoff
 from tests.wire import PROXIES, WireServer
 
 ROOT = Path(__file__).parents[2]

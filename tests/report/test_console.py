@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from bakeoff.cli import app
+from bakeoff.cli.main import app
 from bakeoff.report.console import LASTING, LINE_EVERY, Bars
 from rich.console import Console
 

@@ -202,7 +202,7 @@ def test_a_pipe_is_as_wide_as_columns_says_or_100(monkeypatch: pytest.MonkeyPatc
 def test_every_line_of_every_command_fits_80_columns(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from bakeoff.cli import main
+    from bakeoff.cli.main import main
 
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "80")
@@ -251,7 +251,7 @@ def _of_ones_own(folder: Path) -> None:
 def test_every_line_about_ones_own_files_fits_80_columns(
     arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.commands.test_wrong_arguments import bakeoff
+    from tests.cli.test_wrong_arguments import bakeoff
 
     _of_ones_own(tmp_path)
     bakeoff(tmp_path, "corpus", "import", "help", "--out", "generated.json")
@@ -264,7 +264,7 @@ def test_every_line_about_ones_own_files_fits_80_columns(
 def test_notices_and_the_word_at_an_interruption_fit_a_terminal() -> None:
     """At a terminal of 80 columns; a log, which is no terminal, keeps each in one line."""
     script = (
-        "from bakeoff.commands import shared_options, signals\n"
+        "from bakeoff.cli import shared_options, signals\n"
         "shared_options.warn('word ' * 30)\nshared_options.notice('word ' * 30)\nsignals.leave(0, signals.message())\n"
     )
     environment = os.environ | {"COLUMNS": "80", "PYTHONPATH": f"{ROOT / 'harness'}:{ROOT / 'providers'}"}

@@ -19,7 +19,7 @@ from bakeoff.results.standings import restated
 from bakeoff.running.runner import Outcome, run
 from bakeoff_providers.errors import InputError
 
-from tests.production.test_log_run import traffic_folder
+from tests.extensions.production.test_log_run import traffic_folder
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outcome:
 
 
 def test_comparisons_are_over_every_query(tmp_path: Path, outcome: Outcome) -> None:
-    """By hand (tests/production/test_log_run.py): per query asked, `head` has 7/12 and `tail` a half."""
+    """By hand (tests/extensions/production/test_log_run.py): per query asked, `head` has 7/12 and `tail` a half."""
     folder = save(outcome, tmp_path / "results")
     result = load(folder)
     assert len(result.detailed.queries) == 2

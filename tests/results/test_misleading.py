@@ -184,7 +184,7 @@ def test_a_label_in_brackets_is_printed_as_it_is(summary: Summary) -> None:
 
 
 def test_a_help_keeps_its_brackets(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from bakeoff.cli import main
+    from bakeoff.cli.main import main
 
     monkeypatch.setattr("sys.argv", ["bakeoff", "queries", "generate", "--help"])
     with pytest.raises(SystemExit):

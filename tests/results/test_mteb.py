@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 import pytrec_eval
-from bakeoff.cli import app
+from bakeoff.cli.main import app
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.mteb import MAIN
 from bakeoff.results.save import save

@@ -19,7 +19,7 @@ from tests.native_task import native_files, write_lineup
 
 
 def test_a_single_query_prints_no_nan(tmp_path: Path) -> None:
-    from bakeoff.cli import app
+    from bakeoff.cli.main import app
 
     path = write_lineup(
         tmp_path,

@@ -201,7 +201,7 @@ def test_the_precision_in_which_scores_are_sorted_is_chosen_and_named() -> None:
 
 
 def test_runs_with_equal_figures_have_equal_marks(tmp_path: Path) -> None:
-    from bakeoff.cli import app
+    from bakeoff.cli.main import app
     from typer.testing import CliRunner
 
     (tmp_path / "q.qrels").write_text("".join(f"q{number} 0 d1 1\n" for number in range(8)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.cli import app
+from bakeoff.cli.main import app
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.task_table import blocks, sentences
 from bakeoff.results.result import load

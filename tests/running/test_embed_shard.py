@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from bakeoff.cli import app
-from bakeoff.commands.shared_options import shard_folders
+from bakeoff.cli.main import app
+from bakeoff.cli.shared_options import shard_folders
 from bakeoff.core.remote import SharedFolder
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.space import Space

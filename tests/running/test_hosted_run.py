@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.paths import root
-from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.save import save
 from bakeoff.results.summary import summarise

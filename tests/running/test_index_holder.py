@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bakeoff.embedding.vector_rows import VectorRows
-from bakeoff.running.engines.ray_workers import IndexHolder
+from bakeoff.extensions.ray.workers import IndexHolder
 from bakeoff.search.stores.scratch import LOCK
 
 

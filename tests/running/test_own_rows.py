@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.lineup.toml import lineup_text
 from bakeoff.results.schema import Cost

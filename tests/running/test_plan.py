@@ -17,7 +17,7 @@ from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role
 
-from tests.commands.test_wrong_arguments import bakeoff
+from tests.cli.test_wrong_arguments import bakeoff
 from tests.providers.real_weights import require
 
 TEXTS = ["alpha beta", "gamma", "alpha beta", "delta", "gamma", "epsilon", "zeta eta theta"]  # five distinct

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from bakeoff.calls.key_index import Places
 from bakeoff.core.progress import Advance, showing
 from bakeoff.embedding import vector_rows
-from bakeoff.embedding.key_index import Places
+from bakeoff.extensions.storelab.vector_sample import synthetic
 from bakeoff.search import brute_force
-from bakeoff.storelab.vector_sample import synthetic
 from bakeoff_providers.base import Vectors
 from hypothesis import given
 from hypothesis import strategies as st

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 
 import pytest
-from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.search.retrievers.http import Http
 from bakeoff_providers.errors import BakeoffError, CallFailed, StoreError
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.lineup.toml import lineup_text
@@ -343,7 +343,7 @@ from pathlib import Path
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.search.reranked_searcher import RerankedSearcher
 from bakeoff.search.rerankers.base import Reranked, Reranker
 from bakeoff.search.searchers import Answer, Searcher

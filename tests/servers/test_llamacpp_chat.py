@@ -11,19 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bakeoff.chat import CHATS
-from bakeoff.chat.answers import AnswerCache
-from bakeoff.chat.ask import Asker
-from bakeoff.chat.base import Reply, Schema
+from bakeoff.calls.answers import AnswerCache
+from bakeoff.calls.ask import Asker
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.paths import root, task_file
-from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.extensions.testsets.chat_maker import SHOWN, ChatMaker
+from bakeoff.extensions.testsets.drafts import Draft, GenerationRequest
+from bakeoff.extensions.testsets.grade import Judge
 from bakeoff.lineup.entries import Category
 from bakeoff.tasks.formats.native import read_articles
-from bakeoff.testsets.chat_maker import SHOWN, ChatMaker
-from bakeoff.testsets.drafts import Draft, GenerationRequest
-from bakeoff.testsets.grade import Judge
-from bakeoff.testsets.task_folder import TaskFolder
+from bakeoff.tasks.task_folder import TaskFolder
 from bakeoff_providers import weights
+from bakeoff_providers.chat import CHATS
+from bakeoff_providers.chat.base import Reply, Schema
 from bakeoff_providers.errors import CallFailed
 
 from tests.native_task import without_annotations

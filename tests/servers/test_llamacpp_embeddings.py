@@ -10,11 +10,11 @@ from pathlib import Path
 import bakeoff
 import numpy as np
 import pytest
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.paths import default_lineup
-from bakeoff.embedding.retry import RetryPolicy
+from bakeoff.extensions.storelab.provider_load import drawn_texts, load_provider, settings_of
 from bakeoff.lineup.lineup import Contender
 from bakeoff.running.runner import NotRun, Settings
-from bakeoff.storelab.provider_load import drawn_texts, load_provider, settings_of
 from bakeoff_providers.base import EmbeddingBatch, Role, checked
 from bakeoff_providers.errors import CallFailed, Unavailable
 from bakeoff_providers.minilm import MiniLM

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from bakeoff.extensions.storelab.footprint import footprints
+from bakeoff.extensions.storelab.loadtest import loadtest_store
+from bakeoff.extensions.storelab.sweep import StoreGrid, sweep
+from bakeoff.extensions.storelab.vector_sample import VectorSample, synthetic
 from bakeoff.search.stores.typesense import KEY
-from bakeoff.storelab.footprint import footprints
-from bakeoff.storelab.loadtest import loadtest_store
-from bakeoff.storelab.sweep import StoreGrid, sweep
-from bakeoff.storelab.vector_sample import VectorSample, synthetic
 
 from tests.servers import typesense_server
 from tests.servers.redis_server import FOLDER, redis_server

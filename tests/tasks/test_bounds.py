@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bakeoff.commands.shared_options import parse_value
-from bakeoff.tasks.formats.snapshot import write_snapshot
+from bakeoff.cli.shared_options import parse_value
+from bakeoff.extensions.kinds.score_arrays import read_targets
+from bakeoff.extensions.kinds.snapshot import write_snapshot
 from bakeoff.tasks.kinds import load_kind
-from bakeoff.tasks.score_arrays import read_targets
 from bakeoff_providers.errors import InputError
 
 

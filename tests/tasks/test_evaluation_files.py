@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bakeoff.cli import app
+from bakeoff.cli.main import app
 from bakeoff.core.paths import root, task_file
 from bakeoff.core.task import Task
 from bakeoff.tasks.load import load_task
-from bakeoff.testsets.task_folder import TaskFolder
+from bakeoff.tasks.task_folder import TaskFolder
 from bakeoff_providers.errors import InputError
 from typer.testing import CliRunner
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from bakeoff.core.hashing import text_key
 from bakeoff.core.paths import root
-from bakeoff.tasks.formats.snapshot import newest, read_snapshot, write_snapshot
+from bakeoff.extensions.kinds.snapshot import newest, read_snapshot, write_snapshot
 from bakeoff_providers.errors import InputError
 
 KEYS = {"id_key": "id", "title_key": "title", "text_key_": "description"}

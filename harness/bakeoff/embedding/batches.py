@@ -9,9 +9,9 @@ import numpy as np
 from bakeoff_providers import stopping
 from bakeoff_providers.base import TEXT, ModelCard
 
+from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.core.arrays import Values
 from bakeoff.embedding.corpus_chunks import in_blocks
-from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
 
 WORKERS = 4  # requests to a hosted provider at the same time
 AT_RISK_TEXTS, AT_RISK_USD = 256, 0.01  # a kill loses no more than the larger of these

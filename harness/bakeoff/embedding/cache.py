@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bakeoff.calls.locks import all_locked
 from bakeoff.core.hashing import Identity, space_name
-from bakeoff.embedding.locks import all_locked
 from bakeoff.embedding.shards import MANIFEST, ROWS
 from bakeoff.embedding.space import IDENTITY, IN_USE, REMEDY, Space, read_identity
 

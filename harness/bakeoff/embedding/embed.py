@@ -14,13 +14,13 @@ from bakeoff_providers.base import EmbeddingBatch, Fitted, InFiles, Provider, Ro
 from bakeoff_providers.errors import Unavailable
 from numpy.typing import NDArray
 
+from bakeoff.calls.budget import Budget, reservation
+from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
+from bakeoff.calls.retry import Attempted, RateLimit, RetryPolicy, call
 from bakeoff.core.progress import Advance, Progress, silent
 from bakeoff.core.room import TEMPORARY
 from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens, in_parallel, price_of
-from bakeoff.embedding.budget import Budget, reservation
 from bakeoff.embedding.cache import Space, VectorCache
-from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
-from bakeoff.embedding.retry import Attempted, RateLimit, RetryPolicy, call
 from bakeoff.embedding.single_calls import SingleCalls, TimedVector
 from bakeoff.embedding.unit import NotingUnit, unit
 from bakeoff.embedding.usage import Stored, Usage

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from bakeoff_providers.base import Vectors
 
-from bakeoff.embedding.key_index import Places
+from bakeoff.calls.key_index import Places
 from bakeoff.embedding.shards import Shard
 
 ROW_BITS = 40  # a place is the shard's number above, the row below

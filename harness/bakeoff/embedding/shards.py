@@ -26,10 +26,10 @@ import numpy.typing as npt
 import xxhash
 from bakeoff_providers.base import Vectors
 
+from bakeoff.calls.key_index import Keys, keys_from
+from bakeoff.calls.locks import locked
 from bakeoff.core.figures import CallTime
 from bakeoff.core.hashing import KEY_BYTES, Identity
-from bakeoff.embedding.key_index import Keys, keys_from
-from bakeoff.embedding.locks import locked
 
 ROWS, MANIFEST = ".f32", ".manifest"
 _HEAD_MAGIC, _MAGIC, _TIME_MAGIC = b"BKS1", b"BKR1", b"BKT1"

@@ -18,13 +18,13 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError
 
+from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
+from bakeoff.calls.locks import Claims, InUse
 from bakeoff.core.figures import CallTime
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.hashing import Identity, text_key
 from bakeoff.core.progress import steps
 from bakeoff.core.room import check_room, needs_room
-from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
-from bakeoff.embedding.locks import Claims, InUse
 from bakeoff.embedding.shard_rows import ROW_BITS, ShardRows
 from bakeoff.embedding.shards import MANIFEST, ROWS, Batch, Description, Shard, ShardWriter, Tokens
 

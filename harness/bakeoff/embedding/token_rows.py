@@ -16,11 +16,11 @@ import numpy as np
 from bakeoff_providers.base import Provider, Role, TokenProvider, Vectors
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 
+from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.room import TEMPORARY
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.corpus_chunks import in_blocks
-from bakeoff.embedding.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.embedding.space import Space
 from bakeoff.embedding.usage import Usage
 

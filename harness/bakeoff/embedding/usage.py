@@ -9,9 +9,9 @@ import numpy as np
 from bakeoff_providers.base import ModelCard
 from numpy.typing import NDArray
 
+from bakeoff.calls.key_index import Places
+from bakeoff.calls.retry import Attempted
 from bakeoff.embedding.batches import token_estimates
-from bakeoff.embedding.key_index import Places
-from bakeoff.embedding.retry import Attempted
 from bakeoff.embedding.shards import Tokens
 
 

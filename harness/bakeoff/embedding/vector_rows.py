@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from bakeoff_providers.base import InFiles, Role, Vectors
 
+from bakeoff.calls.key_index import Places
 from bakeoff.core.progress import Advance
-from bakeoff.embedding.key_index import Places
 from bakeoff.embedding.shard_rows import ShardRows
 from bakeoff.embedding.space import Space
 

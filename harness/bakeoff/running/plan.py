@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from bakeoff_providers.base import ModelCard, Role
 
+from bakeoff.calls.key_index import KeyIndex, Keys, Places
 from bakeoff.core.progress import showing, steps
 from bakeoff.embedding.batches import WORKERS, batches, corpus_batches, estimated_tokens
 from bakeoff.embedding.corpus_chunks import ChunkTexts, in_blocks
 from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.key_index import KeyIndex, Keys, Places
 from bakeoff.embedding.preflight import provider_warnings, too_long
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.contender import Contender

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bakeoff.calls.budget import Budget
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.progress import Progress, silent
-from bakeoff.embedding.budget import Budget
-from bakeoff.embedding.retry import RetryPolicy
 from bakeoff.lineup.entries import EngineEntry
 
 

@@ -11,11 +11,11 @@ from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
+from bakeoff.calls.key_index import Keys, keys_of
 from bakeoff.core.id_rows import IdRows
 from bakeoff.core.progress import steps
 from bakeoff.embedding.cache import Space
 from bakeoff.embedding.corpus_chunks import ChunkTexts, in_blocks
-from bakeoff.embedding.key_index import Keys, keys_of
 from bakeoff.embedding.vector_files.base import Block, Contents, VectorFile
 from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup

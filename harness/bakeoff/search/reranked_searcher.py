@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from bakeoff_providers.errors import Unavailable
 
+from bakeoff.calls.budget import Budget, reservation
+from bakeoff.calls.key_index import keys_of
+from bakeoff.calls.retry import RateLimit, RetryPolicy, call
 from bakeoff.core.figures import CallTime
 from bakeoff.core.hashing import text_key
 from bakeoff.core.machine import call_time
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.batches import estimated_tokens
-from bakeoff.embedding.budget import Budget, reservation
-from bakeoff.embedding.key_index import keys_of
-from bakeoff.embedding.retry import RateLimit, RetryPolicy, call
 from bakeoff.embedding.space import Space
 from bakeoff.search.rerankers.base import Reranker, checked
 from bakeoff.search.searchers import Answer, Searcher, Timed

@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 from bakeoff_providers.base import Vectors
 
+from bakeoff.calls.key_index import Keys, keys_from, keys_of
 from bakeoff.core.hashing import Identity
 from bakeoff.core.packed_ids import PackedIds
 from bakeoff.core.progress import steps
-from bakeoff.embedding.key_index import Keys, keys_from, keys_of
 from bakeoff.embedding.vector_files.base import (
     ID,
     TEXT,

@@ -12,8 +12,8 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
 
+from bakeoff.calls.key_index import Keys, keys_from
 from bakeoff.core.hashing import KEY_BYTES, Identity
-from bakeoff.embedding.key_index import Keys, keys_from
 from bakeoff.embedding.shards import Tokens
 
 ID, TEXT, TEXT_HASH, TOKENS, VECTOR = "id", "text", "text_hash", "tokens", "vector"

@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 from bakeoff_providers.errors import InputError
 
+from bakeoff.calls.key_index import Keys, keys_from, keys_of
 from bakeoff.core.files import read_json_lines
 from bakeoff.core.hashing import Identity
 from bakeoff.core.packed_ids import PackedIds
-from bakeoff.embedding.key_index import Keys, keys_from, keys_of
 from bakeoff.embedding.vector_files.base import Block, Contents, VectorFile, hex_of, keys_from_hex
 
 SUFFIX = ".ids.jsonl"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BUILTIN = {
     "local": "bakeoff.running.engines.local:Local",
-    "ray": "bakeoff.running.engines.ray:RayEngine",
+    "ray": "bakeoff.extensions.ray.engine:RayEngine",
 }
 
 ENGINES: Registry[Engine] = Registry("engine", "bakeoff.engines", BUILTIN)

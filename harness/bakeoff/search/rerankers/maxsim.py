@@ -15,9 +15,9 @@ from bakeoff_providers.bert_onnx import Precision
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.shared_options import Model
 
+from bakeoff.calls.key_index import KeyIndex, keys_of
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.corpus_chunks import ChosenTexts
-from bakeoff.embedding.key_index import KeyIndex, keys_of
 from bakeoff.embedding.token_rows import TokenRows, check_tokens, embed_tokens, storage_bill
 from bakeoff.search.maxsim import maxsim
 from bakeoff.search.rerankers.base import Reranked, Reranker

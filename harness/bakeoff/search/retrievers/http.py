@@ -13,7 +13,7 @@ from bakeoff_providers.keys import filled, key_in, missing_variables, variables_
 from bakeoff_providers.shared_options import Timeout
 from bakeoff_providers.stopping import in_time
 
-from bakeoff.embedding.retry import RateLimit, RetryPolicy, call
+from bakeoff.calls.retry import RateLimit, RetryPolicy, call
 from bakeoff.search.retrievers.base import Retriever, Scored, Unknown, scored
 
 if TYPE_CHECKING:

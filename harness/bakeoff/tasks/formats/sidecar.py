@@ -9,7 +9,7 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.embedding.given_vectors import GivenVectors
-from bakeoff.tasks.formats.snapshot import KEY, Snapshot
+from bakeoff.extensions.kinds.snapshot import KEY, Snapshot
 
 VECTORS = "vectors"
 

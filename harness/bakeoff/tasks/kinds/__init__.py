@@ -22,10 +22,10 @@ TASK_KINDS: Registry[TaskKind] = Registry(
     "bakeoff.kinds",
     {
         "graded": "bakeoff.tasks.kinds.graded:Graded",
-        "reference": "bakeoff.tasks.kinds.reference:Reference",
-        "ordered": "bakeoff.tasks.kinds.ordered:Ordered",
-        "single": "bakeoff.tasks.kinds.single:Single",
-        "profiles": "bakeoff.tasks.kinds.profiles:Profiles",
+        "reference": "bakeoff.extensions.kinds.reference:Reference",
+        "ordered": "bakeoff.extensions.kinds.ordered:Ordered",
+        "single": "bakeoff.extensions.kinds.single:Single",
+        "profiles": "bakeoff.extensions.kinds.profiles:Profiles",
     },
     given=("name", "base", "targets"),
 )

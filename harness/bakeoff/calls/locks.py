@@ -1,0 +1,151 @@
+"""Locks between processes. They end with the process that holds them, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from bakeoff_providers import stopping
+from bakeoff_providers.file_lock import is_at, try_lock
+
+from bakeoff.calls.key_index import Keys
+
+log = logging.getLogger(__name__)
+WAIT = 0.05  # seconds between two looks at a claim of another process
+_LARGEST = (1 << 62) - 1  # offsets in a lock file are signed
+
+
+def locked(file: int) -> bool:
+    """Takes the file's lock if nobody holds it. Where the system has no such locks, nothing is ever deleted."""
+    return try_lock(file) is True
+
+
+@contextlib.contextmanager
+def all_locked(files: list[Path]) -> Iterator[bool]:
+    """Whether the locks of all these files could be had; they are held within the block."""
+    handles: list[int] = []
+    try:
+        try:
+            handles += [os.open(file, os.O_RDWR) for file in files]
+        except OSError:  # somebody deletes them at this moment
+            yield False
+            return
+        yield all(locked(handle) for handle in handles)
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+class InUse:
+    """That a process reads the files of a folder: many may at once, and nobody deletes or rewrites them meanwhile."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._handle: int | None = None
+
+    def hold(self) -> None:
+        """Until `close`, once the folder is there; whoever deletes it at this moment is waited for.
+
+        Nothing is held where files can't be made: they can't be deleted there, either.
+        """
+        while self._handle is None and self._file.parent.is_dir():
+            try:
+                handle = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o666)
+            except OSError:
+                return
+            ours = try_lock(handle, shared=True)
+            if ours and _leads_to(self._file, handle):
+                self._handle = handle
+                return
+            os.close(handle)  # no locks here, somebody deletes, or it was deleted before it was ours
+            if ours is None:
+                return
+            if not ours:
+                stopping.sleep(WAIT)
+
+    def close(self) -> None:
+        """Others may delete the files now."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def __del__(self) -> None:
+        """Nobody reads what nobody has any more."""
+        self.close()
+
+
+def _leads_to(path: Path, handle: int) -> bool:
+    try:
+        return is_at(handle, path)
+    except OSError:
+        return False
+
+
+class Claims:
+    """Which texts a process is asking for right now: one locked byte per text, at an offset made of its key."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._handle: int | None = None
+        self._said = False
+
+    def take(self, keys: Keys) -> list[bool]:
+        """Claims what nobody else has claimed; True for each key that is ours now."""
+        return [self._try(int(key[0]) & _LARGEST) for key in keys]
+
+    def release(self, keys: Keys) -> None:
+        """Lets others ask."""
+        try:
+            import fcntl
+        except ImportError:
+            return
+        handle = self._open() if len(keys) else -1
+        for key in keys:
+            try:
+                fcntl.lockf(handle, fcntl.LOCK_UN, 1, int(key[0]) & _LARGEST)
+            except OSError as error:
+                self._say_unlocked(error)
+
+    def wait(self, keys: Keys) -> None:
+        """Returns when nobody else asks for these any more: answered, given up or killed."""
+        for key in keys:
+            while not self._try(int(key[0]) & _LARGEST):
+                stopping.sleep(WAIT)
+        self.release(keys)
+
+    def close(self) -> None:
+        """Ends all claims."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _try(self, offset: int) -> bool:
+        try:
+            import fcntl
+        except ImportError:
+            return True
+        handle = self._open()
+        try:
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EAGAIN):  # what the system says of another's lock
+                return False
+            self._say_unlocked(error)
+        return True
+
+    def _say_unlocked(self, error: OSError) -> None:
+        """Where files can't be locked, as on NFS without lockd, nobody can be waited for: everyone asks for itself."""
+        if not self._said:
+            self._said = True
+            reason = error.strerror or error
+            log.warning("%s can't be locked (%s): two runs at once may pay for the same text twice", self._file, reason)
+
+    def _open(self) -> int:
+        if self._handle is None:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._handle = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o666)
+        return self._handle

@@ -1,0 +1,58 @@
+"""`bakeoff cache`: which vectors are stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bakeoff.cli.streams import echo
+
+if TYPE_CHECKING:
+    from bakeoff.embedding.cache import Freed
+
+cache = typer.Typer(help="Vectors on disk, so that none is paid for twice.", no_args_is_help=True)
+
+
+@cache.command()
+def info() -> None:
+    """Show every space: model, role, vectors, size, damage."""
+    from bakeoff.embedding.cache import VectorCache
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
+    from bakeoff.running.runner import vectors_folder
+
+    table = Grid(["provider", "model", "role", Figures("vectors"), Figures("damaged"), Figures("MB"), "space"])
+    total = 0
+    for space in VectorCache(vectors_folder()).spaces():
+        what = (str(space.identity.get(key, "")) for key in ("provider", "model", "role"))
+        table.add_row(*what, str(space.vectors), str(space.damaged), f"{space.size_bytes / 1e6:.1f}", space.name[:12])
+        total += space.size_bytes
+    console().print(table)
+    echo(f"{vectors_folder()}: {total / 1e6:.1f} MB")
+
+
+@cache.command()
+def prune() -> None:
+    """Remove records that are damaged, duplicate or of another dimension; nothing usable is lost."""
+    from bakeoff.embedding.cache import VectorCache
+    from bakeoff.running.runner import vectors_folder
+
+    _report(VectorCache(vectors_folder()).prune())
+
+
+@cache.command()
+def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
+    """Delete all vectors, also those that were paid for; not those that a run is using."""
+    from bakeoff.embedding.cache import VectorCache
+    from bakeoff.running.runner import vectors_folder
+
+    if not yes:
+        typer.confirm(f"Delete every vector in {vectors_folder()}?", abort=True)
+    _report(VectorCache(vectors_folder()).clear())
+
+
+def _report(freed: Freed) -> None:
+    echo(f"freed {freed.size_bytes / 1e6:.1f} MB")
+    if freed.in_use:
+        echo(f"left alone, because a run uses them: {freed.in_use} spaces", err=True)

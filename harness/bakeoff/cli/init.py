@@ -1,0 +1,92 @@
+"""`bakeoff init`: a first line-up for one's own task or files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from bakeoff_providers.errors import InputError
+
+from bakeoff.cli.shared_options import (
+    OWN_LINEUP,
+    Force,
+    LabelOption,
+    check_file,
+    grading_command,
+    parse_columns,
+    parse_labels,
+    say,
+    say_commands,
+)
+
+FLAGS = "bakeoff init TASK, or bakeoff init --documents FILE --queries FILE [--judgments FILE]"
+
+
+def init(
+    task: Annotated[
+        str | None,
+        typer.Argument(help="A task's folder or name, a BEIR folder, or mteb:SciFact, hub:…, ir_datasets:…"),
+    ] = None,
+    documents: Annotated[Path | None, typer.Option(help="The documents: CSV, TSV, JSON, JSONL or parquet.")] = None,
+    queries: Annotated[Path | None, typer.Option(help="The queries, in one of the same formats.")] = None,
+    judgments: Annotated[
+        Path | None, typer.Option(help="Which document answers which query, if that is known; also TREC qrels.")
+    ] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(help="A column by its name in the file, as documents.text=body; repeatable.")
+    ] = None,
+    grade: LabelOption = None,
+    out: Annotated[Path, typer.Option(help="The line-up to write.")] = OWN_LINEUP,
+    force: Force = False,
+) -> None:
+    """Write a commented line-up for your task, or for tables of documents, queries and judgments.
+
+    Asks for what was not given. Judgments may be missing: the line-up then says how to grade.
+    """
+    from dataclasses import replace
+
+    from bakeoff.core.printable import counted
+    from bakeoff.tasks.first_lineup import missing_weights, write_lineup
+    from bakeoff.tasks.ground_truth import FILE
+    from bakeoff.tasks.task_sources import Files, source_of, source_of_files
+
+    check_file(out, force=force)
+    if task is not None and (documents or queries or judgments):
+        raise InputError("a task and files are two ways to say the same", remedy=FLAGS)
+    columns = parse_columns(column, "documents.text=body")
+    files = Files(documents, queries, judgments, columns, parse_labels(grade))
+    if task is None and documents is None:
+        task = _ask("A task's folder, or the file of the documents")
+    source = source_of(task, out.parent) if task is not None else files
+    if isinstance(source, Files):
+        files = replace(source, columns=columns, grades=files.grades)
+        if files.queries is None:
+            files = replace(files, queries=Path(_ask("The file of the queries")))
+            if files.judgments is None and sys.stdin.isatty():
+                asked = typer.prompt("The file of the judgments (Enter: none yet)", default="", show_default=False)
+                files = replace(files, judgments=Path(asked) if asked else None)
+        source = source_of_files(files, out.parent)
+    elif column or grade:
+        raise InputError("--column and --grade are for tables", remedy=FLAGS)
+    grading = grading_command(task if task and source.own else out, out)
+    loaded = write_lineup(out, source, grading)
+    sizes = f"{counted(len(loaded.documents), 'document')}, {counted(len(loaded.queries), 'query')}"
+    judged = sum(map(len, loaded.judgments.values()))
+    say(f"{out}: written; its task has {sizes}, {counted(judged, 'judgment') if judged else 'no judgments yet'}")
+    for table, columns_taken in source.taken.items():
+        say(f"taken from the {table}: {columns_taken}")
+    truth = out.parent / FILE
+    if source.options and "ground_truth" not in source.options and truth.exists():
+        say(f'{truth}: its grades are read; a file of this task\'s own is named under [task]: ground_truth = "…"')
+    where = "" if out == OWN_LINEUP else f" {out}"
+    steps = [*missing_weights(out), f"bakeoff validate{where}" if judged else grading, f"bakeoff run{where}"]
+    say_commands("next: " + "\n      ".join(steps))
+
+
+def _ask(what: str) -> str:
+    """Asks at a terminal; a script must say it."""
+    if not sys.stdin.isatty():
+        raise InputError("not given, and nobody is at a terminal to ask", place=what, remedy=FLAGS)
+    return str(typer.prompt(what))

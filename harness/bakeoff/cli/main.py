@@ -1,0 +1,133 @@
+"""The command line: which commands there are, and how errors leave it."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any, NoReturn
+
+import typer
+from bakeoff_providers.errors import BakeoffError, InputError
+from bakeoff_providers.secrets import scrubbed, without_secrets
+
+from bakeoff.cli import signals, streams
+from bakeoff.cli.command_table import CommandGroup
+from bakeoff.core.printable import printable
+
+_typer_echo = typer.echo
+UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
+
+app = typer.Typer(
+    help="Compares embedding providers and vector stores on your corpus, and says how sure it is.",
+    cls=CommandGroup,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: rich would take half of the time that `--help` takes
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from bakeoff import __version__
+
+        typer.echo(f"bakeoff {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Log to stderr what happens, with the traceback of every row that fails.")
+    ] = False,
+    version: Annotated[  # noqa: ARG001 - its callback does it
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    if verbose:
+        import logging
+
+        class Scrubbing(logging.Formatter):
+            """Tracebacks quote what libraries were given: addresses and keys among it."""
+
+            def format(self, record: logging.LogRecord) -> str:
+                return without_secrets(super().format(record))
+
+        handler = logging.StreamHandler()
+        handler.setFormatter(Scrubbing("%(asctime)s %(name)s %(levelname)s: %(message)s", "%H:%M:%S"))
+        for name in ("bakeoff", "bakeoff_providers"):
+            logger = logging.getLogger(name)
+            logger.setLevel(logging.DEBUG)
+            logger.addHandler(handler)
+
+
+def main() -> None:
+    """The entry point. It ends with 2 for bad input, 1 for what failed on the way, 70 for what nobody foresaw."""
+    streams.ready()
+    sys.argv[1:] = _verbose_first(sys.argv[1:])
+    signals.install()
+    typer.echo = _echo
+    try:
+        app()
+    except InputError as error:
+        _fail(f"error: {error}" + (f"\n  remedy: {error.remedy}" if error.remedy else ""), 2, error)
+    except BakeoffError as error:
+        _fail(f"error: {error}", 1, error)
+    except OSError as error:  # a disk that is full or read-only, a name that no file may have
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"error: {where[:300]}{error.strerror or error}", 1, error)
+    except SystemExit:
+        if signals.received:  # typer ends quietly at Ctrl-C
+            _leave_interrupted()
+        raise
+    except KeyboardInterrupt:
+        _leave_interrupted()
+    except BaseException as error:
+        report_ = f"unexpected error: {type(error).__name__}: {scrubbed(str(error))}{_place(error)}"
+        verbose = "--verbose" in sys.argv
+        _fail(report_ + ("" if verbose else "\n  run again with --verbose for the traceback"), UNEXPECTED, error)
+
+
+def _place(error: BaseException) -> str:
+    """Where to look: the last line of ours that was under way."""
+    import traceback
+
+    frames = [(frame.f_globals.get("__name__", ""), line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    ours = [f"{name}:{line}" for name, line in frames if name.split(".")[0] in ("bakeoff", "bakeoff_providers")]
+    return f"\n  at {ours[-1]}" if ours else ""
+
+
+def _verbose_first(arguments: Sequence[str]) -> list[str]:
+    """`--verbose` belongs to no command, but people write it at the end, too."""
+    last = arguments.index("--") if "--" in arguments else len(arguments)
+    others = [argument for argument in arguments[:last] if argument != "--verbose"]
+    return [*["--verbose"] * (len(others) < last), *others, *arguments[last:]]
+
+
+def _echo(message: Any = None, *arguments: Any, **options: Any) -> None:
+    """Every command prints through this: data gives the terminal no orders, and stderr, often a log, gets no secret."""
+    if isinstance(message, str):
+        message = printable(without_secrets(message) if options.get("err") else message)
+    _typer_echo(message, *arguments, **options)
+
+
+def _leave_interrupted() -> NoReturn:
+    """Says what is kept, and the command that goes on from there."""
+    with contextlib.suppress(OSError, ValueError):  # who reads the output may be gone
+        sys.stdout.flush()
+    message = f"{signals.message()}\n  {shlex.join(['bakeoff', *sys.argv[1:]])}"
+    signals.leave(signals.exit_code(), printable(without_secrets(message)))
+
+
+def _fail(text: str, code: int, error: BaseException | None = None) -> None:
+    """Says what went wrong in words; the traceback is for those who asked for it."""
+    if error is not None:
+        import logging
+
+        logging.getLogger("bakeoff").debug("the command failed", exc_info=error)
+    from bakeoff.cli.shared_options import say
+
+    say(without_secrets(text), err=True)
+    sys.exit(code)

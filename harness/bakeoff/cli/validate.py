@@ -1,0 +1,223 @@
+"""`bakeoff validate`: would every row of a line-up run, and which differences can its task show?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+from bakeoff_providers.errors import InputError
+
+from bakeoff.cli.shared_options import (
+    OWN_LINEUP,
+    grading_command,
+    lineup_path,
+    next_to_grade,
+    read_lineup,
+    say,
+    say_commands,
+)
+
+if TYPE_CHECKING:
+    from bakeoff.core.task import Task
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.running.task_health import Grading, Health
+    from bakeoff.running.validation import Checked
+    from bakeoff.tasks.kinds.base import TaskKind
+    from bakeoff.tasks.task_folder import TaskFolder
+
+
+def validate(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            help="A line-up, or a task: its folder, task.toml or name (that of a line-up goes before); "
+            "default: the line-up."
+        ),
+    ] = None,
+    health: Annotated[
+        bool,
+        typer.Option(help="Let three baselines that cost nothing try the task, to see which differences it can show."),
+    ] = True,
+) -> None:
+    """Check a line-up or a task before anything is spent on it."""
+    path, lineup = _lineup(target)
+    tasks = [_checked(one, place, path) for place, one in enumerate(lineup.per_task())]
+    rows = [row for checked in tasks for row in checked.rows]
+    wrong = [row for row in rows if row.wrong]
+    say(f"{path}: {f'{len(wrong)} of {len(rows)} rows would not run' if wrong else 'valid'}")
+    for checked in tasks:
+        _print_task(checked.task, checked.kind.about)
+        if rows and checked is tasks[0]:
+            say(f"measures: {', '.join(map(str, lineup.measures))}; {lineup.primary} decides")
+        for row in checked.rows:
+            state = f"wrong: {row.wrong}" if row.wrong else row.missing or "ready"
+            say(f"  {row.label}: {state}")
+        warned: dict[str, list[str]] = {}
+        for row in checked.rows:
+            for warning in row.warnings:
+                warned.setdefault(warning, []).append(row.label)
+        for warning, labels in warned.items():
+            say(f"warning: {', '.join(labels)}: {warning}")
+        if health and not wrong and checked.kind.free_health_check:
+            _examine(checked, path)
+    if wrong:
+        raise typer.Exit(2)
+
+
+class _Checked(NamedTuple):
+    """A line-up's task, read, with what each row would meet on it."""
+
+    lineup: Lineup
+    kind: TaskKind
+    task: Task
+    rows: list[Checked]
+
+
+def _checked(lineup: Lineup, place: int, path: Path) -> _Checked:
+    """One task of a line-up with its rows; what is wrong with a task that has no file of its own names its place."""
+    from bakeoff.running.validation import check_rows, check_task
+    from bakeoff.tasks.kinds import load_kind
+
+    try:
+        kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
+        task = kind.task()
+        check_task(task, kind)
+        kind.check_contenders(task, lineup.contenders, lineup.folder)
+    except InputError as error:
+        if error.file is not None or not place:
+            raise
+        where = f"tasks[{place}]" + (f", {error.place}" if error.place else "")
+        raise InputError(error.problem, file=path, place=where, remedy=error.remedy) from None
+    return _Checked(lineup, kind, task, list(check_rows(lineup, task)))
+
+
+def _examine(checked: _Checked, path: Path) -> None:
+    """The health of a graded task; of one without grades, what its texts show, and how to grade it."""
+    from bakeoff.report.console import Bars
+    from bakeoff.running.task_health import health as examine
+    from bakeoff.running.task_health import text_health
+    from bakeoff.tasks.description import task_description
+    from bakeoff.tasks.kinds.graded import Graded
+    from bakeoff.tasks.task_folder import TaskFolder
+
+    lineup, kind, task, rows = checked
+    described = task_description(lineup.task, path.parent) if rows and isinstance(lineup.task, str) else path
+    folder = TaskFolder.of(described, kind, task) if isinstance(kind, Graded) else None
+    if folder and isinstance(lineup.task, dict) and folder.truth_path.exists():
+        say(f"grades of {folder.truth_path} are read, as by every line-up beside it that names no other ground_truth")
+    standing = folder.standing() if folder else ""
+    if any(task.judgments.values()):
+        _print_health(examine(task, lineup, Bars(), _grading(folder, path if rows else None)))
+        if standing:
+            say(standing)
+        return
+    for finding in text_health(task).findings():
+        say(f"warning: {finding}")
+    say("no grades yet" + (f": {standing}" if standing else ""))
+    if folder and not standing:
+        say_commands(next_to_grade(folder.name, path if rows else None))
+
+
+def _grading(folder: TaskFolder | None, lineup: Path | None) -> Grading:
+    """What was pooled for grading, and the command that grades what is open: of the pool, or what a line-up finds."""
+    from bakeoff.running.task_health import Grading
+    from bakeoff.tasks.annotations import POOL
+
+    if folder is None:
+        return Grading()
+    if (folder.annotations / POOL).exists():
+        try:
+            return Grading(folder.pool(), _page_or_table(f"bakeoff grade {folder.name}"))
+        except InputError as error:  # a pool of before the task was changed keeps no run from its grades
+            say(f"warning: {error}")
+    return Grading(None, _page_or_table(grading_command(folder.name, lineup or OWN_LINEUP)))
+
+
+def _page_or_table(command: str) -> str:
+    """What grades the rest on the page, and what writes it into a table."""
+    table = command.replace("bakeoff grade", "bakeoff grade export", 1)
+    return f"{command} --ungraded, or as a table: {table} --ungraded --out rest.csv"
+
+
+def _lineup(target: str | None) -> tuple[Path, Lineup]:
+    """The line-up that was named; for a task, one without contenders and with the usual measures."""
+    from bakeoff.core.files import read_toml
+    from bakeoff.core.paths import lineup_names
+    from bakeoff.evaluation.measures import Measure, primary_measure
+    from bakeoff.lineup.lineup import DEFAULT_MEASURES, Lineup
+    from bakeoff.tasks.description import task_description
+
+    path = lineup_path(None) if target is None else Path(target)
+    if target is not None and target in lineup_names():  # of a task with the same name: what `run` takes
+        path = lineup_path(path)
+        return path, read_lineup(path)
+    if target is not None and target.endswith(".toml"):
+        path = lineup_path(path)
+    if target is None or (target.endswith(".toml") and not {"format", "kind"} & read_toml(path, dict[str, Any]).keys()):
+        return path, read_lineup(path)
+    path = task_description(str(target), Path())
+    measures = tuple(map(Measure.parse, DEFAULT_MEASURES))
+    return path, Lineup(
+        name=path.parent.name,
+        task=str(path.resolve()),
+        contenders=(),
+        measures=measures,
+        primary=primary_measure(measures),
+        depth=None,
+        rounds=1,
+        seed=42,
+        folder=Path(),
+    )
+
+
+def _print_task(task: Task, about: str) -> None:
+    from bakeoff.core.printable import counted
+    from bakeoff.report.notes import task_called
+
+    judged = sum(len(grades) for grades in task.judgments.values())
+    say(
+        f"{task_called(task.name)}: {counted(len(task.documents), 'document')}, {counted(len(task.queries), 'query')}, "
+        f"{counted(judged, 'judgment')}, fingerprint {task.fingerprint()}"
+    )
+    if about:
+        say(about)
+
+
+def _print_health(health: Health) -> None:
+    from bakeoff.core.printable import counted
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
+    from bakeoff.running.task_health import FREE_NAMES
+
+    table = Grid(["measure", Figures("oracle"), Figures("bm25"), Figures("random"), "target"])
+    for ceiling in health.ceilings:
+        target = (
+            ""
+            if ceiling.target is None
+            else f"{ceiling.target:.2f}" + (" out of reach" if ceiling.out_of_reach else "")
+        )
+        table.add_row(ceiling.measure, f"{ceiling.oracle:.3f}", f"{ceiling.bm25:.3f}", f"{ceiling.random:.3f}", target)
+    console().print(table)
+    pool = f"{1 - health.open_pairs / health.pooled:.1%} of the pool, " if health.pooled else ""
+    say(
+        f"judged: {pool}{health.judged_share:.1%} of all pairs, {health.judged_top:.1%} of the first {health.depth} "
+        f"places of {FREE_NAMES}"
+    )
+    if health.lexical is not None:
+        words = (
+            "" if health.shared_words is None else f"; {health.shared_words:.0%} of a query's words are in its answers"
+        )
+        say(f"how lexical: BM25 has {health.lexical:.0%} of the oracle's {health.primary}{words}")
+    if health.smallest_detectable is not None:
+        smallest = health.smallest_detectable
+        least = f"about {smallest:.3f} {health.primary}" if smallest < 1 else f"none below 1 in {health.primary}"
+        said = f"smallest detectable difference: {least} with {counted(health.queries, 'query')}"
+        say(
+            f"{said}, in 4 of 5 cases ({health.detectable_between}); that is a first guess: a run says it of its own "
+            "best row and that one's rival, and comes to another figure"
+        )
+    for finding in health.findings():
+        say(f"warning: {finding}")
+    if not health.findings():
+        say("nothing to fix")

@@ -1,0 +1,30 @@
+"""`bakeoff snapshot`: a catalogue as parquet or JSON, dated, with keys in place of vectors."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bakeoff.cli.shared_options import check_folder, parse_day
+from bakeoff.cli.streams import echo
+
+
+def snapshot(
+    source: Annotated[Path, typer.Argument(help="A JSON list of items, or a Parquet file of them.")],
+    out: Annotated[Path, typer.Option(help="The folder to write into.")] = Path(),
+    date: Annotated[str | None, typer.Option(help="The day in the name, as YYYY-MM-DD; default: today.")] = None,
+    id_key: Annotated[str, typer.Option(help="Which part of an item is its id.")] = "id",
+    title_key: Annotated[str, typer.Option(help="Which part is its title.")] = "title",
+    text_key: Annotated[str, typer.Option(help="Which part is its text.")] = "description",
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, which needs no pyarrow.")] = False,
+) -> None:
+    """Write <source>_snapshot_YYYYMMDD.parquet (or .json) for a profiles task."""
+    from bakeoff.extensions.kinds.snapshot import write_snapshot
+
+    check_folder(out)
+    when = parse_day(date, "--date") or datetime.date.today()
+    suffix = "json" if as_json else "parquet"
+    echo(write_snapshot(source, out, when, id_key=id_key, title_key=title_key, text_key_=text_key, suffix=suffix))

@@ -1,0 +1,344 @@
+"""Golden profiles against a snapshot: rules decide who is eligible, a score and a rerank order, proxies label."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.shapes import converted
+
+from bakeoff.core.files import read_json
+from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.task import Query, Task
+from bakeoff.embedding.given_vectors import GivenVectors
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.score import Scores, join, random_expectation, score_queries
+from bakeoff.extensions.kinds.eligibility import Rule, matches, overlap, reasons
+from bakeoff.extensions.kinds.profiles_report import NOT_THERE, artifact, report, sections
+from bakeoff.extensions.kinds.profiles_settings import LabelMode, ProfileSettings, StageWeights
+from bakeoff.extensions.kinds.snapshot import Snapshot, columns_of, newest, read_snapshot
+from bakeoff.lineup.sources import row_type_of
+from bakeoff.tasks.formats.sidecar import read_sidecar
+from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, ScoredContender, TaskKind
+
+SCORE_DIGITS = 9
+TOP_SHARE = 0.25  # of the items without a common keyword: what calibration would let through
+Labels = dict[str, dict[str, int]]
+
+
+class Profiles(TaskKind):
+    """Queries are profiles, documents the items of the snapshot. Every stage is said in the task file."""
+
+    name = "profiles"
+    refines = True
+    scores_itself = True
+    needs_full_ranking = True
+    measures = ("ndcg@10",)
+    paths = ("snapshot", "profiles", "best_weights", "weights_file", "reports")
+
+    def __init__(
+        self,
+        name: str,
+        base: Path,
+        targets: Mapping[str, float],
+        snapshot: Annotated[str, "the snapshot file, or a folder whose newest one is taken"],
+        profiles: Annotated[str, "file of profiles: a JSON list"],
+        profile_text: Annotated[str, "text of a profile as a query, with {gaps} for its attributes"],
+        rules: Annotated[Sequence[Mapping[str, Any]], "who may have what, each with a reason code", Rule],
+        id_key: Annotated[str, "key of an item's id"] = "id",
+        title_key: Annotated[str, "key of an item's title"] = "title",
+        text_key: Annotated[str, "key of an item's text"] = "description",
+        profile_key: Annotated[str, "key of a profile's id"] = "profile_id",
+        keywords: Annotated[str, "key of the keywords of profiles and items"] = "keywords",
+        amount: Annotated[str, "key of an item's amount, for its distribution"] = "amount",
+        best_weights: Annotated[str, "file with tuned weights; [weights] where there is none"] = "",
+        weights_file: Annotated[str, "file with weights, before best_weights and [weights]"] = "",
+        reports: Annotated[str, "folder that gets the golden_eval files as well"] = "",
+        use_best_weights: Annotated[bool, "whether best_weights is read"] = True,
+        calibrate_thresholds: Annotated[bool, "say which thresholds would fit; none is applied"] = False,
+        **settings: Annotated[Any, ProfileSettings],
+    ) -> None:
+        super().__init__(name, base, targets)
+        self.settings = converted("$", {"rules": list(rules), **settings}, ProfileSettings)
+        if not all(rule.reason for rule in self.settings.rules):
+            raise InputError("every rule has a reason code", place="rules")
+        self.snapshot_file, self.profiles_file = newest(base / snapshot), base / profiles
+        self.profile_text = profile_text
+        self.keys = {"id_key": id_key, "title_key": title_key, "text_key_": text_key}
+        self.profile_key, self.keywords, self.amount = profile_key, keywords, amount
+        self.calibrate = calibrate_thresholds
+        best = base / best_weights if best_weights and use_best_weights and not weights_file else None
+        self.absent = best if best and not best.exists() else None
+        self.weights_from = base / weights_file if weights_file else None if self.absent else best
+        self.weights = read_json(self.weights_from, StageWeights) if self.weights_from else self.settings.weights
+        self.reports = base / reports if reports else None
+        if self.reports and self.reports.exists() and not self.reports.is_dir():
+            raise InputError("is a file; reports go into a folder", file=self.reports, place="reports")
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The items, checked against the rules."""
+        snapshot = read_snapshot(self.snapshot_file, **self.keys)
+        columns = columns_of(snapshot.documents)
+        for rule in [*self.settings.rules, *self.settings.rerank.boosts]:
+            if rule.item not in columns:
+                raise InputError(f"no column {rule.item!r} for a rule", file=self.snapshot_file, place="rules")
+        return snapshot
+
+    def vectors_of(self, model: str) -> GivenVectors | None:
+        """From the file beside the snapshot."""
+        return read_sidecar(self.snapshot_file.parent, model, self.snapshot)
+
+    @property
+    def no_verdict(self) -> str:
+        """In hybrid mode a row's labels are made from its own similarities."""
+        if self.settings.labels.mode == "no_similarity":
+            return ""
+        return "There is no verdict: hybrid labels come from each row's own similarities, so no two rows share labels."
+
+    @cached_property
+    def items(self) -> dict[str, dict[str, Any]]:
+        """What rules see of an item, by id."""
+        return {document.id: dict(document.metadata) for document in self.snapshot.documents}
+
+    @cached_property
+    def profiles(self) -> dict[str, dict[str, Any]]:
+        """By id, as their file says."""
+        profiles: dict[str, dict[str, Any]] = {}
+        for place, profile in enumerate(read_json(self.profiles_file, list[dict[str, Any]])):
+            name = str(profile.get(self.profile_key) or "")
+            if not name or name in profiles:
+                problem = f"{name!r} appears twice" if name else f"a profile without {self.profile_key!r}"
+                raise InputError(problem, file=self.profiles_file, place=f"$[{place}]")
+            profiles[name] = profile
+        return profiles
+
+    @cached_property
+    def shut_out(self) -> dict[str, dict[str, list[str]]]:
+        """By profile and item: the reason codes; none where the profile is eligible."""
+        rules = self.settings.rules
+        return {
+            name: {item: reasons(rules, profile, about) for item, about in self.items.items()}
+            for name, profile in self.profiles.items()
+        }
+
+    @cached_property
+    def eligible(self) -> dict[str, list[str]]:
+        """By profile: the items that no rule shuts it out of."""
+        return {name: [item for item, codes in items.items() if not codes] for name, items in self.shut_out.items()}
+
+    @cached_property
+    def common_keywords(self) -> dict[str, dict[str, float]]:
+        """By profile and item: the share of the profile's keywords that the item has."""
+        return {
+            name: {
+                item: overlap(profile.get(self.keywords) or [], about.get(self.keywords) or [])
+                for item, about in self.items.items()
+            }
+            for name, profile in self.profiles.items()
+        }
+
+    def task(self) -> Task:
+        """The snapshot's items, one query per profile, and the labels that need no vectors."""
+        return Task(
+            name=self.task_name,
+            kind=self.name,
+            documents=self.snapshot.documents,
+            queries=[Query(id=name, text=self._text(profile)) for name, profile in self.profiles.items()],
+            judgments=self.labels("no_similarity"),
+            targets=self.targets,
+        )
+
+    def _text(self, profile: Mapping[str, Any]) -> str:
+        shown = {
+            key: ", ".join(map(str, value)) if isinstance(value, list) else value for key, value in profile.items()
+        }
+        try:
+            return self.profile_text.format(**shown)
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+            raise InputError(f"a profile has no {error}", place="profile_text", file=self.profiles_file) from None
+
+    def refine(self, query: Query, ranking: Ranking) -> Ranking:
+        """Stage 1: only the eligible. Stage 2: similarity and keywords, weighted. Stage 3: boosts, and the first k."""
+        similarity = dict(zip(ranking.ids, ranking.scores, strict=True))
+        top = max(1.0, max(similarity.values(), default=1.0))  # words are scored beyond 1, cosines are not
+        weights, common = self.weights, self.common_keywords[query.id]
+        scored = ordered(
+            (item, weights.similarity * similarity.get(item, 0.0) / top + weights.keywords * common[item])
+            for item in self.eligible[query.id]
+        )
+        rerank, profile = self.settings.rerank, self.profiles[query.id]
+        lifted = []
+        for place, (item, score) in enumerate(zip(scored.ids, scored.scores, strict=True)):
+            fits = matches(rerank.boosts, profile, self.items[item]) if place < rerank.depth else []
+            boost = sum(rule.boost for rule, fit in zip(rerank.boosts, fits, strict=False) if fit)
+            lifted.append((item, round(score + boost, SCORE_DIGITS)))
+        return ordered(lifted, self.settings.k)
+
+    def labels(self, mode: LabelMode, answers: Answers | ScoredContender | None = None) -> Labels:
+        """The proxies. `hybrid` also asks the contender's own similarity, so each contender has labels of its own."""
+        return {name: self._labels_of(name, mode, answers) for name in self.profiles}
+
+    def _labels_of(self, name: str, mode: LabelMode, answers: Answers | ScoredContender | None) -> dict[str, int]:
+        asked = [rule for rule in self.settings.rules if rule.profile in self.settings.labels.match]
+        enough = all if self.settings.labels.needs == "all" else any
+        similar = self._similar(name, answers) if mode == "hybrid" and answers is not None else set()
+        labels = {}
+        for item in self.eligible[name]:
+            common = self.common_keywords[name][item] > 0
+            fits = matches(asked, self.profiles[name], self.items[item])
+            labels[item] = 2 if common and fits and enough(fits) else 1 if common or item in similar else 0
+        return labels
+
+    def _similar(self, name: str, answers: Answers | ScoredContender) -> set[str]:
+        """Items above the threshold; only cosines can be held against one."""
+        if row_type_of(answers.contender) != "dense":
+            return set()
+        thresholds = self.settings.labels.all_thresholds
+        bar = thresholds.get(answers.contender.provider, thresholds["embeddings"])
+        retrieved = answers.retrieved[name]
+        return {item for item, score in zip(retrieved.ids, retrieved.scores, strict=True) if score > bar}
+
+    def score(self, task: Task, answers: Answers, measures: Sequence[Measure]) -> Scores:
+        """By the labels of the task file's mode."""
+        mode = self.settings.labels.mode
+        labels = task.judgments if mode == "no_similarity" else self.labels(mode, answers)
+        return score_queries(join(answers.rankings, labels, list(self.profiles)), measures, task.rel)
+
+    def unlabelled(self, ran: Sequence[ScoredContender]) -> set[str]:
+        """Profiles without a label above 0; in hybrid mode, those that any row has none for."""
+        return set().union(*self._without_label(ran))
+
+    def _without_label(self, ran: Sequence[ScoredContender]) -> list[set[str]]:
+        """Row by row in hybrid mode; otherwise once, since all rows have the same labels."""
+        mode = self.settings.labels.mode
+        every = [self.labels(mode, row) for row in ran] if mode == "hybrid" else [self.labels(mode)]
+        return [{name for name in self.profiles if not any(labels[name].values())} for labels in every]
+
+    def baselines(self, task: Task, measures: Sequence[Measure], depth: int) -> dict[str, Scores]:
+        """Random among the eligible of each profile, not among all: rules alone are worth nothing to a ranker."""
+        parts = [
+            random_expectation(task.judgments, [name], max(1, len(self.eligible[name])), measures, task.rel, depth)
+            for name in self.profiles
+        ]
+        return {"random": {measure: np.concatenate([part[measure] for part in parts]) for measure in measures}}
+
+    def extras(self, run: FinishedRun) -> Extras:
+        """What the profiles got, under both label modes, for people and for machines."""
+        eligibility = {name: self._eligibility(name) for name in self.profiles}
+        codes = sum((Counter(one["reasons"]) for one in eligibility.values()), Counter[str]())
+        figures: dict[str, Any] = {
+            "snapshot": self.snapshot_file.name,
+            "notes": [
+                *self.snapshot.notes,
+                *([f"There is no {self.absent.name}: the weights are the task file's."] if self.absent else []),
+            ],
+            "weights": msgspec.to_builtins(self.weights),
+            "weights_from": self.weights_from.name if self.weights_from else "the task file",
+            "label_mode": self.settings.labels.mode,
+            "thresholds": self.settings.labels.all_thresholds,
+            "items": len(self.items),
+            "eligibility_precision": float(np.mean([one["eligibility_precision"] for one in eligibility.values()])),
+            "eligibility": eligibility,
+            "shut_out": dict(codes.most_common()),
+            "contenders": {scored.contender.label: self._figures(scored) for scored in run.contenders},
+        }
+        tables = sections(figures, self.settings.k)
+        stamp = f"{run.started:%Y%m%d_%H%M%S}"
+        files: dict[str, str | bytes] = {
+            f"golden_eval_{stamp}.md": report(run.task.name, stamp, tables),
+            f"artifacts/golden_eval_{stamp}.json": artifact(run.task.name, stamp, figures),
+        }
+        changed = [scored.contender.label for scored in run.contenders if scored.stable is False]
+        failures = [f"{', '.join(changed)}: the ranking changed between two rounds on the same snapshot"]
+        return Extras(
+            figures, tables, files, self._not_counted(run.contenders), failures if changed else [], self.reports
+        )
+
+    def _not_counted(self, ran: Sequence[ScoredContender]) -> list[str]:
+        """Which profiles the means leave out, and why."""
+        every = self._without_label(ran)
+        nowhere = set.intersection(*every)
+        said = [f"N/A for {', '.join(sorted(nowhere))}: no label, so no mean counts them"] if nowhere else []
+        if partly := sorted(self.unlabelled(ran) - nowhere):
+            said.append(f"the matrix leaves out {', '.join(partly)}, which not every row has a label for")
+        return said
+
+    def _eligibility(self, name: str) -> dict[str, Any]:
+        """How much of the catalogue one profile may have, and why not the rest."""
+        eligible, total = len(self.eligible[name]), len(self.items)
+        codes = Counter(code for codes in self.shut_out[name].values() for code in codes)
+        return {
+            "eligible_count": eligible,
+            "total_count": total,
+            "eligibility_precision": eligible / total,
+            "reasons": dict(codes.most_common()),
+        }
+
+    def _figures(self, scored: ScoredContender) -> dict[str, Any]:
+        answered, rules = scored.rankings, self.settings.rules
+        pairs = [(name, item) for name in self.profiles for item in answered.get(name, Ranking((), ())).ids]
+        wrong = {
+            pair: codes for pair in pairs if (codes := reasons(rules, self.profiles[pair[0]], self.items[pair[1]]))
+        }
+        amounts = [float(paid) for _, item in pairs if (paid := self.items[item].get(self.amount)) is not None]
+        modes: dict[str, dict[str, float | None]] = {
+            mode: self._ndcg(answered, self.labels(mode, scored)) for mode in ("no_similarity", "hybrid")
+        }
+        unique = len({item for _, item in pairs})
+        return {
+            "rule_violations": [{"profile": p, "item": i, "reasons": codes} for (p, i), codes in wrong.items()],
+            "coverage": unique,
+            "coverage_share": unique / len(self.items),
+            "amounts": _distribution(amounts),
+            "stable": scored.stable,
+            "ndcg": {mode: _mean(values) for mode, values in modes.items()},
+            "calibrated_threshold": self._calibrated(scored) if self.calibrate else None,
+            "profiles": {
+                name: {
+                    "items": list(answered[name].ids) if name in answered else [],
+                    "ndcg": {mode: _or_not(values[name]) for mode, values in modes.items()},
+                }
+                for name in self.profiles
+            },
+        }
+
+    def _ndcg(self, answered: Mapping[str, Ranking], labels: Labels) -> dict[str, float | None]:
+        """NDCG@K of each profile; nothing where no item is labelled."""
+        measure, names = Measure.parse(f"ndcg@{self.settings.k}"), list(self.profiles)
+        values = score_queries(join(answered, labels, names), [measure])[measure]
+        return {name: float(v) if any(labels[name].values()) else None for name, v in zip(names, values, strict=True)}
+
+    def _calibrated(self, scored: ScoredContender) -> float | None:
+        """The median over profiles of the cut that leaves the top quarter of the items without a common keyword."""
+        if row_type_of(scored.contender) != "dense":
+            return None
+        cuts = []
+        for name, items in self.eligible.items():
+            retrieved = scored.retrieved[name]
+            similarity = dict(zip(retrieved.ids, retrieved.scores, strict=True))
+            apart = [similarity[i] for i in items if self.common_keywords[name][i] == 0 and i in similarity]
+            if apart:
+                cuts.append(float(np.quantile(apart, 1 - TOP_SHARE)))
+        return float(np.median(cuts)) if cuts else None
+
+
+def _mean(values: Mapping[str, float | None]) -> float | None:
+    known = [value for value in values.values() if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _or_not(value: float | None) -> float | str:
+    return NOT_THERE if value is None else value
+
+
+def _distribution(amounts: Sequence[float]) -> dict[str, float] | None:
+    if not amounts:
+        return None
+    return {"mean": float(np.mean(amounts)), "median": float(np.median(amounts)), "max": max(amounts)}

@@ -1,0 +1,348 @@
+"""The nearest neighbours of a reference model are the truth: how well do candidates reproduce them?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import Role
+from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
+from bakeoff_providers.secrets import without_secrets
+from bakeoff_providers.shapes import converted
+from bakeoff_providers.shared_options import SEED
+
+from bakeoff.core.arrays import Values
+from bakeoff.core.figures import Section
+from bakeoff.core.task import Document, Query, Task
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.score import join, score_queries
+from bakeoff.extensions.kinds.curves import Curve, curves_png
+from bakeoff.extensions.kinds.similarities import (
+    TargetPairs,
+    correlation,
+    pair_similarities,
+    read_target_pairs,
+    sampled_pairs,
+    spearman,
+)
+from bakeoff.lineup.contender import Contender, resolve_paths, short_names
+from bakeoff.search.exact_search import ExactSearch
+from bakeoff.search.index import Index
+from bakeoff.tasks.formats.items import read_documents
+from bakeoff.tasks.kinds.base import CorpusVectors, Extras, FinishedRun, ScoredContender, TaskKind
+
+Gain = Literal["binary", "rank"]
+COLUMNS = {
+    "recall": "Recall",
+    "ndcg": "NDCG",
+    "mrr": "MRR",
+    "map(over=found)": "MAP (over found)",
+    "map": "MAP (over relevant)",
+}
+CSV_NAMES = {"map(over=found)": "map", "map": "map_over_relevant"}  # the mean of the precisions at hits is `map` there
+
+
+class ReferenceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The model whose neighbours are the truth: a contender without a store, since its search is exact."""
+
+    provider: Annotated[str, "the provider: a contender without a store"]
+    model: Annotated[str, "which of its models"] = ""
+    field: Annotated[str, "the text field that it embeds"] = ""
+    options: Annotated[dict[str, Any], "the provider's options"] = {}
+
+
+class Reference(TaskKind):
+    """Queries are sampled items of the corpus; at each k the truth is the reference's own top k, self excluded."""
+
+    name = "reference"
+    measures = ("map(over=found)@10",)
+    paths = ("validation",)
+
+    def __init__(
+        self,
+        name: str,
+        base: Path,
+        targets: Mapping[str, float],
+        corpus: Annotated[str, "articles, items (.json, .jsonl), ids alone (.txt), or a file of vectors (.npy)"],
+        reference: Annotated[Mapping[str, Any], "the model whose neighbours are the truth", ReferenceEntry],
+        n: Annotated[int, "items that ask, drawn with the seed; all of them where there are fewer"] = 500,
+        seed: Annotated[int, "seed of the draw", SEED] = 42,
+        k: Annotated[Sequence[int], "sizes of the neighbourhoods that are compared"] = (1, 3, 5, 10),
+        pairs: Annotated[int, "pairs of documents whose similarities are compared"] = 10_000,
+        gain: Annotated[Gain, "what a true neighbour counts in NDCG: all alike, or the nearer the more"] = "binary",
+        category: Annotated[str, "part of the metadata to break the matrix down by"] = "",
+        validation: Annotated[str, "table of pairs with target similarities: a, b (ids or texts), target"] = "",
+        improvement_over: Annotated[str, "contender that relative improvements are measured against"] = "",
+    ) -> None:
+        super().__init__(name, base, targets)
+        entry = converted("reference", reference, ReferenceEntry)
+        self.cuts, self.n, self.seed, self.pairs = sorted(set(k)), n, seed, pairs
+        if not self.cuts:
+            raise InputError("names no cut-off", place="k")
+        PROVIDERS.check_options(entry.provider, entry.options)
+        self.reference = Contender(
+            label=entry.model or entry.provider,
+            provider=entry.provider,
+            model=entry.model,
+            field=entry.field,
+            options=resolve_paths(entry.provider, entry.options, base),
+        )
+        self.corpus, self.category, self.gain = corpus, category, gain
+        self.validation, self.improvement_over = base / validation if validation else None, improvement_over
+
+    @property
+    def models(self) -> tuple[Contender, ...]:
+        """The reference itself."""
+        return (self.reference,)
+
+    @cached_property
+    def documents(self) -> list[Document]:
+        """The corpus."""
+        return read_documents(self.base / self.corpus)
+
+    @cached_property
+    def target_pairs(self) -> TargetPairs | None:
+        """The validation pairs, where there are any."""
+        if self.validation is None:
+            return None
+        return read_target_pairs(self.validation, {document.id for document in self.documents})
+
+    @property
+    def further_texts(self) -> Sequence[str]:
+        """The texts of validation pairs; documents by id are embedded with the corpus."""
+        return () if self.target_pairs is None or self.target_pairs.by_id else self.target_pairs.names
+
+    def check_contenders(self, task: Task, contenders: Sequence[Contender], folder: Path) -> None:  # noqa: ARG002
+        """The contender that others are compared with is one of them."""
+        if self.improvement_over and contenders:
+            self._compared_with(contenders)
+
+    def _compared_with(self, contenders: Sequence[Contender]) -> Contender:
+        found = [contender for contender in contenders if self.improvement_over in contender.names]
+        if len(found) == 1:
+            return found[0]
+        labels = [contender.label for contender in found or contenders]
+        raise InputError(
+            f"{self.improvement_over!r} names {len(found) or 'none'} of the contenders",
+            place="improvement_over",
+            remedy=f"give one of: {', '.join(labels)}",
+        )
+
+    def task(self) -> Task:
+        """The corpus and the sampled items; the judgments follow when the reference has embedded them.
+
+        Rows are drawn in file order from numpy's legacy stream, which is frozen: others can draw the same ones.
+        """
+        documents, _ = self.documents, self.target_pairs
+        if len(documents) <= self.cuts[-1]:
+            raise InputError(
+                f"the top {self.cuts[-1]} of others needs more than {len(documents)} documents",
+                place="k",
+                remedy="give a smaller k or a larger corpus",
+            )
+        size = min(self.n, len(documents))
+        drawn = np.random.RandomState(self.seed).choice(len(documents), size, replace=False)
+        return Task(
+            name=self.task_name,
+            kind=self.name,
+            documents=documents,
+            queries=[
+                Query(
+                    id=document.id,
+                    text=document.whole(),
+                    category=str(document.metadata.get(self.category) or "") if self.category else "",
+                    item=document.id,
+                )
+                for document in (documents[row] for row in np.sort(drawn))
+            ],
+            judgments={},
+            targets=self.targets,
+        )
+
+    def judged(self, task: Task, vectors: CorpusVectors) -> Task:
+        """The reference's exact top k, best first. Without the reference there is no truth, so nothing can run."""
+        try:
+            embedder, corpus = vectors.of(self.reference)
+        except Unavailable as error:
+            raise BakeoffError(f"the reference {self.reference.label} can't run: {error}") from None
+        index = vectors.index(self.reference)
+        rows = {query.item: index.row_of(query.item) for query in task.queries}
+        cut = [item for item, row in rows.items() if row is None]
+        whole = embedder.embed([index.texts[item] for item in cut], Role.DOCUMENT) if cut else ()
+        others = dict(zip(cut, whole, strict=True))
+        asked = [others[item] if row is None else corpus[row] for item, row in rows.items()]
+        by_item = dict(zip(rows, asked, strict=True))
+        by_query = {query.id: by_item[query.item] for query in task.queries}
+        exact = ExactSearch(Index(index.chunks, self.cuts[-1]), by_query, corpus).rankings(task.queries)
+        top = {query.id: exact[query.id].ids for query in task.queries}
+        return msgspec.structs.replace(task, judgments=self.graded(top, self.cuts[-1]))
+
+    def graded(self, neighbours: Mapping[str, Iterable[str]], k: int) -> dict[str, dict[str, int]]:
+        """The judgments at one k: the reference's first k neighbours, all alike or graded by their place."""
+        return {
+            query: {item: 1 if self.gain == "binary" else k - place for place, item in enumerate(islice(nearest, k))}
+            for query, nearest in neighbours.items()
+        }
+
+    def extras(self, run: FinishedRun) -> Extras:
+        """Every measure at every k, the similarities, and a CSV for each contender."""
+        rows: list[list[str]] = []
+        files: dict[str, str | bytes] = {}
+        figures: dict[str, Any] = {}
+        names = short_names([scored.contender for scored in run.contenders])
+        for scored in run.contenders:
+            label = scored.contender.label
+            by_k = {k: self._at(k, scored, run.task) for k in self.cuts}
+            stats = {k: {name: (_mean(v), _std(v)) for name, v in values.items()} for k, values in by_k.items()}
+            rows += [[label, str(k), *(f"{m:.3f}±{s:.3f}" for m, s in stats[k].values())] for k in self.cuts]
+            files[f"{names[label]}_results.csv"] = _csv(stats, len(run.task.queries))
+            figures[label] = {
+                "at": {str(k): {n: {"mean": m, "std": s} for n, (m, s) in stats[k].items()} for k in self.cuts},
+                "similarity": self._similarity(scored.contender, run.vectors, run.seed),
+            }
+        sections = [self._table(rows, len(run.task.queries))]
+        if self.improvement_over:
+            sections.append(self._improvements(figures, [scored.contender for scored in run.contenders]))
+        sections.append(self._similarities(figures))
+        if self.target_pairs:
+            sections.append(self._validations(self.target_pairs, figures, run))
+        return Extras(figures, sections, files)
+
+    @classmethod
+    def pictures(cls, figures: Mapping[str, Any]) -> dict[str, Callable[[], bytes]]:
+        """Every measure against k, a line for each contender."""
+        curves = [
+            Curve(label, COLUMNS[name], int(k), value["mean"], value["std"])
+            for label, figure in figures.items()
+            for k, values in figure.get("at", {}).items()
+            for name, value in values.items()
+        ]
+        return {"metrics_vs_k.png": partial(curves_png, curves)} if curves else {}
+
+    def _at(self, k: int, scored: ScoredContender, task: Task) -> dict[str, Values]:
+        """All measures at one k, by the engine's own metrics: with k true neighbours, recall@k is overlap / k.
+
+        The task's judgments are in the reference's order, so the top of a smaller k is their beginning.
+        """
+        measures = {name: Measure.parse(f"{name}@{k}") for name in COLUMNS}
+        ids = [query.id for query in task.queries]
+        scores = score_queries(join(scored.rankings, self.graded(task.judgments, k), ids, k), list(measures.values()))
+        return {name: scores[measure] for name, measure in measures.items()}
+
+    def _similarity(self, contender: Contender, embeddings: CorpusVectors, seed: int) -> dict[str, float | None] | None:
+        """Spearman's ρ and the mean absolute error of cosines over the same sampled pairs of chunks."""
+        if not contender.provider:
+            return None
+        mine, theirs = embeddings.index(contender).ids, embeddings.index(self.reference).ids
+        if mine != theirs:
+            return None
+        first, second = sampled_pairs(len(mine), self.pairs, seed)
+        a = pair_similarities(embeddings.of(contender).vectors, first, second)
+        b = pair_similarities(embeddings.of(self.reference).vectors, first, second)
+        return {"spearman": spearman(a, b), "mae": float(np.abs(a - b).mean()), "pairs": len(a)}
+
+    def _improvements(self, figures: dict[str, Any], contenders: Sequence[Contender]) -> Section:
+        """The relative difference of every mean from the named contender's; unknown where that is 0 or did not run."""
+        ran = [contender.label for contender in contenders if self.improvement_over in contender.names]
+        base = figures[ran[0]]["at"] if ran else {}
+        rows = []
+        for label, figure in figures.items():
+            if not ran or label == ran[0]:
+                continue
+            figure["improvement"] = {
+                k: {name: _relative(value["mean"], base[k][name]["mean"]) for name, value in values.items()}
+                for k, values in figure["at"].items()
+            }
+            rows += [
+                [label, k, *("–" if value is None else f"{value:+.1%}" for value in values.values())]
+                for k, values in figure["improvement"].items()
+            ]
+        note = "A mean divided by that of the base, minus 1." if ran else f"{self.improvement_over} did not run."
+        return Section(
+            title=f"Relative improvement over {self.improvement_over}",
+            head=["Contender", "k", *COLUMNS.values()],
+            rows=rows,
+            notes=[note],
+        )
+
+    def _validations(self, pairs: TargetPairs, figures: dict[str, Any], run: FinishedRun) -> Section:
+        """Spearman's ρ of every contender's cosines and the targets; a failure costs its own cell."""
+        rows, notes, known = [], [], dict[tuple[str, ...], float | str | None]()
+        for contender in (scored.contender for scored in run.contenders):
+            key = contender.embedding()
+            if key not in known:
+                try:
+                    known[key] = correlation(pairs, contender, run.vectors)
+                except Exception as error:  # whatever a provider raises
+                    known[key] = without_secrets(str(error))
+            rho = known[key]
+            if isinstance(rho, str):
+                notes.append(f"{contender.label}: {rho}")
+            value = rho if isinstance(rho, float) else None
+            figures[contender.label]["validation"] = {"spearman": value, "pairs": len(pairs.targets)}
+            rows.append([contender.label, "–" if value is None else f"{value:.3f}", f"{len(pairs.targets):,}"])
+        return Section(
+            title="Validation pairs",
+            head=["Contender", "Spearman ρ", "pairs"],
+            rows=rows,
+            notes=["Cosine of each given pair against its target.", *notes],
+        )
+
+    def _table(self, rows: list[list[str]], queries: int) -> Section:
+        return Section(
+            title=f"Neighbours of {self.reference.label} reproduced",
+            head=["Contender", "k", *COLUMNS.values()],
+            rows=rows,
+            notes=[
+                f"Mean ± standard deviation (n − 1) over {queries} sampled items (seed {self.seed}). At each k the "
+                f"truth is the exact top k of {self.reference.label} without the item, so recall is overlap / k. "
+                "MAP divides by the true neighbours that were found, or by all k of them.",
+                "NDCG counts all true neighbours alike."
+                if self.gain == "binary"
+                else "NDCG grades true neighbours by their place: k for the first, 1 for the last.",
+            ],
+        )
+
+    def _similarities(self, figures: Mapping[str, Any]) -> Section:
+        rows = []
+        for label, figure in figures.items():
+            similarity = figure["similarity"]
+            if similarity is None:
+                rows.append([label, "–", "–", "–"])
+                continue
+            rho = "–" if similarity["spearman"] is None else f"{similarity['spearman']:.3f}"
+            rows.append([label, rho, f"{similarity['mae']:.3f}", f"{similarity['pairs']:,}"])
+        return Section(
+            title=f"Similarities against {self.reference.label}'s",
+            head=["Contender", "Spearman ρ", "MAE", "pairs"],
+            rows=rows,
+            notes=["Cosine of the same sampled pairs of documents under both models."],
+        )
+
+
+def _relative(value: float, base: float) -> float | None:
+    return value / base - 1 if base else None
+
+
+def _mean(values: Values) -> float:
+    return float(values.mean())
+
+
+def _std(values: Values) -> float:
+    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+
+
+def _csv(stats: Mapping[int, Mapping[str, tuple[float, float]]], queries: int) -> str:
+    names = {name: CSV_NAMES.get(name, name) for name in COLUMNS}
+    head = ["k", *(f"{column}_{part}" for column in names.values() for part in ("mean", "std")), "queries"]
+    lines = [",".join(head)]
+    for k, values in stats.items():
+        figures = [repr(round(figure, 12)) for name in names for figure in values[name]]
+        lines.append(",".join([str(k), *figures, str(queries)]))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,323 @@
+"""One right answer per query (next place, next item): from score arrays, ranked lists, or retrieval."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.figures import Section
+from bakeoff.core.files import read_bytes, read_json_lines
+from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.task import Document, Query, Task
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, UNJUDGED, RankedGrades
+from bakeoff.evaluation.score import Scores, score_queries, weighted_f1
+from bakeoff.extensions.kinds.score_arrays import Ranks, blocks, has_targets, ranks_and_tops, read_targets
+from bakeoff.lineup.contender import Contender
+from bakeoff.statistics.tests import paired_t
+from bakeoff.tasks.formats.items import read_documents
+from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, Reading, TaskKind
+
+COLUMNS = ("acc@1", "acc@3", "acc@5", "acc@10", "mrr", "ndcg@10")
+MOST_CLASSES = 1_000_000  # each is a document
+ROWS = 4096  # rankings held at once while measuring
+RANKINGS_UP_TO = 1_000_000  # scores of an array that are also kept as rankings, for people to look at
+MAJORITY = "majority class"
+ABSENT = 0  # the rank of an answer that a ranking does not hold
+
+
+class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of a truth in JSON Lines."""
+
+    query: str
+    answer: str
+    text: str = ""
+    category: str = ""
+
+
+class Single(TaskKind):
+    """Ranks under ties are pessimistic: everything that scores as much as the right answer is placed above it."""
+
+    name = "single"
+    scores_itself = True
+    needs_full_ranking = True
+    measures = COLUMNS
+
+    def __init__(
+        self,
+        name: str,
+        base: Path,
+        targets: Mapping[str, float],
+        truth: Annotated[str, "file of right answers: class numbers (.npy, .npz) or .jsonl"],
+        classes: Annotated[str | int, "file with the names of the classes, or their number"] = "",
+        items: Annotated[str, "file of items in place of classes, for retrieval"] = "",
+        id_key: Annotated[str, "key of an item's id"] = "id",
+        train: Annotated[str, "right answers of the training data, for the majority baseline"] = "",
+        percent: Annotated[bool, "show the table in percentages"] = False,
+    ) -> None:
+        super().__init__(name, base, targets)
+        if bool(classes) == bool(items):
+            raise InputError(
+                "name either the classes or the items", place="classes", remedy='classes = "places.txt", or a number'
+            )
+        self.truth, self.classes, self.items, self.id_key = base / truth, classes, items, id_key
+        self.train, self.percent = base / train if train else None, bool(percent)
+
+    def task(self) -> Task:
+        """Classes (or items) are the documents, samples the queries, and each has one judgment."""
+        documents = self._documents()
+        ids = [document.id for document in documents]
+        known, answers = set(ids), self._answers(ids)
+        for place, entry in enumerate(answers):
+            if entry.answer not in known:
+                raise InputError(f"unknown answer {entry.answer!r}", file=self.truth, place=f"sample {place + 1}")
+        return Task(
+            name=self.task_name,
+            kind=self.name,
+            documents=documents,
+            queries=[Query(id=entry.query, text=entry.text, category=entry.category) for entry in answers],
+            judgments={entry.query: {entry.answer: 1} for entry in answers},
+            targets=self.targets,
+        )
+
+    def _documents(self) -> list[Document]:
+        if isinstance(self.classes, int):
+            if not 1 <= self.classes <= MOST_CLASSES:
+                raise InputError(f"must be from 1 to {MOST_CLASSES}", place="classes")
+            return [Document(id=str(number), text="") for number in range(self.classes)]
+        return read_documents(self.base / (self.classes or self.items), id_key=self.id_key)
+
+    def _answers(self, ids: Sequence[str]) -> list[Answer]:
+        if self.truth.suffix == ".jsonl":
+            return [answer for _, answer in read_json_lines(self.truth, Answer)]
+        targets = read_targets(self.truth)
+        if len(targets) and not (targets.min() >= 0 and targets.max() < len(ids)):
+            raise InputError(f"targets from {targets.min()} to {targets.max()} for {len(ids)} classes", file=self.truth)
+        return [Answer(str(sample), ids[target]) for sample, target in enumerate(targets.tolist())]
+
+    def score(self, task: Task, answers: Answers, measures: Sequence[Measure]) -> Scores:
+        """From the rank of the one right answer, which is all there is to know."""
+        ranks, _ = _ranks_and_tops(task, answers.rankings)
+        return scores_of(ranks, len(task.documents), measures)
+
+    def read(
+        self, task: Task, contender: Contender, seed: str, file: Path, measures: Sequence[Measure], depth: int
+    ) -> Reading:
+        """A score array in blocks; anything else is a file of rankings."""
+        if file.suffix not in (".npy", ".npz"):
+            reading = super().read(task, contender, seed, file, measures, depth)
+            return replace(reading, figures={"weighted_f1": _f1_of_rankings(task, reading.rankings)})
+        right, classes = _right_classes(task), len(task.documents)
+        if file.suffix == ".npz" and has_targets(file) and not np.array_equal(read_targets(file), right):
+            raise InputError(
+                "its targets are not those of the task", file=file, remedy="give all models the same samples"
+            )
+        ranks, tops = ranks_and_tops(file, right, classes)
+        return Reading(
+            scores_of(_within(ranks, depth), classes, measures),
+            _array_rankings(file, task, right) if len(ranks) * classes <= RANKINGS_UP_TO else {},
+            figures={"weighted_f1": _f1(right, tops, classes)},
+            files={f"ranks/{_file_name(contender, seed)}.npy": _npy(ranks)},
+        )
+
+    def baselines(self, task: Task, measures: Sequence[Measure], depth: int) -> dict[str, Scores]:
+        """Always the same ranking: the classes by how often they were right in training (or, without it, here)."""
+        ranks, _ = self._majority(task)
+        return {MAJORITY: scores_of(_within(ranks, depth), len(task.documents), measures)}
+
+    def _majority(self, task: Task) -> tuple[Ranks, Ranks]:
+        ids, right = [document.id for document in task.documents], _right_classes(task)
+        numbers = {document: number for number, document in enumerate(ids)}
+        seen = right
+        if self.train is not None:
+            names = [line.strip() for line in read_bytes(self.train).decode().splitlines() if line.strip()]
+            if unknown := [name for name in names if name not in numbers]:
+                raise InputError(f"unknown class {unknown[0]!r}", file=self.train)
+            seen = np.array([numbers[name] for name in names], dtype=np.int64)
+        counts = np.bincount(seen, minlength=len(ids))
+        ranking = ordered((name, float(counts[number])) for number, name in enumerate(ids))
+        place = np.empty(len(ids), dtype=np.int64)
+        place[[numbers[name] for name in ranking.ids]] = np.arange(1, len(ids) + 1)
+        return place[right], np.full(len(right), numbers[ranking.ids[0]], dtype=np.int64)
+
+    def extras(self, run: FinishedRun) -> Extras:
+        """The table with spreads over seeds, paired t-tests between models, and files for each model and seed."""
+        task, files = run.task, dict[str, str | bytes]()
+        figures: dict[str, dict[str, list[float]]] = {}
+        for scored in run.contenders:
+            f1 = "weighted_f1"
+            asked = {"": Reading(scored.scores, {}, {f1: _f1_of_rankings(task, scored.rankings)})}
+            readings = scored.readings or asked
+            sums = {seed: _sums(reading.scores) for seed, reading in readings.items()}
+            means = {name: [one[name] / len(task.queries) for one in sums.values()] for name in COLUMNS}
+            figures[scored.contender.label] = {**means, f1: [reading.figures[f1] for reading in readings.values()]}
+            for seed, reading in readings.items():
+                name = _file_name(scored.contender, seed)
+                files[f"metrics/{name}.json"] = _json(_percentages(sums[seed], reading.figures[f1], len(task.queries)))
+                files[f"result_array/{name}.json"] = _json([*sums[seed].values(), len(task.queries)])
+                files |= reading.files
+        for name in ("random", MAJORITY):
+            baseline = run.baselines[name]
+            figures[name] = {column: [float(baseline[Measure.parse(column)].mean())] for column in COLUMNS}
+        _, tops = self._majority(task)
+        figures[MAJORITY]["weighted_f1"] = [_f1(_right_classes(task), tops, len(task.documents))]
+        extras = Extras({"models": figures}, [self._table(figures, len(task.documents))], files)
+        tests = _seed_tests(run)
+        return extras.with_table("paired_t", tests.rows, tests) if tests else extras
+
+    def _table(self, figures: Mapping[str, Mapping[str, Sequence[float]]], classes: int) -> Section:
+        columns = [*COLUMNS, "weighted_f1"]
+        labels = [*(Measure.parse(name).label for name in COLUMNS), "weighted F1"]
+        harmonic = float((1 / np.arange(1, classes + 1)).sum())
+        source = "training" if self.train else "these very samples, which flatters it"
+        return Section(
+            title="One right answer" + (" (%)" if self.percent else ""),
+            head=["Model", *labels, "seeds"],
+            rows=[
+                [label, *(self._shown(figure.get(name)) for name in columns), str(len(figure["mrr"]))]
+                for label, figure in figures.items()
+            ],
+            notes=[
+                "Ties are pessimistic: everything that scores as much as the right answer stands above it. With "
+                "several seeds: mean ± standard deviation (n − 1) over them.",
+                f"random: exact expectation over {classes} classes, MRR = H_n / n = {harmonic / classes:.4f}. "
+                f"{MAJORITY}: classes by their frequency in {source}.",
+            ],
+        )
+
+    def _shown(self, values: Sequence[float] | None) -> str:
+        if values is None:
+            return "–"
+        scale, digits = (100, 2) if self.percent else (1, 3)
+        shown = f"{scale * float(np.mean(values)):.{digits}f}"
+        return f"{shown}±{scale * float(np.std(values, ddof=1)):.{digits}f}" if len(values) > 1 else shown
+
+
+def _within(ranks: Ranks, depth: int) -> Ranks:
+    """A right answer below the depth that everyone is cut at did not come back."""
+    return np.where(ranks <= depth, ranks, ABSENT)
+
+
+def scores_of(ranks: Ranks, classes: int, measures: Sequence[Measure]) -> Scores:
+    """The engine's measures of rankings with one relevant place each, a block of them at a time."""
+    parts: dict[Measure, list[np.ndarray]] = {measure: [] for measure in measures}
+    for start in range(0, len(ranks), ROWS):
+        mine = ranks[start : start + ROWS]
+        grades = np.full((len(mine), classes), UNJUDGED, dtype=np.int32)
+        present = np.flatnonzero(mine != ABSENT)
+        grades[present, mine[present] - 1] = 1
+        grades[mine == ABSENT] = NO_DOCUMENT
+        returned = np.where(mine == ABSENT, 0, classes).astype(np.int32)
+        ranked = RankedGrades(grades, returned, np.ones((len(mine), 1), dtype=np.int32))
+        for measure, values in score_queries(ranked, measures).items():
+            parts[measure].append(values)
+    return {measure: np.concatenate(values) if values else np.empty(0) for measure, values in parts.items()}
+
+
+def _rank_and_top(ranking: Ranking | None, right: str) -> tuple[int, str | None]:
+    """The pessimistic rank of the right answer, and the first answer; among equals another one than the right."""
+    if ranking is None or not ranking.ids:
+        return ABSENT, None
+    if right not in ranking.ids:
+        return ABSENT, ranking.ids[0]
+    score = ranking.scores[ranking.ids.index(right)]
+    rank = sum(other >= score for other in ranking.scores)
+    return rank, right if rank == 1 else next(name for name in ranking.ids if name != right)
+
+
+def _file_name(contender: Contender, seed: str) -> str:
+    return f"{contender.label}-{seed}" if seed else contender.label
+
+
+def _sums(scores: Scores) -> dict[str, float]:
+    """By column: over all samples. Right answers within k are whole numbers, where rounds do not differ."""
+    sums = {name: float(scores[Measure.parse(name)].sum()) for name in COLUMNS}
+    return {name: int(value) if value.is_integer() else value for name, value in sums.items()}
+
+
+def _percentages(sums: Mapping[str, float], f1: float, samples: int) -> dict[str, float]:
+    """By the short names that papers on next places use, with two decimals."""
+    shares = {{"ndcg@10": "ndcg"}.get(name, name): value / samples for name, value in sums.items()}
+    return {name: round(100 * share, 2) for name, share in (shares | {"f1": f1}).items()}
+
+
+def _json(content: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+
+
+def _npy(values: Ranks) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, values.astype(np.int32))
+    return stream.getvalue()
+
+
+def _seed_tests(run: FinishedRun) -> Section | None:
+    """Between models with the same seeds, paired by seed."""
+    primary = run.primary
+    seeded = {scored.contender.label: scored.readings for scored in run.contenders if len(scored.readings) > 1}
+    rows = []
+    for a, b in combinations(seeded, 2):
+        if list(seeded[a]) != list(seeded[b]):
+            continue
+        pairs = zip(seeded[a].values(), seeded[b].values(), strict=True)
+        differences = np.array([float(x.scores[primary].mean() - y.scores[primary].mean()) for x, y in pairs])
+        rows.append([a, b, str(len(differences)), f"{differences.mean():+.4f}", f"{paired_t(differences):.3g}"])
+    if not rows:
+        return None
+    return Section(
+        title=f"Paired t-test over seeds ({primary.label})",
+        head=["Model", "against", "seeds", "mean difference", "p"],
+        rows=rows,
+        notes=[
+            "Not corrected for the number of pairs; the verdict above tests over samples, and is. Where every seed "
+            "shows the same difference, p is the sign test's, which needs six seeds to be below 0.05."
+        ],
+    )
+
+
+def _right_classes(task: Task) -> Ranks:
+    """The number of the right class of every query."""
+    numbers = {document.id: number for number, document in enumerate(task.documents)}
+    return np.array([numbers[next(iter(task.judgments[query.id]))] for query in task.queries], dtype=np.int64)
+
+
+def _ranks_and_tops(task: Task, rankings: Mapping[str, Ranking]) -> tuple[Ranks, Ranks]:
+    """By query: the rank of the right answer, and the class that was answered first (one past the last for none)."""
+    ids = [document.id for document in task.documents]
+    numbers = {document: number for number, document in enumerate(ids)}
+    answered = [
+        _rank_and_top(rankings.get(query.id), ids[right])
+        for query, right in zip(task.queries, _right_classes(task), strict=True)
+    ]
+    ranks = np.array([rank for rank, _ in answered], dtype=np.int64)
+    return ranks, np.array([len(ids) if top is None else numbers[top] for _, top in answered], dtype=np.int64)
+
+
+def _f1_of_rankings(task: Task, rankings: Mapping[str, Ranking]) -> float:
+    return _f1(_right_classes(task), _ranks_and_tops(task, rankings)[1], len(task.documents))
+
+
+def _f1(right: Ranks, tops: Ranks, classes: int) -> float:
+    """Weighted F1. The extra column is for queries that got no answer at all."""
+    counts = partial(np.bincount, minlength=classes + 1)
+    return weighted_f1(counts(right[right == tops]), counts(right), counts(tops))
+
+
+def _array_rankings(file: Path, task: Task, right: Ranks) -> dict[str, Ranking]:
+    """An array as rankings, the right answer last among equals: these are the ranks that were measured."""
+    ids, rankings = [document.id for document in task.documents], {}
+    for start, scores in blocks(file, len(task.queries), len(ids)):
+        for row, values in enumerate(scores.tolist()):
+            query, answer = task.queries[start + row], ids[right[start + row]]
+            pairs = sorted(zip(ids, values, strict=True), key=lambda pair: (-pair[1], pair[0] == answer, pair[0]))
+            rankings[query.id] = Ranking(tuple(name for name, _ in pairs), tuple(value for _, value in pairs))
+    return rankings

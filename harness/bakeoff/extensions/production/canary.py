@@ -1,0 +1,167 @@
+"""Has the model changed behind its name? Pinned texts are embedded again and compared with a recording.
+
+Calls are repeated, each with the texts in another order, so that batching, padding and whatever else a provider does
+make the noise that it makes in use. A change is called when mean vectors are further apart than this noise explains.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from bakeoff_providers.arrays import arrays_in
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
+from bakeoff_providers.errors import InputError
+from numpy.typing import NDArray
+
+from bakeoff.calls.retry import RateLimit, RetryPolicy, call
+from bakeoff.core.files import read_bytes, read_json_lines, write_atomic
+from bakeoff.core.task import Task
+from bakeoff.embedding.batches import batches, estimated_tokens
+from bakeoff.extensions.production.canary_texts import DOCUMENTS, QUERIES
+
+RECORD_CALLS, CHECK_CALLS = 5, 3
+
+
+class CanaryText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One text and how it is embedded."""
+
+    text: str
+    role: Role = Role.DOCUMENT
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """What a recording says of itself: who was asked, with what, when."""
+
+    provider: str
+    model: str
+    options: Mapping[str, Any]
+    recorded: str
+    texts: Sequence[CanaryText]
+    task: str = ""
+    documents: Sequence[str] = ()
+    queries: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Vectors by call, text and dimension, as the provider gave them: not normalised, since lengths may change too.
+
+    Where a task was named, its documents and queries as they were embedded then.
+    """
+
+    head: Head
+    vectors: NDArray[np.float32]
+    documents: NDArray[np.float32] | None = None
+    queries: NDArray[np.float32] | None = None
+
+
+def shipped_texts() -> list[CanaryText]:
+    """The 64 that come with Bakeoff."""
+    return [*(CanaryText(text, Role.QUERY) for text in QUERIES), *(CanaryText(text) for text in DOCUMENTS)]
+
+
+def read_texts(path: Path) -> list[CanaryText]:
+    """One's own: JSON Lines with `text` and, where it is a query, `role`."""
+    texts = []
+    for number, text in read_json_lines(path, CanaryText):
+        if not text.text.strip():
+            raise InputError("text is empty", file=path, place=f"line {number}")
+        texts.append(text)
+    if len(texts) < 8:
+        raise InputError(f"has {len(texts)} texts", file=path, remedy="give at least 8, of several lengths")
+    return texts
+
+
+def estimate(texts: Sequence[CanaryText], card: ModelCard, calls: int) -> tuple[float, float | None]:
+    """Tokens and dollars of so many calls; no dollars where no price is known."""
+    tokens = calls * sum(estimated_tokens([text.text], card.prompt(text.role)) for text in texts)
+    return tokens, None if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6
+
+
+def ask(
+    provider: Provider, texts: Sequence[CanaryText], calls: int, seed: int, policy: RetryPolicy | None = None
+) -> NDArray[np.float32]:
+    """All texts in every call, each time in another order and so in other batches."""
+    provider.ready()
+    limit, retry = RateLimit(), policy or RetryPolicy()
+    rng = np.random.default_rng(seed)
+    answers = []
+    for _ in range(calls):
+        vectors: dict[int, Vectors] = {}
+        for role in Role:
+            places = rng.permutation([at for at, text in enumerate(texts) if text.role is role]).tolist()
+            for batch in batches([texts[at].text for at in places], provider.card):
+                answer, _ = call(partial(_asked, provider, batch, role), retry, limit)
+                vectors.update(zip(places[: len(batch)], answer.vectors, strict=True))
+                places = places[len(batch) :]
+        answers.append(np.stack([vectors[at] for at in range(len(texts))]))
+    return np.stack(answers).astype(np.float32)
+
+
+def _asked(provider: Provider, texts: list[str], role: Role) -> EmbeddingBatch:
+    return checked(provider.embed(texts, role), texts, provider.card)
+
+
+def record(
+    provider: Provider,
+    texts: Sequence[CanaryText],
+    options: Mapping[str, Any],
+    calls: int = RECORD_CALLS,
+    task: Task | None = None,
+    seed: int = 0,
+) -> Recording:
+    """Asks a few times: two calls at least, since one has no noise. A task's texts are asked once."""
+    head = Head(
+        provider=provider.name,
+        model=provider.card.name,
+        options=dict(options),
+        recorded=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        texts=list(texts),
+        task=task.name if task else "",
+        documents=[document.id for document in task.documents] if task else (),
+        queries=[query.id for query in task.queries] if task else (),
+    )
+    vectors = ask(provider, texts, calls, seed)
+    if task is None:
+        return Recording(head, vectors)
+    documents = ask(provider, [CanaryText(document.whole()) for document in task.documents], 1, seed)[0]
+    return Recording(head, vectors, documents, ask_queries(provider, task, seed))
+
+
+def ask_queries(provider: Provider, task: Task, seed: int = 0) -> NDArray[np.float32]:
+    """The queries of a task, once."""
+    vectors: NDArray[np.float32] = ask(provider, [CanaryText(q.text, Role.QUERY) for q in task.queries], 1, seed)[0]
+    return vectors
+
+
+def save(recording: Recording, path: Path) -> None:
+    """One file: the head as a line of JSON, then the arrays as numpy writes them."""
+    buffer = io.BytesIO()
+    for array in (recording.vectors, recording.documents, recording.queries):
+        if array is not None:
+            np.save(buffer, array, allow_pickle=False)
+    write_atomic(path, msgspec.json.encode(recording.head) + b"\n" + buffer.getvalue())
+
+
+def load(path: Path) -> Recording:
+    """What `save` wrote."""
+    head, newline, body = read_bytes(path).partition(b"\n")
+    try:
+        if not newline:
+            raise ValueError("it has one line only")
+        known = msgspec.json.decode(head, type=Head)
+        vectors, *rest = arrays_in(body, 3 if known.task else 1)
+        if vectors.ndim != 3 or vectors.shape[1] != len(known.texts):
+            raise ValueError("texts and vectors do not match")
+    except (msgspec.DecodeError, ValueError, EOFError, OSError) as error:
+        remedy = "make one: bakeoff canary record"
+        raise InputError(f"is no recording of a canary ({error})", file=path, remedy=remedy) from None
+    return Recording(known, vectors, *rest)

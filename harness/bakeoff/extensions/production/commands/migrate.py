@@ -1,0 +1,57 @@
+"""`bakeoff migrate`: from one embedding model to the next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bakeoff.cli.checks import JsonOption, MetricsOption, deliver
+from bakeoff.cli.shared_options import LineupOption, MaxCost, Offline, lineup_path
+
+if TYPE_CHECKING:
+    from bakeoff.results.check import Check
+
+migrate = typer.Typer(help="Plan the change from one embedding model to another.", no_args_is_help=True)
+
+
+@migrate.callback()
+def _family() -> None:
+    """Keeps `plan` a command of its own while it is the only one."""
+
+
+@migrate.command()
+def plan(
+    old: Annotated[str, typer.Argument(help="The row in use, by its label in the line-up.")],
+    new: Annotated[str, typer.Argument(help="The row that may follow it.")],
+    lineup: LineupOption = None,
+    measure: Annotated[str | None, typer.Option("-m", "--measure", help="Default: the line-up's primary one.")] = None,
+    documents: Annotated[
+        int | None, typer.Option(min=1, help="How many documents production has; costs are for these.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Which documents come first.")] = 42,
+    max_cost: MaxCost = None,
+    offline: Offline = False,
+    as_json: JsonOption = False,
+    metrics_file: MetricsOption = None,
+) -> None:
+    """Say what each way of changing finds and costs; 1 if the new model is worse."""
+    from bakeoff.core.paths import vectors_folder
+    from bakeoff.evaluation.measures import Measure
+    from bakeoff.extensions.production.migrate import sides, ways
+    from bakeoff.extensions.production.migrate_plan import plan as advise
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.running.settings import Settings
+    from bakeoff.statistics.averaging import averaging_of
+
+    chosen = Lineup.read(lineup_path(lineup))
+    by = Measure.parse(measure) if measure else chosen.primary
+
+    def check() -> Check:
+        settings = Settings(cache=vectors_folder(), max_cost=max_cost, offline=offline)
+        task, index, before, after, texts = sides(chosen, old, new, settings)
+        count = documents or len(task.documents)
+        compared = ways(task, index, before, after, texts, by, count / len(task.documents), seed)
+        return advise(compared, (old, new), by, count, averaging_of([query.drawn for query in task.queries]))
+
+    deliver("migrate", check, as_json=as_json, metrics_file=metrics_file)

@@ -1,0 +1,125 @@
+"""`bakeoff probe`: what does the live index lose today?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from bakeoff_providers.errors import InputError, Unavailable
+
+from bakeoff.cli.checks import JsonOption, MetricsOption, deliver
+from bakeoff.cli.shared_options import parse_settings
+from bakeoff.search.existing import EXISTING
+
+if TYPE_CHECKING:
+    from bakeoff.extensions.production.probe import ProbeQueries
+    from bakeoff.results.check import Check
+    from bakeoff.search.existing.base import ExistingIndex
+
+OWN_ARGUMENTS = ("existing", "collection", "metric")  # what --set need not say
+
+
+def _one_of(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def probe(
+    store: Annotated[str, typer.Argument(help=f"The engine of the index: {_one_of(EXISTING.names())}.")],
+    existing: Annotated[str, typer.Argument(help="Where it is: a folder, a file, a URL, or env for PostgreSQL's.")],
+    collection: Annotated[str, typer.Option(help="The collection or table; needed where there are several.")] = "",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Other options of the index (`bakeoff options STORE`), as key=value."),
+    ] = None,
+    metric: Annotated[
+        Literal["cosine", "l2", "ip"], typer.Option(help="The distance that the index was built for.")
+    ] = "cosine",
+    vectors: Annotated[Path | None, typer.Option(help="Ask with these (.npy) instead of stored ones.")] = None,
+    provider: Annotated[str | None, typer.Option(help="Embeds the queries of --task or --log.")] = None,
+    model: Annotated[str | None, typer.Option(help="Default: the provider's own.")] = None,
+    task: Annotated[str | None, typer.Option(help="Ask the queries of this task.")] = None,
+    log: Annotated[Path | None, typer.Option(help="Ask queries of this log, drawn by traffic.")] = None,
+    size: Annotated[int, typer.Option(min=2, help="How many queries to ask at most.")] = 200,
+    k: Annotated[int, typer.Option("-k", min=1, help="Recall over so many nearest entries.")] = 10,
+    min_recall: Annotated[float, typer.Option(min=0, max=1, help="Below this the exit code is 1.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="The same seed draws the same queries.")] = 42,
+    as_json: JsonOption = False,
+    metrics_file: MetricsOption = None,
+) -> None:
+    """Compare a live index with exact search over the same collection; it is only read."""
+    if sum(source is not None for source in (vectors, task, log)) > 1:
+        raise InputError("--vectors, --task and --log exclude each other", remedy="give one of them")
+    if (task or log) and not provider:
+        raise InputError("queries have to be embedded", place="--provider", remedy="name the one that filled the index")
+    where = parse_settings(set_, "id=metadata.page_id")
+
+    def check() -> Check:
+        from bakeoff.extensions.production.probe import asking, stored_queries
+        from bakeoff.extensions.production.probe import probe as compare
+
+        with asking(store):
+            index = _index(store, existing, collection, metric, where)
+        try:
+            if vectors or task or log:
+                queries = _queries(vectors, task, log, provider or "", model, size, seed)
+            else:
+                with asking(store):
+                    queries = stored_queries(index, size, seed)
+            return compare(index, queries, k=k, metric=metric, min_recall=min_recall)
+        finally:
+            index.close()
+
+    deliver("probe", check, as_json=as_json, metrics_file=metrics_file)
+
+
+def _index(store: str, existing: str, collection: str, metric: str, where: dict[str, Any]) -> ExistingIndex:
+    from bakeoff.lineup.checks import check_no_password
+
+    index = EXISTING.get(store)
+    check_no_password(existing, "EXISTING")
+    if reason := index.missing():
+        raise Unavailable(reason)
+    settings = [option.name for option in EXISTING.options(store) if option.name not in OWN_ARGUMENTS]
+    if wrong := set(where) - set(settings):
+        raise InputError(f"{min(wrong)!r} can't be set", place="--set", remedy=_one_of(settings))
+    by = {"metric": metric} if index.asked_by_metric else {}
+    return EXISTING.create(store, existing=existing, collection=collection, **by, **where)
+
+
+def _queries(
+    vectors: Path | None, task: str | None, log: Path | None, provider: str, model: str | None, size: int, seed: int
+) -> ProbeQueries:
+    from bakeoff_providers import PROVIDERS
+    from bakeoff_providers.base import Role
+
+    from bakeoff.embedding.embed import Embedder
+    from bakeoff.extensions.production.probe import ProbeQueries
+
+    if vectors is not None:
+        from bakeoff.extensions.storelab.vector_sample import read_vectors
+
+        return ProbeQueries(vectors.name, read_vectors(vectors)[:size])
+    texts, source = _texts(task, log, size, seed)
+    kind = PROVIDERS.get(provider)
+    if reason := kind.missing():
+        raise Unavailable(reason)
+    embedder = Embedder(PROVIDERS.create(provider, **({"model": model} if model else {})))
+    try:
+        return ProbeQueries(source, embedder.embed(texts, Role.QUERY))
+    finally:
+        embedder.close()
+
+
+def _texts(task: str | None, log: Path | None, size: int, seed: int) -> tuple[list[str], str]:
+    from collections import Counter
+
+    from bakeoff.extensions.production.log_sample import draw
+    from bakeoff.tasks.load import load_task
+    from bakeoff.tasks.search_log import LogColumns, normalised, read_log
+
+    if task is not None:
+        return [query.text for query in load_task(task, Path()).queries][:size], f"task {task}"
+    assert log is not None
+    counts = Counter(normalised(row.query) for row in read_log(log, LogColumns(), ("query",)))
+    return [query.text for query in draw(counts, size, seed)], log.name

@@ -1,0 +1,77 @@
+"""`bakeoff interleave` and `bakeoff ab`: what people's clicks say about two systems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from bakeoff_providers.errors import InputError
+
+from bakeoff.cli.checks import JsonOption, MetricsOption, deliver
+from bakeoff.cli.shared_options import ColumnOption, parse_columns
+
+LogArgument = Annotated[Path, typer.Argument(help="The log: CSV, JSONL or parquet, one row per list that was shown.")]
+
+
+def interleave(
+    log: LogArgument,
+    column: ColumnOption = None,
+    alpha: Annotated[float, typer.Option(min=0, max=1, help="How unlikely a preference by chance must be.")] = 0.05,
+    as_json: JsonOption = False,
+    metrics_file: MetricsOption = None,
+) -> None:
+    """Say which of two interleaved systems people click; 1 if they prefer a, the one in use."""
+    from bakeoff.extensions.production.interleave_analysis import analyse, read_interleaved
+    from bakeoff.tasks.search_log import LogColumns
+
+    columns = LogColumns.named(parse_columns(column))
+    deliver(
+        "interleave",
+        lambda: analyse(read_interleaved(log, columns), alpha=alpha),
+        as_json=as_json,
+        metrics_file=metrics_file,
+    )
+
+
+def ab(
+    log: LogArgument,
+    control: Annotated[str, typer.Option(help="The arm that is in use.")] = "control",
+    treatment: Annotated[str, typer.Option(help="The arm that is tried.")] = "treatment",
+    metric: Annotated[str, typer.Option("-m", "--metric", help="Per session: click@K, rr or success.")] = "click@10",
+    split: Annotated[str, typer.Option(help="How users were to be divided, control first.")] = "1:1",
+    sequential: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="USERS", help="Stay valid however often one looks; tightest at this many users."),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(min=1e-6, max=0.5, help="How unlikely a difference by chance must be.")
+    ] = 0.05,
+    column: ColumnOption = None,
+    as_json: JsonOption = False,
+    metrics_file: MetricsOption = None,
+) -> None:
+    """Compare two arms of a log; 1 if the treatment is worse or the split is not as planned."""
+    from bakeoff.extensions.production.ab import compare_arms
+    from bakeoff.tasks.search_log import LogColumns
+
+    columns, shares = LogColumns.named(parse_columns(column)), _split(split)
+    deliver(
+        "ab",
+        lambda: compare_arms(
+            log, columns, control=control, treatment=treatment, metric=metric, split=shares, planned=sequential,
+            alpha=alpha,
+        ),
+        as_json=as_json,
+        metrics_file=metrics_file,
+    )  # fmt: skip
+
+
+def _split(text: str) -> tuple[float, float]:
+    try:
+        one, other = (float(part) for part in text.split(":"))
+    except ValueError:
+        one = other = 0.0
+    if not (0 < one < float("inf") and 0 < other < float("inf")):
+        raise InputError(f"{text!r} is no split", place="--split", remedy="write it as 1:1 or 90:10")
+    return one, other

@@ -1,0 +1,99 @@
+"""A raw log made ready: queries normalised, personal data left out where asked, rows under our own column names."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from bakeoff.core.files import write_atomic
+from bakeoff.results.check import Check, Gauge
+from bakeoff.tasks.search_log import Impression, LogColumns, normalised, read_log, timestamp
+
+PERSONAL = {
+    "e-mail address": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}\.[\w-]"),
+    "long number": re.compile(r"\+?\d(?:[ ./()-]{0,2}\d){6,}"),  # telephone, account, card, order
+}
+
+
+def personal(query: str) -> str | None:
+    """What sort of personal data a query holds, if any."""
+    return next((kind for kind, pattern in PERSONAL.items() if pattern.search(query)), None)
+
+
+def masked(query: str) -> str:
+    """Its shape without its content, to be shown."""
+    return re.sub(r"\d", "9", re.sub(r"[^\W\d_]", "x", query))
+
+
+def import_log(path: Path, columns: LogColumns, out: Path, *, drop_personal: bool, salt: str) -> Check:
+    """Writes the rows as JSONL. With `drop_personal` users and sessions become hashes under a salt that is not kept."""
+    impressions = read_log(path, columns, ("query", "shown", "clicked"))
+    kept, dropped, examples = [], Counter[str](), dict[str, str]()
+    for impression in impressions:
+        query = normalised(impression.query)
+        kind = personal(query) if drop_personal else None
+        if not query:
+            kind = "empty query"
+        if kind is not None:
+            dropped[kind] += 1
+            examples.setdefault(kind, masked(query))
+            continue
+        if drop_personal:
+            impression = _pseudonymous(impression, salt)
+        kept.append(msgspec.structs.replace(impression, query=query))
+    encoder = msgspec.json.Encoder()
+    write_atomic(out, b"".join(encoder.encode(_row(impression)) + b"\n" for impression in kept))
+    counts = Counter(impression.query for impression in kept)
+    return Check(
+        command="log import",
+        worse=False,
+        sentences=_sentences(kept, counts, dropped, examples, out, path),
+        figures={
+            "rows": len(kept), "queries": len(counts), "dropped": dict(dropped), "most_asked": counts.most_common(10),
+            "clicked": sum(bool(impression.clicked) for impression in kept),
+        },
+        gauges=[
+            Gauge("log_rows", "Rows of the log that were kept", float(len(kept))),
+            Gauge("log_queries", "Distinct queries of the log", float(len(counts))),
+        ],
+    )  # fmt: skip
+
+
+def _pseudonymous(impression: Impression, salt: str) -> Impression:
+    def hashed(name: str) -> str:
+        return hashlib.blake2b(f"{salt}:{name}".encode(), digest_size=8).hexdigest() if name else ""
+
+    return msgspec.structs.replace(impression, user=hashed(impression.user), session=hashed(impression.session))
+
+
+def _row(impression: Impression) -> dict[str, object]:
+    """Without the columns that the log did not have."""
+    return {
+        key: value for key, value in msgspec.to_builtins(impression).items() if value or key in ("shown", "clicked")
+    }
+
+
+def _sentences(
+    kept: Sequence[Impression],
+    counts: Counter[str],
+    dropped: Counter[str],
+    examples: dict[str, str],
+    out: Path,
+    path: Path,
+) -> list[str]:
+    once = sum(count == 1 for count in counts.values())
+    users = len({impression.user for impression in kept if impression.user})
+    by = f" by {users} users" if users else ""
+    said = [f"{len(kept)} queries asked{by}, {len(counts)} of them distinct; {once} were asked once."]
+    if times := [timestamp(impression.time, path) for impression in kept if impression.time]:
+        said.append(f"From {min(times):%Y-%m-%d} to {max(times):%Y-%m-%d}.")
+    said += [
+        f"Dropped {count} rows: {kind} (such as {examples[kind]!r}).".replace(" (such as '')", "")
+        for kind, count in dropped.items()
+    ]
+    return [*said, f"Written to {out}."]

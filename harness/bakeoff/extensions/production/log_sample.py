@@ -1,0 +1,147 @@
+"""Queries drawn from a log in strata of equal traffic, and means per query asked from the few that were drawn.
+
+Head, torso and tail each hold a third of the traffic. Within a stratum queries are drawn at random without
+replacement; the mean is the stratum's ratio estimate, weighted by its share of the traffic.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.arrays import Values
+from bakeoff.core.files import read_json_lines, write_atomic
+from bakeoff.core.sampling import order_key
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.measures.base import figure_of
+from bakeoff.report.pairs import difference_text
+from bakeoff.results.check import Check, Gauge
+from bakeoff.statistics.averaging import PerQueryAsked
+from bakeoff.statistics.constants import ALPHA
+from bakeoff.statistics.stratified import Strata, estimate
+
+STRATA = ("head", "torso", "tail")
+
+
+class SampledQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the sample, readable as the queries of a task of tables: `weight` is the traffic that it stands for."""
+
+    id: str
+    text: str
+    category: str
+    count: int
+    weight: float
+    stratum_queries: int
+
+
+def strata_of(counts: Mapping[str, int]) -> dict[str, list[str]]:
+    """The queries of each stratum: the most asked first, until a third and two thirds of the traffic are reached."""
+    ordered = sorted(counts, key=lambda query: (-counts[query], query))
+    before = np.concatenate([[0], np.cumsum([counts[query] for query in ordered])[:-1]]) / sum(counts.values())
+    strata: dict[str, list[str]] = {name: [] for name in STRATA}
+    for query, reached in zip(ordered, before.tolist(), strict=True):
+        strata[STRATA[min(2, int(reached * 3))]].append(query)
+    return {name: queries for name, queries in strata.items() if queries}
+
+
+def draw(counts: Mapping[str, int], size: int, seed: int) -> list[SampledQuery]:
+    """About a third from each stratum; what a small head does not need goes to the others."""
+    strata = strata_of(counts)
+    if size < 2 * len(strata):
+        raise InputError(f"{size} queries are too few", place="--size", remedy=f"draw at least {2 * len(strata)}")
+    total, left, drawn = sum(counts.values()), size, []
+    for place, (name, queries) in enumerate(strata.items()):
+        take = min(len(queries), left // (len(strata) - place))
+        left -= take
+        chosen = sorted(queries, key=lambda query: order_key(seed, query))[:take]
+        share = sum(counts[query] for query in queries) / total / sum(counts[query] for query in chosen)
+        drawn += [
+            SampledQuery(
+                id="", text=query, category=name, count=counts[query], weight=counts[query] * share,
+                stratum_queries=len(queries),
+            )
+            for query in chosen
+        ]  # fmt: skip
+    return [msgspec.structs.replace(query, id=f"log-{number:04d}") for number, query in enumerate(drawn, start=1)]
+
+
+def strata_arrays(sample: Sequence[SampledQuery]) -> Strata:
+    """What the estimates need of a sample."""
+    weights = np.array([query.weight for query in sample])
+    return Strata(weights, [query.category for query in sample], [query.stratum_queries for query in sample])
+
+
+def sample_log(counts: Counter[str], size: int, seed: int, out: Path) -> Check:
+    """Draws, writes and says what was drawn."""
+    sample = draw(counts, size, seed)
+    encoder = msgspec.json.Encoder()
+    write_atomic(out, b"".join(encoder.encode(query) + b"\n" for query in sample))
+    strata, total = strata_of(counts), sum(counts.values())
+    said = [f"{total} queries asked, {len(counts)} distinct; {len(sample)} drawn with seed {seed}."]
+    figures = {}
+    for name, queries in strata.items():
+        traffic, taken = sum(counts[query] for query in queries), sum(query.category == name for query in sample)
+        said.append(f"{name}: {len(queries)} queries make {traffic / total:.0%} of the traffic; {taken} drawn.")
+        figures[name] = {"queries": len(queries), "traffic": traffic / total, "drawn": taken}
+    said.append(f"Written to {out}: grade these and run: the means are per query asked.")
+    gauges = [
+        Gauge("log_distinct_queries", "Distinct queries by stratum", float(len(queries)), {"stratum": name})
+        for name, queries in strata.items()
+    ]
+    return Check(command="log sample", worse=False, sentences=said, figures={"strata": figures}, gauges=gauges)
+
+
+def read_sample(path: Path) -> dict[str, SampledQuery]:
+    """What `log sample` wrote, by query id."""
+    sample: dict[str, SampledQuery] = {}
+    for number, query in read_json_lines(path, SampledQuery):
+        if query.id in sample:
+            raise InputError(f"{query.id!r} is a duplicate", file=path, place=f"line {number}")
+        if not 0 < query.weight <= 1:
+            raise InputError(f"weight {query.weight} is not above 0 and at most 1", file=path, place=f"line {number}")
+        sample[query.id] = query
+    if abs(sum(query.weight for query in sample.values()) - 1) > 1e-6:
+        raise InputError("the weights do not sum to 1", file=path, remedy="take the file as log sample wrote it")
+    return sample
+
+
+def weighted_matrix(scores: Mapping[str, Values], sample: Sequence[SampledQuery], measure: str) -> Check:
+    """Every contender's mean per query asked, best first, and every pair's difference, by the tests of the matrix."""
+    strata, by = strata_arrays(sample), Measure.parse(measure)
+    rows = {label: estimate(values, strata) for label, values in scores.items()}
+    order = sorted(rows, key=lambda label: -rows[label].mean)
+    asked = PerQueryAsked(strata)
+    pairs = asked.pairs({label: scores[label] for label in order}, among=order, bounded=by.bounded)
+    low, high = asked.intervals(np.stack([scores[label] for label in rows], axis=1), by.bounded)
+    said = [f"{measure} per query asked, over {len(sample)} drawn queries:"]
+    figures_of = {
+        label: {"mean": by.figure(row.mean), "low": figure_of(by, low[at]), "high": figure_of(by, high[at])}
+        for at, (label, row) in enumerate(rows.items())
+    }
+    for label in order:
+        row = figures_of[label]
+        interval = "" if row["low"] is None else f" ({row['low']:.4f} to {row['high']:.4f})"
+        plain = by.aggregate(scores[label])
+        said.append(f"{label}: {row['mean']:.4f}{interval}; per drawn query {plain:.4f}.")
+    for pair in pairs:
+        verdict = "differ" if pair.p_holm <= ALPHA else "can't be told apart"
+        said.append(f"{pair.a} and {pair.b} {verdict}: {difference_text(pair, by)}, p (Holm) = {pair.p_holm:.2g}.")
+    figures = {
+        "measure": measure,
+        "rows": {label: {**figures_of[label], "p": rows[label].p} for label in order},
+        "pairs": [
+            {"a": pair.a, "b": pair.b, "mean": pair.difference, "low": pair.low, "high": pair.high, "p": pair.p,
+             "p_holm": pair.p_holm}
+            for pair in pairs
+        ],
+    }  # fmt: skip
+    gauges = [
+        Gauge("log_mean", "Mean per query asked", by.figure(rows[label].mean), {"contender": label, "measure": measure})
+        for label in order
+    ]
+    return Check(command="log matrix", worse=False, sentences=said, figures=figures, gauges=gauges)

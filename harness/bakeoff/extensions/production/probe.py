@@ -1,0 +1,168 @@
+"""What a live index loses today: its answers against exact search over the vectors that it holds. It only reads.
+
+The collection is read once, block by block; beside a block, only each query's best k scores are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import BakeoffError, InputError, StoreError
+from bakeoff_providers.stopping import ends_run
+from numpy.typing import NDArray
+
+from bakeoff.core.clock import percentiles, timed
+from bakeoff.core.sampling import order_key
+from bakeoff.results.check import Check, Gauge
+from bakeoff.running.failures import reason_of
+from bakeoff.search import brute_force
+from bakeoff.search.existing.base import ExistingIndex
+from bakeoff.statistics.small_samples import mean_intervals
+
+Metric = Literal["cosine", "l2", "ip"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeQueries:
+    """Vectors to ask with; `own` names the entry that each of them is, where they come from the index itself."""
+
+    source: str
+    vectors: Vectors
+    own: Sequence[str] = ()
+
+
+@contextmanager
+def asking(index: str) -> Iterator[None]:
+    """Whatever a client library raises means that the service did not answer."""
+    try:
+        yield
+    except BakeoffError:
+        raise
+    except BaseException as error:
+        if ends_run(error):
+            raise
+        raise StoreError(f"{index} did not answer: {reason_of(error)}") from error
+
+
+def stored_queries(index: ExistingIndex, size: int, seed: int) -> ProbeQueries:
+    """Entries of the index, drawn by their names: the same ones every night while they are there."""
+    kept: list[tuple[str, str, Vectors]] = []
+    for names, vectors in index.blocks():
+        kept += [(order_key(seed, name), name, vector) for name, vector in zip(names, vectors, strict=True)]
+        kept = sorted(kept, key=lambda entry: entry[0])[:size]
+    if not kept:
+        raise InputError(f"{index.existing} holds no entry", remedy="name a collection that is in use")
+    return ProbeQueries("stored vectors", np.stack([vector for _, _, vector in kept]), [name for _, name, _ in kept])
+
+
+def recalls(
+    index: ExistingIndex, queries: ProbeQueries, k: int, metric: Metric
+) -> tuple[NDArray[np.float64], list[int]]:
+    """The share of the k nearest that came back, per query, and the nanoseconds of every search.
+
+    An entry as near as the k-th counts; a query that is itself an entry does not count itself.
+    """
+    if queries.vectors.shape[1] != index.dimensions:
+        problem = f"the queries have {queries.vectors.shape[1]} dimensions, the index {index.dimensions}"
+        raise InputError(problem, remedy="embed them with the model that filled the index")
+    index.search(queries.vectors[0], k)  # the first call pays for what others do not
+    answers: list[list[str]] = []
+    times: list[int] = []
+    for at, vector in enumerate(queries.vectors):
+        hits, nanoseconds = timed(partial(index.search, vector, k + bool(queries.own)))
+        own = queries.own[at] if queries.own else None
+        answers.append([name for name in hits.ids if name != own][:k])
+        times.append(nanoseconds)
+    best, scored = _exact(index, queries, answers, k, metric)
+    shares = []
+    for row, wanted in enumerate(min(k, int(np.isfinite(scores).sum())) for scores in best):
+        last = best[row][wanted - 1] if wanted else 0.0
+        size = 1.0 if metric == "cosine" or not wanted else float(np.abs(best[row][:wanted]).max()) or 1.0
+        shares.append(brute_force.recall(np.array(scored[row]) / size, last / size, wanted))
+    return np.array(shares), times
+
+
+def _exact(
+    index: ExistingIndex, queries: ProbeQueries, answers: Sequence[Sequence[str]], k: int, metric: Metric
+) -> tuple[NDArray[np.float64], list[list[float]]]:
+    """Each query's k best scores over all entries, best first, and the exact scores of what the index answered."""
+    asked = _prepared(queries.vectors, metric, query=True)
+    best = np.full((len(asked), k), -np.inf)
+    wanted: dict[str, list[int]] = {}
+    for row, answer in enumerate(answers):
+        for name in set(answer):
+            wanted.setdefault(name, []).append(row)
+    entry_scores: dict[tuple[int, str], list[float]] = {}
+    for names, vectors in index.blocks():
+        scores = asked @ _prepared(vectors, metric, query=False).T
+        for column, name in enumerate(names):
+            for row in wanted.get(name, ()):
+                entry_scores.setdefault((row, name), []).append(float(scores[row, column]))
+        if queries.own:
+            places = {name: column for column, name in enumerate(names)}
+            for row, name in enumerate(queries.own):
+                if name in places:
+                    scores[row, places[name]] = -np.inf
+        best = -np.sort(-np.concatenate([best, scores], axis=1), axis=1)[:, :k]
+    scored: list[list[float]] = []
+    for row, answer in enumerate(answers):
+        left = {name: sorted(entry_scores.get((row, name), []), reverse=True) for name in set(answer)}
+        scored.append([left[name].pop(0) for name in answer if left[name]])  # several entries may have one name
+    return best, scored
+
+
+def _prepared(vectors: Vectors, metric: Metric, *, query: bool) -> NDArray[np.float64]:
+    """Vectors whose inner product orders as the metric does: for L2, 2q·x − |x|² with one more dimension."""
+    values = np.asarray(vectors, dtype=np.float64)
+    if metric == "cosine":
+        return np.asarray(values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12))
+    if metric == "l2":
+        if query:
+            return np.concatenate([2 * values, np.ones((len(values), 1))], axis=1)
+        return np.concatenate([values, -(values**2).sum(axis=1, keepdims=True)], axis=1)
+    return values
+
+
+def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, metric: Metric, min_recall: float) -> Check:
+    """The whole check; 1 where mean recall is below the limit."""
+    with asking(index.name):
+        shares, times = recalls(index, queries, k, metric)
+    mean, latency = float(shares.mean()), percentiles(times)
+    low, high = (float(end[0]) for end in mean_intervals(shares[:, None]))
+    interval = f" (95% interval {low:.4f} to {high:.4f})" if np.isfinite(low) else ""  # a single query has none
+    worse = mean < min_recall
+    worst = int(np.count_nonzero(shares < 0.5))
+    shown = {name: value for name, value in (("p50", latency.p50), ("p95", latency.p95)) if value is not None}
+    times_said = ", ".join(f"{name} {value:.2f} ms" for name, value in shown.items())
+    said = [
+        f"{index.name} {index.collection or index.existing}: {index.entries} entries of {index.dimensions} dimensions; "
+        f"{len(shares)} queries from {queries.source}.",
+        f"Recall@{k} against exact search: {mean:.4f}{interval}; {worst} queries lost more than half.",
+        *([f"Search took {times_said}."] if times_said else []),
+        f"This is {'below' if worse else 'not below'} the limit of {min_recall:g}.",
+    ]
+    if worse:
+        said.append(
+            "Rebuild the index, or let it look further (ef_search, probes): `bakeoff sweep` has what that costs."
+        )
+    labels = {"index": index.name, "collection": index.collection}
+    gauges = [
+        Gauge("probe_recall", "Share of the nearest entries that the index returns", mean, labels),
+        *([Gauge("probe_recall_low", "Lower end of the interval of recall", low, labels)] if interval else []),
+        Gauge("probe_entries", "Entries in the collection", float(index.entries), labels),
+    ]
+    gauges += [
+        Gauge("probe_search_ms", "Milliseconds of a search", value, {**labels, "percentile": name})
+        for name, value in shown.items()
+    ]
+    figures = {
+        "entries": index.entries, "queries": len(shares), "k": k, "metric": metric, "recall": mean, "low": low,
+        "high": high, "limit": min_recall, "p50_ms": latency.p50, "p95_ms": latency.p95, "lost_half": worst,
+    }  # fmt: skip
+    return Check(command="probe", worse=worse, sentences=said, figures=figures, gauges=gauges)

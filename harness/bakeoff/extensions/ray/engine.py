@@ -1,0 +1,315 @@
+"""The heavy steps on Ray: its tasks, actors, retries and placement; what is done and in which parts is ours."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import Fitted, Role, Vectors
+from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
+
+from bakeoff.calls.budget import BudgetReached
+from bakeoff.calls.key_index import Keys, Places
+from bakeoff.core.progress import steps
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.remote import SharedFolder
+from bakeoff.core.task import Judgments
+from bakeoff.embedding.batches import WORKERS, corpus_batches, estimated_tokens, price_of
+from bakeoff.embedding.given_vectors import WithGivenVectors
+from bakeoff.embedding.shard_rows import ShardRows
+from bakeoff.embedding.space import Space
+from bakeoff.embedding.vector_rows import BLOCK, VectorRows
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.score import Scores
+from bakeoff.extensions.ray.cluster import check_nodes, check_room, connect
+from bakeoff.extensions.ray.pool import EmbedPool, Keeper, LimitsActor, as_they_end, reason_of
+from bakeoff.extensions.ray.workers import (
+    Done,
+    IndexHolder,
+    WorkerJob,
+    score_block,
+    search_part,
+)
+from bakeoff.lineup.contender import Contender
+from bakeoff.lineup.entries import EngineEntry
+from bakeoff.lineup.sources import missing_of
+from bakeoff.running.engines.base import CorpusJob
+from bakeoff.running.engines.local import Local
+from bakeoff.search import brute_force
+from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.faiss_shards import FaissShards, Fields, IndexShard, Waiting
+
+BLOCKS = 16  # blocks of exact search in one task
+GROUPS = 4  # groups of queries in one task of exact search
+QUERIES = 4096  # queries in one task of scoring
+RESTARTS = 3  # of an index: one that ends whenever it is asked must not be built for ever
+
+log = logging.getLogger(__name__)
+
+
+class RayEngine(Local):
+    """A cluster, or several processes of this machine. What a worker can't have (a function of yours) stays here."""
+
+    name = "ray"
+    on_other_machines = True
+    extra = "ray"
+    modules = ("ray",)
+    blocks, queries = BLOCKS, QUERIES
+
+    def __init__(self, entry: EngineEntry) -> None:
+        super().__init__(entry)
+        self._end: Callable[[], None] = lambda: None
+        self.workers = entry.workers
+        self._shared = SharedFolder(entry.shards) if entry.shards else None
+        self._url = entry.shards if self._shared and self._shared.remote else ""
+
+    def start(self, contenders: Sequence[Contender], shared: Path | None, vectors: Sequence[Path] = ()) -> None:
+        """Reaches the cluster and looks at every node; nothing is paid for before that."""
+        self._end = connect(self.entry.address, self.entry.workers)
+        seen = () if self._url else vectors  # with a URL, what is in other folders is searched here
+        check_nodes(_needs(contenders), self._shared or (SharedFolder(str(shared)) if shared else None), seen)
+        self.workers = check_room(self.entry.workers, self.entry.gpus_per_worker)
+
+    def embed(self, job: CorpusJob) -> VectorRows:
+        """Workers fill the cache; then the vectors are looked up as ever."""
+        provider, embedder = job.embedder.provider, job.embedder
+        stays = isinstance(provider, Fitted | WithGivenVectors) or provider.by_id or job.contender.live is not None
+        space = embedder.corpus_space(job.scratch)
+        if not stays and space is not None and not (embedder.offline and not provider.local):
+            self._fill(job, space)
+        rows = super().embed(job)
+        if space is not None and self._shares(space.folder):
+            assert self._shared is not None
+            space.end_shard()
+            self._shared.send(space.folder)  # what was made here, and what an earlier run was killed before it sent
+        return rows
+
+    def _shares(self, folder: Path) -> bool:
+        return self._shared is not None and self._shared.remote and folder.is_relative_to(self._shared.path.resolve())
+
+    def _portable(self, vectors: VectorRows) -> VectorRows | None:
+        """Rows that every node can read: those of a URL only if they were sent there."""
+        rows = vectors.portable()
+        if rows is None or not self._url or not isinstance(rows.space, ShardRows):
+            return rows
+        return rows if all(self._shares(shard.stem) for shard in rows.space.shards) else None
+
+    def _fill(self, job: CorpusJob, space: Space) -> None:
+        embedder, card, budget = job.embedder, job.embedder.provider.card, job.embedder.budget
+        cached = 0
+
+        def find(keys: Keys) -> Places:
+            nonlocal cached
+            places = space.find(keys)
+            cached += int(np.count_nonzero(places >= 0))
+            return places
+
+        batches = corpus_batches(job.texts, card, embedder.at_once, BLOCK, find)
+        first = next(batches, None)
+        if first is None:
+            return
+        known = space.dimensions or card.dimensions  # where nobody says them, a whole corpus can't be reckoned with
+        space.check_writable(len(first) if known is None else len(job.texts) - len(space), known)
+        estimates: list[float] = []  # dollars, of each batch that was given out
+
+        def asked(texts: list[str]) -> None:
+            embedder.note_asked(texts)
+            estimates.append(price_of(estimated_tokens(texts, card.prompt(Role.DOCUMENT)), card))
+
+        def charge() -> None:
+            if budget is not None:  # where nobody knows, all that was given out may have been paid
+                spent = limits.spent()
+                budget.settle(0.0, sum(estimates) if spent is None else spent)
+
+        limits = LimitsActor(None if budget is None else budget.limit - budget.spent)
+        with contextlib.ExitStack() as stack:
+            stack.callback(limits.close)
+            stack.callback(charge)
+            keeper = Keeper(space, self._shared) if self._shared and self._shares(space.folder) else None
+            count = self.workers if embedder.provider.local else min(self.workers, WORKERS)
+            workers = EmbedPool(self._worker_job(job, space, limits.name), count, self.entry.gpus_per_worker)
+            stack.callback(workers.close)
+            total, shown, asked_for = len(job.texts), 0, 0
+            advance = stack.enter_context(embedder.progress(f"{card.name}: document vectors on Ray", total))
+            failed: Done | None = None
+            for texts, done in workers.embed(chain([first], batches), asked, partial(_say_replaced, job)):
+                if done.failed:
+                    failed = failed or done
+                    workers.stop()  # what others are asking for now is paid, and comes back
+                    continue
+                asked_for += _accounted(job, done)
+                advance(asked_for + cached - shown)
+                shown = asked_for + cached
+                if keeper is not None and done.vectors is not None:
+                    keeper.keep(texts, done.vectors, done.tokens)
+            if failed is not None:
+                raise BudgetReached(failed.failed) if failed.over_budget else EmbeddingFailed(failed.failed)
+            advance(total - shown)  # texts that occur several times
+        space.refresh()
+
+    def _worker_job(self, job: CorpusJob, space: Space, limits: str) -> WorkerJob:
+        """Workers that see the space's folder write there; with a URL they hand their vectors back."""
+        handed_back = self._shares(space.folder)
+        return WorkerJob(
+            job.contender,
+            job.folder.resolve(),
+            None if handed_back else space.folder.resolve(),
+            {} if handed_back else space.known(),
+            space.dimensions,
+            space.identity,
+            job.embedder.policy,
+            limits,
+            job.embedder.budget is not None,
+        )
+
+    def nearest(
+        self, queries: Vectors, vectors: Vectors | VectorRows, k: int
+    ) -> tuple[brute_force.Rows, brute_force.Similarities]:
+        """Consecutive blocks to each task, the very blocks of a search in one process; merged as they come."""
+        import ray
+
+        rows = self._portable(vectors) if isinstance(vectors, VectorRows) else None
+        bounds, k = brute_force.block_bounds(len(vectors), k), min(k, len(vectors))
+        if rows is None or len(bounds) - 1 <= self.blocks or not len(queries):
+            return super().nearest(queries, vectors, k)
+        task, sent = ray.remote(num_cpus=1)(search_part), ray.put(rows)
+        parts = [bounds[start : start + self.blocks + 1] for start in range(0, len(bounds) - 1, self.blocks)]
+        asked = range(0, len(queries), GROUPS * brute_force.QUERIES)  # whole groups: the products of a search here
+        answers = []
+        with steps("exact search on Ray: documents", len(asked) * len(vectors)) as advance:
+            for start in asked:
+                group = ray.put(queries[start : start + asked.step])
+                best = brute_force.Merging(k)
+                calls = (partial(task.remote, group, sent, k, part, self._url) for part in parts)
+                for number, answer in as_they_end(calls):
+                    best.add(*answer)
+                    advance(parts[number][-1] - parts[number][0])
+                answers.append(best.found)
+        rows_found, scores = (np.concatenate(arrays) for arrays in zip(*answers, strict=True))
+        return rows_found, scores
+
+    def place(self, store: Store) -> None:
+        """Each index of a store of several becomes an actor."""
+        if isinstance(store, FaissShards):
+            store.shards = [ActorShard(store, self._portable, self._url) for _ in store.shards]
+
+    def score(
+        self,
+        rankings: Mapping[str, Ranking],
+        judgments: Judgments,
+        queries: Sequence[str],
+        measures: Sequence[Measure],
+        rel: int,
+    ) -> Scores:
+        """Blocks of queries, put together in their order."""
+        import ray
+
+        if len(queries) <= self.queries:
+            return super().score(rankings, judgments, queries, measures, rel)
+        task, names = ray.remote(num_cpus=1)(score_block), [str(measure) for measure in measures]
+        blocks = [queries[start : start + self.queries] for start in range(0, len(queries), self.queries)]
+
+        def call(block: Sequence[str]) -> Any:
+            mine = {query: rankings[query] for query in block if query in rankings}
+            return task.remote(mine, {query: judgments.get(query, {}) for query in block}, block, names, rel)
+
+        parts: dict[int, list[np.ndarray]] = {}
+        with steps("scoring on Ray: queries", len(queries)) as advance:
+            for number, values in as_they_end(partial(call, block) for block in blocks):
+                parts[number] = values
+                advance(len(blocks[number]))
+        in_order = zip(*(parts[number] for number in range(len(blocks))), strict=True)
+        return {measure: np.concatenate(arrays) for measure, arrays in zip(measures, in_order, strict=True)}
+
+    def close(self) -> None:
+        """Ends the cluster where it was started here, or leaves it."""
+        self._end()
+
+
+class ActorShard(IndexShard):
+    """An index in a process of its own, built there from the vector shards; Ray builds it again if it is killed."""
+
+    def __init__(self, store: FaissShards, portable: Callable[[VectorRows], VectorRows | None], shards: str) -> None:
+        self._store, self._portable, self._shards = store, portable, shards
+        self._actor: Any = None
+
+    def fill(self, ids: Sequence[str], vectors: VectorRows, fields: Fields) -> Waiting:
+        """The actor reads the vectors itself; those that are in no shard are sent."""
+        import ray
+
+        if (rows := self._portable(vectors)) is None:
+            raise InputError("vectors that are in no shard can't be indexed by Ray", remedy='store = "faiss"')
+        holder = ray.remote(num_cpus=0, max_restarts=RESTARTS, max_task_retries=RESTARTS, scheduling_strategy="SPREAD")(
+            IndexHolder
+        )
+        options = self._store.build_options()
+        self._actor = holder.remote(self._store.dimensions, options, list(ids), rows, fields, self._shards)
+        built = self._actor.ready.remote()
+        return lambda: _answer(built)
+
+    def ask(self, method: str, *arguments: Any, **options: Any) -> Waiting:
+        """The answer is waited for when it is needed."""
+        if self._actor is None:
+            return lambda: _EMPTY[method]
+        answer = self._actor.call.remote(method, *arguments, **options)
+        return lambda: _answer(answer)
+
+    def close(self) -> None:
+        """Ends the process."""
+        import ray
+
+        if self._actor is not None:
+            with contextlib.suppress(Exception):  # one that is gone leaves its folder to the next run
+                ray.get(self._actor.close.remote(), timeout=_CLOSING)
+            ray.kill(self._actor)
+            self._actor = None
+
+
+def _answer(asked: Any) -> Any:
+    """What an index answered; one that ended too often costs its row."""
+    import ray
+    from ray.exceptions import RayError, RayTaskError
+
+    try:
+        return ray.get(asked)
+    except RayTaskError:
+        raise
+    except RayError as error:
+        raise Unavailable(f"the process of an index ended more than {RESTARTS} times: {reason_of(error)}") from error
+
+
+_CLOSING = 2.0  # seconds that an index has to remove its folder
+_EMPTY: dict[str, Any] = {"nearest": ([], []), "size_bytes": 0}  # a shard that got no document
+
+
+def _needs(contenders: Sequence[Contender]) -> dict[str, tuple[tuple[str, ...], str]]:
+    """Which modules a worker must have for each contender that embeds, and what installs them."""
+    needs = {}
+    for contender in contenders:
+        if contender.provider and contender.live is None and missing_of(contender) is None:
+            kind = PROVIDERS.get(contender.provider)
+            remedy = f"install bakeoff[{kind.extra}]" if kind.extra else f"install {' '.join(kind.modules)}"
+            needs[contender.label] = kind.modules, remedy
+    return needs
+
+
+def _say_replaced(job: CorpusJob) -> None:
+    said = (
+        f"{job.embedder.provider.card.name}: a worker was killed and started again; "
+        "at most one batch was asked for twice"
+    )
+    log.warning(said)
+    job.notice(said)
+
+
+def _accounted(job: CorpusJob, done: Done) -> int:
+    """A worker's use of the provider is the contender's."""
+    job.embedder.usage[Role.DOCUMENT].add(done.usage)
+    return done.texts

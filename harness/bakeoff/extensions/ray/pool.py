@@ -1,0 +1,222 @@
+"""The processes that embed for one contender, and which of them gets which batch."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, Unavailable
+
+from bakeoff.core.remote import SharedFolder
+from bakeoff.embedding.space import Space
+from bakeoff.extensions.ray.workers import Done, EmbedWorker, Limits, WorkerJob
+
+AHEAD = 2  # batches that a worker has at a time: the next is there when one is done
+TRIES = 3  # workers that may end while they have the same batch
+SHARD_BYTES, SHARD_SECONDS = 64 << 20, 60.0  # a shard that is handed back is sent when it is so large, or so old
+PLACE_SECONDS = 120.0  # until one worker at least has found a place and started
+_SHOWN = 60  # characters of a batch's first text that an error shows
+
+
+class LimitsActor:
+    """The one budget and rate limit of a pool, on the driver's node. Workers know it by name."""
+
+    def __init__(self, budget: float | None) -> None:
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        self.name = f"bakeoff-limits-{secrets.token_hex(8)}"
+        here = NodeAffinitySchedulingStrategy(node_id=ray.get_runtime_context().get_node_id(), soft=False)
+        actor = ray.remote(num_cpus=0)(Limits).options(name=self.name, scheduling_strategy=here)
+        self._actor = actor.remote(budget)
+
+    def spent(self) -> float | None:
+        """Dollars, by all workers so far; None where its process is gone and nobody knows."""
+        import ray
+
+        with contextlib.suppress(Exception):  # whatever Ray says of a process that is gone
+            return float(ray.get(self._actor.spent.remote()))
+        return None
+
+    def close(self) -> None:
+        """Ends the process."""
+        _end(self._actor)
+
+
+@dataclass(eq=False, slots=True)
+class _Batch:
+    texts: list[str]
+    lost: int = 0  # workers that ended while they had it
+
+
+@dataclass(eq=False, slots=True)
+class _Worker:
+    actor: Any
+    up: bool = False
+    has: list[_Batch] = field(default_factory=list)
+
+    def takes(self, again: bool) -> bool:
+        """A batch that a worker ended with is given out alone: if that ends another one, it is known which it was."""
+        if again or any(batch.lost for batch in self.has):
+            return self.up and not self.has
+        return self.up and len(self.has) < AHEAD
+
+
+class EmbedPool:
+    """Workers with a processor each. Whoever is free gets the next batch, so that all end at about the same time.
+
+    One that ends is replaced here and not by Ray, which would give it the same batch for ever.
+    """
+
+    def __init__(self, job: WorkerJob, count: int, gpus: float) -> None:
+        import ray
+
+        worker = ray.remote(num_cpus=1, num_gpus=gpus)(EmbedWorker)
+        self._make: Callable[[], Any] = lambda: worker.remote(job)
+        self._workers = [_Worker(self._make()) for _ in range(count)]
+        self._stopped = False
+
+    def ready(self, texts: list[str]) -> None:
+        """Returns when every worker has its model and has embedded these."""
+        import ray
+
+        ray.get([worker.actor.embed.remote(texts) for worker in self._workers])
+
+    def embed(
+        self,
+        batches: Iterable[list[str]],
+        asked: Callable[[list[str]], None] = lambda _: None,
+        replaced: Callable[[], None] = lambda: None,
+    ) -> Iterator[tuple[list[str], Done]]:
+        """What came of each batch, in any order; `asked` hears of a batch before a worker does, each time."""
+        import ray
+        from ray.exceptions import RayError, RayTaskError
+
+        fresh, again = iter(batches), deque[_Batch]()
+        following = _next(fresh)
+        waiting: dict[Any, tuple[_Worker, _Batch | None]] = {}  # None: the worker has to come up
+        for worker in self._workers:
+            waiting[worker.actor.ready.remote()] = worker, None
+        while (not self._stopped and (following or again)) or any(worker.has for worker in self._workers):
+            for worker in () if self._stopped else self._workers:
+                while worker.takes(bool(again)) and (batch := again.popleft() if again else following):
+                    following = _next(fresh) if batch is following else following
+                    asked(batch.texts)
+                    worker.has.append(batch)
+                    waiting[worker.actor.embed.remote(batch.texts)] = worker, batch
+            limit = None if any(worker.up for worker in self._workers) else PLACE_SECONDS
+            done, _ = ray.wait(list(waiting), num_returns=1, timeout=limit)
+            if not done:
+                raise Unavailable(
+                    f"none of {len(self._workers)} workers had a place on the cluster within {PLACE_SECONDS:.0f} "
+                    "seconds: others may have its processors or GPUs"
+                )
+            worker, ended = waiting.pop(done[0])
+            try:
+                answer = ray.get(done[0])
+            except RayTaskError:  # an exception in it: the contender's failure
+                raise
+            except RayError as error:
+                for reference in [one for one, (whose, _) in waiting.items() if whose is worker]:
+                    del waiting[reference]
+                again.extend(self._lost(worker, error))
+                if worker.up:
+                    replaced()
+                    self._workers.append(_Worker(self._make()))
+                    waiting[self._workers[-1].actor.ready.remote()] = self._workers[-1], None
+                continue
+            if ended is None:
+                worker.up = True
+            else:
+                worker.has.remove(ended)
+                yield ended.texts, answer
+
+    def stop(self) -> None:
+        """Gives no further batch out; what workers have is still handed on."""
+        self._stopped = True
+
+    def close(self) -> None:
+        """Ends the processes."""
+        for worker in self._workers:
+            _end(worker.actor)
+
+    def _lost(self, worker: _Worker, error: Exception) -> list[_Batch]:
+        """Lets a worker go that has ended, and says what it had; one that never came up has a reason for it."""
+        _end(worker.actor)  # one that can't be reached may live
+        self._workers.remove(worker)
+        if not worker.up and not self._workers:
+            raise Unavailable(f"no worker could start on the cluster: {reason_of(error)}") from error
+        for batch in worker.has:
+            batch.lost += 1
+            if batch.lost >= TRIES:
+                first = batch.texts[0] if len(batch.texts[0]) <= _SHOWN else batch.texts[0][:_SHOWN] + "…"
+                raise EmbeddingFailed(
+                    f"{batch.lost} workers ended while they had the same batch of {len(batch.texts)} texts, "
+                    f"of which the first is {first!r}: {reason_of(error)}"
+                ) from error
+        return worker.has
+
+
+class Keeper:
+    """Writes what workers hand back to the copy here, batch by batch, and sends it in shards that are worth sending."""
+
+    def __init__(self, space: Space, shared: SharedFolder) -> None:
+        self._space, self._shared = space, shared
+        self._bytes, self._began = 0, 0.0
+
+    def keep(self, texts: list[str], vectors: Vectors, tokens: int | None) -> None:
+        """One batch, on disk when this returns. What can't be sent now goes with all else at the end."""
+        if not self._bytes:
+            self._began = time.monotonic()
+        self._space.put(texts, vectors, tokens)
+        self._bytes += vectors.nbytes
+        if self._bytes >= SHARD_BYTES or time.monotonic() - self._began >= SHARD_SECONDS:
+            self.send()
+
+    def send(self) -> None:
+        """Ends the shard that is being written and sends it."""
+        self._bytes = 0
+        with contextlib.suppress(BakeoffError):
+            self._shared.send_files(self._space.end_shard())
+
+
+def as_they_end(calls: Iterable[Callable[[], Any]]) -> Iterator[tuple[int, Any]]:
+    """Starts tasks, twice as many at a time as there are processors; the number and the answer of each that ends."""
+    import ray
+
+    at_once = max(2, 2 * int(ray.cluster_resources().get("CPU", 1)))
+    running: dict[Any, int] = {}
+    for number, call in enumerate(calls):
+        if len(running) >= at_once:
+            (done,), _ = ray.wait(list(running), num_returns=1)
+            yield running.pop(done), ray.get(done)
+        running[call()] = number
+    while running:
+        (done,), _ = ray.wait(list(running), num_returns=1)
+        yield running.pop(done), ray.get(done)
+
+
+def _next(batches: Iterator[list[str]]) -> _Batch | None:
+    texts = next(batches, None)
+    return None if texts is None else _Batch(texts)
+
+
+def _end(actor: Any) -> None:
+    import ray
+
+    with contextlib.suppress(Exception):  # Ray itself may be gone
+        ray.kill(actor)
+
+
+def reason_of(error: Exception) -> str:
+    """What Ray says of a process that ended: an exception's own line is the last one, of a signal the first says it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    return lines[-1] if "creation task" in lines[0] else lines[0]

@@ -1,0 +1,254 @@
+"""What runs inside Ray's processes: embedding workers, index shards, exact search, scores, and the shared limits."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import inspect
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import Role, Vectors
+from bakeoff_providers.errors import BakeoffError, Unavailable
+
+from bakeoff.calls.budget import Budget, BudgetReached
+from bakeoff.calls.key_index import Places
+from bakeoff.calls.retry import RateLimit, RetryPolicy
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.remote import SharedFolder
+from bakeoff.core.task import Judgments
+from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.shard_rows import ROW_BITS, ShardRows
+from bakeoff.embedding.shards import ROWS, Shard
+from bakeoff.embedding.space import Known, Space
+from bakeoff.embedding.usage import Usage
+from bakeoff.embedding.vector_rows import VectorRows
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.score import join, score_queries
+from bakeoff.lineup.contender import Contender
+from bakeoff.search.brute_force import Rows, Similarities, nearest_within
+from bakeoff.search.stores.faiss import Faiss
+from bakeoff.search.stores.scratch import scratch
+
+_TOKENIZER_THREADS = "RAYON_NUM_THREADS"  # read when the tokenizers' library is first used
+
+
+class Limits:
+    """One budget and one rate limit for all workers: an actor, so that 16 workers do not pay or hurry 16 times."""
+
+    def __init__(self, limit: float | None) -> None:
+        self._budget = None if limit is None else Budget(limit)
+        self._until = 0.0
+
+    def reserve(self, dollars: float) -> str:
+        """Why the call may not be made; empty where it may."""
+        try:
+            if self._budget is not None:
+                self._budget.reserve(dollars)
+        except BudgetReached as error:
+            return str(error)
+        return ""
+
+    def settle(self, reserved: float, actual: float) -> None:
+        """Puts the real price in the place of the estimate."""
+        if self._budget is not None:
+            self._budget.settle(reserved, actual)
+
+    def spent(self) -> float:
+        """By all workers so far; what a killed one had reserved counts, since it may have been paid."""
+        return 0.0 if self._budget is None else self._budget.spent
+
+    def pause(self, seconds: float) -> None:
+        """No worker calls for this long; by this actor's clock, since machines have different ones."""
+        self._until = max(self._until, time.monotonic() + seconds)
+
+    def waiting(self) -> float:
+        """Seconds until calls may be made again."""
+        return max(0.0, self._until - time.monotonic())
+
+
+class SharedBudget(Budget):
+    """A worker's view of the one budget."""
+
+    __slots__ = ("_limits",)
+
+    def __init__(self, limits: Any) -> None:
+        super().__init__(limit=0.0)
+        self._limits = limits
+
+    def reserve(self, dollars: float) -> None:
+        """Asks the actor; where it is gone, nobody knows what is left."""
+        if problem := _asked(self._limits.reserve, dollars):
+            raise BudgetReached(problem)
+
+    def settle(self, reserved: float, actual: float) -> None:
+        """Tells the actor. Where it is gone, what was paid for is kept all the same, and the next call is refused."""
+        with contextlib.suppress(Unavailable):
+            _asked(self._limits.settle, reserved, actual)
+
+
+class SharedRateLimit(RateLimit):
+    """A worker's view of the one rate limit."""
+
+    __slots__ = ("_limits",)
+
+    def __init__(self, limits: Any) -> None:
+        super().__init__()
+        self._limits = limits
+
+    def pause(self, seconds: float) -> None:
+        """For everyone."""
+        _asked(self._limits.pause, seconds)
+
+    def wait(self) -> None:
+        """As long as anyone was asked to."""
+        while seconds := _asked(self._limits.waiting):
+            self.sleep(seconds)
+
+
+def _asked(method: Any, *arguments: Any) -> Any:
+    """What the actor answers; without its limits nothing is asked of a provider."""
+    import ray
+    from ray.exceptions import RayError
+
+    try:
+        return ray.get(method.remote(*arguments))
+    except RayError as error:
+        said = "the process that keeps the budget and the rate limit has ended: nothing more is asked for"
+        raise Unavailable(said) from error
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerJob:
+    """All that a worker needs to embed for one contender."""
+
+    contender: Contender
+    folder: Path  # where files that the line-up names are looked for
+    vectors: Path | None  # the space's folder, which all workers see; None: vectors are handed back
+    known: Known  # what the driver has read of it: a worker looks only at what is new
+    dimensions: int | None  # of its vectors, where there are some
+    identity: Mapping[str, Any]
+    policy: RetryPolicy
+    limits: str  # the name of the actor that has them
+    budgeted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of a batch; the vectors where the worker could not keep them itself."""
+
+    texts: int
+    usage: Usage
+    failed: str = ""
+    over_budget: bool = False
+    vectors: Vectors | None = None
+    tokens: int | None = None
+
+
+class EmbedWorker:
+    """One model load, then batches; each is on disk, here or where it is handed to, before the next is asked for."""
+
+    def __init__(self, job: WorkerJob) -> None:
+        import ray
+
+        contender = job.contender
+        if "threads" in inspect.signature(PROVIDERS.get(contender.provider)).parameters:
+            contender = dataclasses.replace(contender, options={"threads": 1, **contender.options})
+            os.environ.setdefault(_TOKENIZER_THREADS, str(contender.options["threads"]))
+        limits = ray.get_actor(job.limits)
+        self._embedder = Embedder(
+            contender.create(job.folder),
+            None,
+            job.policy,
+            SharedBudget(limits) if job.budgeted else None,
+            workers=1,
+            rate_limit=SharedRateLimit(limits),
+        )
+        self._made_sure = False
+        self._space = (
+            None
+            if job.vectors is None
+            else Space(job.vectors, job.identity, known=job.known, dimensions=job.dimensions)
+        )
+
+    def ready(self) -> None:
+        """Returns when the process has its place and has started."""
+
+    def embed(self, texts: list[str]) -> Done:
+        """A batch as the driver cut it; what a worker has written before it was killed is not asked for again."""
+        usage = self._embedder.usage[Role.DOCUMENT] = Usage()
+        try:
+            if self._space is None:
+                if not self._made_sure:
+                    self._embedder.provider.ready()
+                    self._made_sure = True
+                answer = self._embedder.embed_unkept(texts, Role.DOCUMENT)
+                return Done(len(texts), usage, vectors=answer.vectors, tokens=answer.tokens)
+            self._embedder.embed_batches([texts], Role.DOCUMENT, self._space, lambda _count: None)
+        except BakeoffError as error:
+            return Done(len(texts), usage, str(error), isinstance(error, BudgetReached))
+        return Done(len(texts), usage)
+
+
+class IndexHolder:
+    """One FAISS index. Its constructor builds it, so that Ray can start it again after a kill."""
+
+    def __init__(
+        self,
+        dimensions: int,
+        options: Mapping[str, Any],
+        ids: Sequence[str],
+        vectors: VectorRows,
+        fields: Sequence[Mapping[str, Any]] | None,
+        shards: str,
+    ) -> None:
+        self._resources = ExitStack()  # of a process that is killed: the next run collects its folder
+        folder = self._resources.enter_context(scratch("index"))
+        self._store = Faiss(dimensions=dimensions, folder=folder, **options)
+        self._store.fill(ids, rows_on_this_machine(vectors, shards, vectors.places), fields)
+
+    def ready(self) -> None:
+        """Returns when the index is built."""
+
+    def call(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """A method of the index."""
+        return getattr(self._store, method)(*arguments, **options)
+
+    def close(self) -> None:
+        """Ray ends the process by force: what has to be removed is removed before."""
+        self._resources.close()
+
+
+def search_part(
+    queries: Vectors, vectors: VectorRows, k: int, bounds: Sequence[int], shards: str
+) -> tuple[Rows, Similarities]:
+    """Exact search over some blocks of the corpus."""
+    rows = rows_on_this_machine(vectors, shards, vectors.places[bounds[0] : bounds[-1]])
+    return nearest_within(queries, rows, k, bounds)
+
+
+def rows_on_this_machine(vectors: VectorRows, shards: str, places: Places) -> VectorRows:
+    """The same rows in this machine's copy of the shards; those shards are fetched that these places are in."""
+    if not shards or not isinstance(vectors.space, ShardRows):
+        return vectors
+    shared, rows = SharedFolder(shards), vectors.space
+    names = [f"{shard.stem.parent.name}/{shard.stem.name}" for shard in rows.shards]
+    shared.fetch_files(names[number] + ROWS for number in np.unique(places >> ROW_BITS))
+    here = [Shard(shared.path / name, shard.description) for name, shard in zip(names, rows.shards, strict=True)]
+    return dataclasses.replace(vectors, space=ShardRows(here, rows.dimensions))
+
+
+def score_block(
+    rankings: Mapping[str, Ranking], judgments: Judgments, queries: Sequence[str], measures: Sequence[str], rel: int
+) -> list[np.ndarray]:
+    """The values of some queries, one array per measure."""
+    parsed = [Measure.parse(measure) for measure in measures]
+    scores = score_queries(join(rankings, judgments, queries), parsed, rel)
+    return [scores[measure] for measure in parsed]

@@ -1,0 +1,240 @@
+"""A store that is written to while it is searched: documents come, go and change, and recall is looked at on the way.
+
+Recall is held against exact search over what the store should contain at that moment. It is measured between writes,
+since nobody can say what a search that runs beside a write should have seen; times are measured beside them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import InputError
+from numpy.typing import NDArray
+
+from bakeoff.core import clock
+from bakeoff.core.clock import percentiles
+from bakeoff.core.figures import Percentiles
+from bakeoff.extensions.storelab.client_loops import ClientSamples, closed, closed_during
+from bakeoff.extensions.storelab.read_write_lock import ReadWriteLock
+from bakeoff.extensions.storelab.vector_sample import VectorSample, rows_of
+from bakeoff.search import brute_force
+from bakeoff.search.stores import STORES
+from bakeoff.search.stores.base import Store
+
+CHECKS = 5  # how often recall is looked at while documents change
+WRITES = 20  # between two looks: each inserts, deletes and updates some
+ASKED = 200  # queries of one look
+MOST = 25.0  # per cent: beyond, too little of what was there at first is left to be compared
+
+Rows = NDArray[np.int64]
+
+
+class Phase(msgspec.Struct, kw_only=True, frozen=True):
+    """Before, during or after. `stale` counts answers that name a deleted document."""
+
+    name: str
+    documents: int
+    recall: float
+    lowest_recall: float
+    stale: int
+    latency: Percentiles
+    errors: dict[str, int] = {}
+
+
+class Writes(msgspec.Struct, kw_only=True, frozen=True):
+    """One store while documents change; `waits` says that searches had to wait for writes."""
+
+    store: str
+    label: str
+    options: dict[str, Any]
+    share: float
+    changed: int = 0
+    in_place: bool = False
+    waits: bool = False
+    written_per_second: float = 0.0
+    write: Percentiles = Percentiles(0)
+    rebuild_seconds: float | None = None
+    phases: list[Phase] = []
+    not_run: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write: rows that come, rows that go, rows that get another vector."""
+
+    inserted: Rows
+    deleted: Rows
+    updated: Rows
+    replacements: Vectors
+
+
+class Contents:
+    """What the store should hold: the vector of each row, and whether it is there."""
+
+    def __init__(self, vectors: Vectors, present: int) -> None:
+        self.vectors = vectors.copy()
+        self._there = np.arange(len(vectors)) < present
+
+    def apply(self, change: Write) -> None:
+        """The same change as in the store."""
+        self._there[change.inserted] = True
+        self._there[change.deleted] = False
+        self.vectors[change.updated] = change.replacements
+
+    @property
+    def rows(self) -> Rows:
+        """Those that are there now."""
+        return np.flatnonzero(self._there)
+
+    def look(self, store: Store, queries: Vectors, k: int) -> tuple[float, int]:
+        """Recall against exact search over what is there now, and how many answers are there no more."""
+        rows = self.rows
+        nearest, scores = brute_force.nearest(queries, self.vectors[rows], k)
+        recalls, stale = [], 0
+        for query, places, best in zip(queries, nearest, scores, strict=True):
+            hits = rows_of(store.search(query, k))
+            known = self._there[hits]
+            stale += int(np.count_nonzero(~known))
+            recalls.append(brute_force.recall_of_rows(hits[known], query, self.vectors, rows[places], best))
+        return float(np.mean(recalls)), stale
+
+
+def planned(vectors: Vectors, share: float, seed: int = 42) -> tuple[Contents, list[Write]]:
+    """Vectors in a drawn order: most are there at first; of the rest, half will be inserted, half replace others."""
+    rng = np.random.default_rng(seed)
+    vectors = vectors[rng.permutation(len(vectors))]
+    changed = round(len(vectors) * share / 100)
+    present = len(vectors) - 2 * changed
+    if not changed or present < 2 * changed:
+        raise InputError(
+            f"{share:g} % of {len(vectors)} documents can't be inserted, deleted and updated",
+            place="--writes",
+            remedy=f"from {100 / len(vectors):.2g} to {MOST:g} per cent",
+        )
+    drawn = rng.permutation(present)[: 2 * changed]
+    parts = min(changed, CHECKS * WRITES)
+    changes = [
+        Write(*each)
+        for each in zip(
+            np.array_split(np.arange(present, present + changed), parts),
+            np.array_split(drawn[:changed], parts),
+            np.array_split(drawn[changed:], parts),
+            np.array_split(vectors[present + changed :], parts),
+            strict=True,
+        )
+    ]
+    return Contents(vectors[: present + changed], present), changes
+
+
+def churn(
+    store: Store,
+    sample: VectorSample,
+    share: float,
+    *,
+    options: dict[str, Any] | None = None,
+    k: int = 10,
+    clients: int = 1,
+    seconds: float = 5.0,
+    seed: int = 42,
+) -> Writes:
+    """Fills the store, changes `share` per cent of it in each of three ways, and asks all the time."""
+    contents, changes = planned(sample.documents, share, seed)
+    queries = sample.queries[:ASKED]
+    lock = ReadWriteLock(needed=not store.reads_while_writing)
+    rows = contents.rows
+    store.add([str(row) for row in rows], contents.vectors[rows])
+    store.build()
+
+    def search(request: int) -> None:
+        with lock.reading():
+            store.search(sample.queries[request % len(sample.queries)], k)
+
+    def phase(name: str, looks: Sequence[tuple[float, int]], answers: Sequence[ClientSamples]) -> Phase:
+        recalls = [recall for recall, _ in looks]
+        return Phase(
+            name=name,
+            documents=len(contents.rows),
+            recall=float(np.mean(recalls)),
+            lowest_recall=min(recalls),
+            stale=sum(stale for _, stale in looks),
+            latency=percentiles([nanoseconds for client in answers for nanoseconds in client.samples_ns]),
+            errors=dict(sum((client.errors for client in answers), Counter())),
+        )
+
+    def quiet(name: str) -> Phase:
+        return phase(name, [contents.look(store, queries, k)], closed(search, clients, seconds / CHECKS)[0])
+
+    search(0)
+    before = quiet("before")
+    looks: list[tuple[float, int]] = []
+    answers: list[ClientSamples] = []
+    write_ns: list[int] = []
+    for batch in _batches(changes):
+        work = partial(_write, store, lock, contents, batch, seconds / CHECKS, write_ns)
+        answers += closed_during(search, clients, work)[0]
+        looks.append(contents.look(store, queries, k))
+    phases = [before, phase("during", looks, answers), quiet("after")]
+    rebuild_seconds = None
+    if type(store).build is not Store.build:
+        rebuild_seconds = clock.timed(store.build)[1] / 1e9
+        phases.append(quiet("built again"))
+    return Writes(
+        store=store.name,
+        label=store.label(options or {}),
+        options=options or {},
+        share=share,
+        changed=sum(len(change.inserted) for change in changes),
+        in_place=store.capabilities.updates,
+        waits=not store.reads_while_writing,
+        written_per_second=3 * sum(len(change.inserted) for change in changes) / (sum(write_ns) / 1e9),
+        write=percentiles(write_ns),
+        rebuild_seconds=rebuild_seconds,
+        phases=phases,
+    )
+
+
+def _batches(changes: Sequence[Write]) -> Iterator[Sequence[Write]]:
+    """What is written between two looks."""
+    step = -(-len(changes) // CHECKS)
+    for start in range(0, len(changes), step):
+        yield changes[start : start + step]
+
+
+def _write(
+    store: Store, lock: ReadWriteLock, contents: Contents, batch: Sequence[Write], seconds: float, write_ns: list[int]
+) -> None:
+    """Writes spread over this time, or as fast as the store takes them if it can't keep up."""
+    begin, pause = clock.now(), seconds / len(batch)
+    for place, change in enumerate(batch):
+        time.sleep(max(0.0, place * pause - (clock.now() - begin) / 1e9))
+        for write in (
+            partial(store.add, _ids(change.inserted), contents.vectors[change.inserted]),
+            partial(store.delete, _ids(change.deleted)),
+            partial(store.add, _ids(change.updated), change.replacements),
+        ):
+            with lock.writing():
+                write_ns.append(clock.timed(write)[1])
+        contents.apply(change)
+
+
+def _ids(rows: Rows) -> list[str]:
+    return [str(row) for row in rows]
+
+
+def churn_saved(name: str, options: dict[str, Any], saved: Path, folder: Path, share: float, **how: Any) -> Writes:
+    """In a process of its own: makes the store in `folder`, and removes it again."""
+    sample = VectorSample.saved(saved)
+    store = STORES.create(name, dimensions=sample.dimensions, folder=folder, **options)
+    try:
+        return churn(store, sample, share, options=options, **how)
+    finally:
+        store.discard()

@@ -1,0 +1,113 @@
+"""Cold start: how long a new process takes from opening what is on disk to its first answer."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import Unavailable
+
+from bakeoff.core.clock import timed
+from bakeoff.core.printable import counted
+from bakeoff.extensions.storelab import page_cache
+from bakeoff.extensions.storelab.own_process import in_own_process
+from bakeoff.extensions.storelab.vector_sample import VectorSample
+from bakeoff.search.stores import STORES
+
+TIMES = 3  # new processes for each of cold and warm files
+LATER = 20  # further answers, whose median says what warm means
+
+
+class Opened(msgspec.Struct, kw_only=True, frozen=True):
+    """Milliseconds in one new process; imports are not counted, since they are the same for every size."""
+
+    open_ms: float
+    first_ms: float
+    later_ms: float
+
+
+class ColdStart(msgspec.Struct, kw_only=True, frozen=True):
+    """One store opened by new processes, first without its files in memory, then with them."""
+
+    store: str
+    label: str
+    options: dict[str, Any]
+    disk_bytes: int | None = None
+    dropped: str = ""
+    cold: list[Opened] = []
+    warm: list[Opened] = []
+    not_run: str | None = None
+
+
+def cold_start(name: str, options: dict[str, Any], saved: Path, folder: Path, k: int = 10) -> ColdStart:
+    """Fills a store in `folder` with a saved sample in one process, then opens it in others."""
+    query = np.array(VectorSample.saved(saved).queries[0])
+    label = STORES.get(name).label(options)
+    disk_bytes = in_own_process(_filled, name, options, saved, folder)[0]
+    files = page_cache.files_under(folder)
+    said = ""
+    cold, warm = [], []
+    for _ in range(TIMES):
+        said = dropped(files)
+        cold.append(in_own_process(opened, name, options, folder, query, k))
+    for _ in range(TIMES):
+        warm.append(in_own_process(opened, name, options, folder, query, k))
+    in_own_process(_discarded, name, options, folder, len(query))
+    return ColdStart(
+        store=name, label=label, options=options, disk_bytes=disk_bytes, dropped=said, cold=cold, warm=warm
+    )
+
+
+def dropped(files: list[Path]) -> str:
+    """Asks for the memory of these files back, and says what came of it."""
+    if not files:
+        return "not possible: the files are a server's"
+    if not page_cache.drop(files):
+        return "not possible on this system"
+    share = page_cache.resident_share(files)
+    left = "how much stayed in memory is not known" if share is None else f"{100 * share:.0f} % stayed in memory"
+    return f"posix_fadvise on {counted(len(files), 'file')}: {left}"
+
+
+def _filled(name: str, options: dict[str, Any], saved: Path, folder: Path) -> tuple[int | None]:
+    """The size in a tuple, since a server may not say it."""
+    sample = VectorSample.saved(saved)
+    store = STORES.create(name, dimensions=sample.dimensions, folder=folder, **options)
+    if not store.capabilities.persistent:
+        store.discard()
+        raise Unavailable("keeps nothing after it is closed: there is nothing to open again")
+    store.add(sample.ids, np.array(sample.documents))
+    store.build()
+    store.persist()
+    size = store.size_bytes()
+    store.close()
+    return (size,)
+
+
+def opened(name: str, options: dict[str, Any], folder: Path, query: Vectors, k: int) -> Opened:
+    """In a new process; the engine's library is imported before the clock starts."""
+    import importlib
+
+    for module in STORES.get(name).modules:
+        importlib.import_module(module)
+    store, open_ns = timed(lambda: STORES.create(name, dimensions=len(query), folder=folder, **options))
+    hits, first_ns = timed(lambda: store.search(query, k))
+    if not len(hits.ids):
+        raise Unavailable("answers nothing after it was opened again")
+    later = [timed(lambda: store.search(query, k))[1] for _ in range(LATER)]
+    store.close()
+    return Opened(open_ms=open_ns / 1e6, first_ms=first_ns / 1e6, later_ms=float(np.median(later)) / 1e6)
+
+
+def _discarded(name: str, options: dict[str, Any], folder: Path, dimensions: int) -> bool:
+    STORES.create(name, dimensions=dimensions, folder=folder, **options).discard()
+    return True
+
+
+def median(openings: list[Opened], field: str) -> float:
+    """Of the processes that opened it."""
+    return float(statistics.median(getattr(each, field) for each in openings))

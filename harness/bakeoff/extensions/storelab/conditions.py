@@ -1,0 +1,131 @@
+"""Stores under what a benchmark of searches alone leaves out: writes, filters, tenants and a cold start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from bakeoff_providers.errors import BakeoffError, Unavailable
+
+from bakeoff.core.machine import Machine, after_work
+from bakeoff.core.progress import Progress, silent
+from bakeoff.extensions.storelab.churn import Writes, churn_saved, planned
+from bakeoff.extensions.storelab.cold import ColdStart, cold_start
+from bakeoff.extensions.storelab.filtered import SHARES, FilterTest, filter_test_saved, possible
+from bakeoff.extensions.storelab.footprint import store_folder
+from bakeoff.extensions.storelab.own_process import in_own_process
+from bakeoff.extensions.storelab.vector_sample import VectorSample
+from bakeoff.running.environment import this_machine
+from bakeoff.search.stores import STORES
+from bakeoff.search.stores.scratch import scratch
+
+Line = TypeVar("Line", Writes, FilterTest, ColdStart)
+
+
+class ConditionSettings(msgspec.Struct, kw_only=True, frozen=True):
+    """Which conditions: per cent of documents to write, filters by share, tenants in one collection, a cold start."""
+
+    writes: float = 0.0
+    filters: bool = False
+    tenants: int = 0
+    cold: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.writes or self.filters or self.tenants or self.cold)
+
+
+class Conditions(msgspec.Struct, kw_only=True):
+    """`conditions.json`: a line for each store and condition; what one store could not do is its own line."""
+
+    sample: str
+    documents: int
+    dimensions: int
+    k: int
+    clients: int
+    writes: list[Writes]
+    filters: list[FilterTest]
+    cold: list[ColdStart]
+    warnings: list[str]
+    machine: Machine
+
+
+def conditions(
+    sample: VectorSample,
+    stores: Sequence[tuple[str, Mapping[str, Any]]],
+    asked: ConditionSettings,
+    *,
+    k: int = 10,
+    clients: int = 1,
+    seconds: float = 5.0,
+    progress: Progress = silent,
+) -> Conditions:
+    """Every store under every condition that was asked for, each in processes of its own."""
+    if asked.writes:
+        planned(sample.documents, asked.writes)  # a share that can't be is refused before anything is built
+    machine = this_machine()
+    lines = Conditions(
+        sample=sample.name,
+        documents=len(sample.documents),
+        dimensions=sample.dimensions,
+        k=k,
+        clients=clients,
+        writes=[],
+        filters=[],
+        cold=[],
+        warnings=[*sample.warnings(), *_left_out(len(sample.documents), asked)],
+        machine=machine,
+    )
+    with scratch("conditions") as saved, progress("stores under conditions", len(stores)) as advance:
+        sample.save(saved)
+
+        def written(name: str, options: dict[str, Any], folder: Path) -> Writes:
+            how = {"k": k, "clients": clients, "seconds": seconds}
+            return in_own_process(churn_saved, name, options, saved, folder, asked.writes, **how)
+
+        def filtered(name: str, options: dict[str, Any], folder: Path) -> FilterTest:
+            how = {"k": k, "shares": SHARES if asked.filters else (), "tenants": asked.tenants}
+            return in_own_process(filter_test_saved, name, options, saved, folder, **how)
+
+        def opened(name: str, options: dict[str, Any], folder: Path) -> ColdStart:
+            return cold_start(name, options, saved, folder, k)
+
+        for name, options in stores:
+            if asked.writes:
+                lines.writes.append(_line(Writes, name, dict(options), saved, written, share=asked.writes))
+            if asked.filters or asked.tenants:
+                lines.filters.append(_line(FilterTest, name, dict(options), saved, filtered))
+            if asked.cold:
+                lines.cold.append(_line(ColdStart, name, dict(options), saved, opened))
+            advance(1)
+    lines.machine = after_work(machine)
+    return lines
+
+
+def _line(
+    kind: type[Line],
+    name: str,
+    options: dict[str, Any],
+    saved: Path,
+    measure: Callable[[str, dict[str, Any], Path], Line],
+    **more: Any,
+) -> Line:
+    """One store under one condition, or the line that says why not."""
+    store = STORES.get(name)
+    try:
+        if reason := store.missing(**options):
+            raise Unavailable(reason)
+        return measure(name, options, store_folder(saved))
+    except BakeoffError as error:
+        return kind(store=name, label=store.label(options), options=options, not_run=str(error), **more)
+
+
+def _left_out(documents: int, asked: ConditionSettings) -> list[str]:
+    if not asked.filters:
+        return []
+    return [
+        f"{share:g} % of {documents} documents is less than one: this filter was left out"
+        for share in SHARES
+        if share not in possible(documents, SHARES)
+    ]

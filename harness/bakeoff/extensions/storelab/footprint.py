@@ -1,0 +1,236 @@
+"""What a store costs: time to build, time until it can be searched, disk, memory, and how that grows.
+
+Each store is built in a process of its own, at two sizes: the memory of one is not mistaken for another's, and two
+sizes make a line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import math
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from bakeoff_providers.errors import BakeoffError, Unavailable
+
+from bakeoff.core.clock import timed
+from bakeoff.core.machine import Machine, after_work
+from bakeoff.core.progress import Progress, silent
+from bakeoff.extensions.storelab.own_process import in_own_process
+from bakeoff.extensions.storelab.vector_sample import VectorSample
+from bakeoff.running.environment import this_machine
+from bakeoff.search.stores import STORES
+from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.scratch import scratch
+
+SIZES = (1_000_000, 100_000_000)
+
+
+class Measured(msgspec.Struct, kw_only=True):
+    """One store over one number of documents. What a server does not say is absent."""
+
+    documents: int
+    add_seconds: float
+    build_seconds: float
+    searchable_seconds: float
+    disk_bytes: int | None
+    resident_bytes: int
+    server_bytes: int | None
+    size_model_bytes: float
+    formula: str
+    exact: bool
+
+
+class Projection(msgspec.Struct, kw_only=True):
+    """The same for a number of documents that was not tried."""
+
+    documents: int
+    build_seconds: float
+    disk_bytes: float | None
+    resident_bytes: float
+    size_model_bytes: float
+
+
+class Footprint(msgspec.Struct, kw_only=True, frozen=True):
+    """One store: what was measured, and the lines through it."""
+
+    store: str
+    label: str
+    options: dict[str, Any]
+    measured: list[Measured] = []
+    projections: list[Projection] = []
+    formulas: dict[str, str] = {}
+    not_run: str | None = None
+
+
+class Footprints(msgspec.Struct, kw_only=True):
+    """`footprint.json`."""
+
+    sample: str
+    dimensions: int
+    stores: list[Footprint]
+    warnings: list[str]
+    machine: Machine
+
+
+def footprints(
+    sample: VectorSample, stores: Sequence[tuple[str, Mapping[str, Any]]], *, progress: Progress = silent
+) -> Footprints:
+    """Every store at half and at full size."""
+    machine = this_machine()
+    measured: list[Footprint] = []
+    with scratch("footprint") as folder:
+        sample.save(folder)
+        with progress("footprint", 2 * len(stores)) as advance:
+            for store, options in stores:
+                measured.append(_footprint(store, dict(options), folder, len(sample.documents)))
+                advance(2)
+    machine = after_work(machine)
+    return Footprints(
+        sample=sample.name, dimensions=sample.dimensions, stores=measured, warnings=sample.warnings(), machine=machine
+    )
+
+
+def _footprint(store: str, options: dict[str, Any], folder: Path, documents: int) -> Footprint:
+    label = STORES.get(store).label(options)
+    sizes: list[Measured] = []
+    try:
+        if reason := STORES.get(store).missing(**options):
+            raise Unavailable(reason)
+        for size in (documents // 2, documents):
+            sizes.append(in_own_process(_measure_saved, store, options, folder, size))
+    except BakeoffError as error:
+        return Footprint(store=store, label=label, options=options, measured=sizes, not_run=str(error))
+    small, large = sizes
+    formulas, projections = project(small, large)
+    return Footprint(
+        store=store, label=label, options=options, measured=sizes, projections=projections, formulas=formulas
+    )
+
+
+def _measure_saved(store: str, options: dict[str, Any], folder: Path, documents: int) -> Measured:
+    """In the other process: the vectors are read there."""
+    sample = VectorSample.saved(folder)
+    vectors = np.array(sample.documents[:documents])
+    return measure(store, options, vectors, np.array(sample.queries[0]), store_folder(folder))
+
+
+def store_folder(folder: Path) -> Path:
+    """A new place for a store; a server may run as another user, so others may enter."""
+    place = Path(tempfile.mkdtemp(prefix="store-", dir=folder))
+    place.chmod(0o755)
+    folder.chmod(0o755)
+    return place
+
+
+def measure(store: str, options: dict[str, Any], vectors: Any, query: Any, folder: Path) -> Measured:
+    """Builds one store in this process and measures what that added."""
+    built = STORES.create(store, dimensions=int(vectors.shape[1]), folder=folder, **options)
+    ids = [str(row) for row in range(len(vectors))]
+    before = resident()
+    _, add_ns = timed(lambda: built.add(ids, vectors))
+    _, build_ns = timed(built.build)
+    _, first_ns = timed(lambda: built.search(query, 10))
+    built.persist()
+    after = resident()
+    model = built.size_model()
+    measured = Measured(
+        documents=len(vectors),
+        add_seconds=add_ns / 1e9,
+        build_seconds=build_ns / 1e9,
+        searchable_seconds=(add_ns + build_ns + first_ns) / 1e9,
+        disk_bytes=built.size_bytes(),
+        resident_bytes=max(0, after - before),
+        server_bytes=_server(built),
+        size_model_bytes=model.bytes(len(vectors)),
+        formula=model.formula,
+        exact=built.capabilities.exact,
+    )
+    built.discard()
+    return measured
+
+
+def resident() -> int:
+    """Bytes of this process that are in memory, after what is free was given back."""
+    import psutil
+
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    return int(psutil.Process().memory_info().rss)
+
+
+def _server(store: Store) -> int | None:
+    """All of a server's processes; pages that they share are counted once."""
+    import psutil
+
+    total = 0
+    for pid in store.processes():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            try:
+                memory = psutil.Process(pid).memory_full_info()
+            except psutil.AccessDenied:
+                return None
+            total += int(getattr(memory, "pss", memory.uss))
+    return total or None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Bytes that are always there, and bytes per document."""
+
+    fixed: float
+    slope: float
+
+    @classmethod
+    def through(cls, n1: int, bytes1: float, n2: int, bytes2: float) -> Line:
+        """The line through two sizes; where it would fall below zero, in proportion to the larger."""
+        slope = (bytes2 - bytes1) / (n2 - n1)
+        fixed = bytes2 - slope * n2
+        return cls(fixed, slope) if slope > 0 and fixed >= 0 else cls(0.0, bytes2 / n2)
+
+    def at(self, documents: int) -> float:
+        """Bytes for this many documents."""
+        return self.fixed + self.slope * documents
+
+    def __str__(self) -> str:
+        return f"{self.fixed / 1e6:.1f} MB + {self.slope:.0f} bytes · n"
+
+
+def project(small: Measured, large: Measured, sizes: Sequence[int] = SIZES) -> tuple[dict[str, str], list[Projection]]:
+    """Bytes grow along the line through the two sizes; a graph's time by n · log n, an exact store's by n."""
+    disk = None
+    if small.disk_bytes is not None and large.disk_bytes is not None:
+        disk = Line.through(small.documents, small.disk_bytes, large.documents, large.disk_bytes)
+    memory = Line.through(small.documents, _memory(small), large.documents, _memory(large))
+    size_model = Line.through(small.documents, small.size_model_bytes, large.documents, large.size_model_bytes)
+    growth = (lambda n: float(n)) if large.exact else (lambda n: n * math.log2(max(n, 2)))
+    rate = (large.add_seconds + large.build_seconds) / growth(large.documents)
+    formulas = {
+        "build": f"{rate:.3g} s · n" + ("" if large.exact else " · log2 n"),
+        "disk": "not known" if disk is None else str(disk),
+        "memory": str(memory),
+        "size_model": large.formula,
+    }
+    projections = [
+        Projection(
+            documents=documents,
+            build_seconds=rate * growth(documents),
+            disk_bytes=None if disk is None else disk.at(documents),
+            resident_bytes=memory.at(documents),
+            size_model_bytes=size_model.at(documents),
+        )
+        for documents in sizes
+    ]
+    return formulas, projections
+
+
+def _memory(measured: Measured) -> int:
+    return measured.resident_bytes + (measured.server_bytes or 0)

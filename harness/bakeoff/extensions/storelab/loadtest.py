@@ -1,0 +1,220 @@
+"""A store under load: clients that wait for their answer, or requests that come at a rate whether or not it can.
+
+Every percentile comes from all raw samples of all clients together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from bakeoff_providers.errors import Unavailable
+
+from bakeoff.core.clock import percentiles
+from bakeoff.core.figures import Percentiles
+from bakeoff.core.machine import Machine, after_work
+from bakeoff.core.progress import Progress, silent
+from bakeoff.extensions.storelab.client_loops import DROP_AFTER, ClientSamples, Search, closed, open_
+from bakeoff.extensions.storelab.vector_sample import VectorSample
+from bakeoff.running.environment import this_machine
+from bakeoff.search.stores import STORES
+from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.null import NullStore
+from bakeoff.search.stores.scratch import scratch
+
+LIMIT = 0.8  # of what the client manages with a store that does nothing
+LATE_SHARE = 0.05  # late requests to a store that does nothing, beyond which the client is the limit
+
+
+class Level(msgspec.Struct, kw_only=True, frozen=True):
+    """One number of clients or one rate. `limited` says that the client, not the store, was measured."""
+
+    loop: str
+    clients: int
+    seconds: float
+    answered: int
+    throughput: float
+    latency: Percentiles
+    rate: float | None = None
+    late: int = 0
+    dropped: int = 0
+    errors: dict[str, int] = {}
+    client_limit: float = 0.0
+    limited: bool = False
+
+
+class LoadTest(msgspec.Struct, kw_only=True):
+    """`loadtest.json`."""
+
+    store: str
+    label: str
+    options: dict[str, Any]
+    sample: str
+    documents: int
+    dimensions: int
+    k: int
+    levels: list[Level]
+    knee: int | None
+    sentences: list[str]
+    warnings: list[str]
+    machine: Machine
+    samples_ns: list[list[int]] = []
+
+
+def _samples(answers: Sequence[ClientSamples]) -> list[int]:
+    return [nanoseconds for client in answers for nanoseconds in client.samples_ns]
+
+
+def _throughput(answers: Sequence[ClientSamples], seconds: float) -> float:
+    return len(_samples(answers)) / seconds
+
+
+def level_of(
+    loop: str,
+    clients: int,
+    answers: Sequence[ClientSamples],
+    seconds: float,
+    rate: float | None = None,
+    *,
+    client_limit: float = 0.0,
+    limited: bool = False,
+) -> Level:
+    """All clients' samples together: a mean of percentiles would be no percentile."""
+    samples = _samples(answers)
+    errors: Counter[str] = sum((client.errors for client in answers), Counter())
+    return Level(
+        loop=loop,
+        clients=clients,
+        seconds=seconds,
+        answered=len(samples),
+        throughput=_throughput(answers, seconds),
+        latency=percentiles(samples),
+        rate=rate,
+        late=sum(client.late for client in answers),
+        dropped=sum(client.dropped for client in answers),
+        errors=dict(errors),
+        client_limit=client_limit,
+        limited=limited,
+    )
+
+
+def loadtest(
+    store: Store,
+    sample: VectorSample,
+    *,
+    options: dict[str, Any] | None = None,
+    k: int = 10,
+    clients: Sequence[int] = (1, 2, 4, 8),
+    rates: Sequence[float] = (),
+    seconds: float = 5.0,
+    seed: int = 42,
+    progress: Progress = silent,
+) -> LoadTest:
+    """Closed loops with more and more clients, then open loops at the given rates, each beside a null store."""
+    machine = this_machine()
+    null = NullStore(dimensions=sample.dimensions, folder=Path())
+    search, nothing = _searching(store, sample, k), _searching(null, sample, k)
+    for request in range(10):
+        search(request)
+    levels: list[Level] = []
+    raw: list[list[int]] = []
+    with progress(f"load test of {store.name}", len(clients) + len(rates)) as advance:
+        for count in clients:
+            answers, took = closed(search, count, seconds)
+            idle, idle_took = closed(nothing, count, min(seconds, 1.0))
+            limit = _throughput(idle, idle_took)
+            limited = _throughput(answers, took) >= LIMIT * limit
+            levels.append(level_of("closed", count, answers, took, client_limit=limit, limited=limited))
+            raw.append(_samples(answers))
+            advance(1)
+        for rate in rates:
+            answers, took = open_(search, rate, max(clients), seconds, seed=seed)
+            idle, idle_took = open_(nothing, rate, max(clients), min(seconds, 2.0), seed=seed)
+            limit = _throughput(idle, idle_took)
+            limited = sum(client.late for client in idle) > LATE_SHARE * max(1, len(_samples(idle)))
+            levels.append(level_of("open", max(clients), answers, took, rate, client_limit=limit, limited=limited))
+            raw.append(_samples(answers))
+            advance(1)
+    best = knee(levels)
+    return LoadTest(
+        store=store.name,
+        label=store.label(options or {}),
+        options=options or {},
+        sample=sample.name,
+        documents=len(sample.documents),
+        dimensions=sample.dimensions,
+        k=k,
+        levels=levels,
+        knee=best.clients if best else None,
+        sentences=sentences(levels),
+        warnings=sample.warnings(),
+        machine=after_work(machine),
+        samples_ns=raw,
+    )
+
+
+def loadtest_store(name: str, options: dict[str, Any], sample: VectorSample, **how: Any) -> LoadTest:
+    """Builds the store, puts it under load, and removes it again."""
+    if reason := STORES.get(name).missing(**options):
+        raise Unavailable(f"{name}: {reason}")
+    with scratch("loadtest") as folder:
+        store = STORES.create(name, dimensions=sample.dimensions, folder=folder, **options)
+        try:
+            store.add(sample.ids, sample.documents)
+            store.build()
+            return loadtest(store, sample, options=options, **how)
+        finally:
+            store.discard()
+
+
+def _searching(store: Store, sample: VectorSample, k: int) -> Search:
+    queries = list(sample.queries)
+    count = len(queries)
+
+    def search(request: int) -> None:
+        store.search(queries[request % count], k)
+
+    return search
+
+
+def knee(levels: Sequence[Level]) -> Level | None:
+    """Where throughput divided by p95 is highest: beyond it, waiting grows faster than what gets done."""
+    curve = [level for level in levels if level.loop == "closed" and level.latency.p95]
+    return max(curve, key=lambda level: level.throughput / (level.latency.p95 or 1.0), default=None)
+
+
+def sentences(levels: Sequence[Level]) -> list[str]:
+    """The knee, what came too late, what failed, and whether the store was measured at all."""
+    lines = []
+    if best := knee(levels):
+        loads = [level for level in levels if level.loop == "closed"]
+        most = max(loads, key=lambda level: level.throughput)
+        last = best.clients == max(level.clients for level in loads)
+        more = " It is the largest load tried: with more --clients it may be higher." if last else ""
+        lines.append(
+            f"The knee is at {_clients(best)}: {best.throughput:.0f} per second, p95 {best.latency.p95:.2f} ms; "
+            f"the most was {most.throughput:.0f} per second, with {_clients(most)}.{more}"
+        )
+    for level in levels:
+        name = _clients(level) if level.rate is None else f"{level.rate:g} per second"
+        if level.limited:
+            lines.append(
+                f"{name}: the client's own limit was reached ({level.client_limit:.0f} per second with a store that "
+                "does nothing): this says little about the store."
+            )
+        if level.late or level.dropped:
+            lines.append(
+                f"{name}: {level.late} requests began late and {level.dropped} were dropped after {DROP_AFTER:g} s; "
+                "times count from when they were due."
+            )
+        if level.errors:
+            counted = ", ".join(f"{count} × {kind}" for kind, count in sorted(level.errors.items()))
+            lines.append(f"{name}: errors: {counted}.")
+    return lines
+
+
+def _clients(level: Level) -> str:
+    return "1 client" if level.clients == 1 else f"{level.clients} clients"

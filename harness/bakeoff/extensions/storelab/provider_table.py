@@ -1,0 +1,58 @@
+"""An endpoint under load as tables: the same cells in the terminal and in Markdown."""
+
+from __future__ import annotations
+
+from bakeoff.extensions.storelab.provider_load import Level, ProviderLoad, setting_words
+from bakeoff.extensions.storelab.tables import Sheet, Table, machine_line, number, timing_doubts
+
+
+def provider_sheet(load: ProviderLoad) -> Sheet:
+    """A row for each setting, then what a corpus would take."""
+    heads = ["words", "batch", "at a time", "requests", "texts/s", "tokens/s", "p50 ms", "p95 ms", "429", "errors", ""]
+    rows = [
+        [
+            str(level.setting.words),
+            str(level.setting.batch),
+            str(level.setting.clients),
+            str(level.requests),
+            f"{level.texts_per_second:.1f}",
+            f"{level.tokens_per_second:.0f}",
+            number(level.latency.p50, 1),
+            number(level.latency.p95, 1),
+            str(level.too_many),
+            str(sum(level.errors.values())),
+            _remark(level, load),
+        ]
+        for level in load.levels
+    ]
+    corpus_heads = ["words", "documents", "at", "hours", "M tokens", "dollars"]
+    corpus = [
+        [
+            str(projection.words),
+            f"{projection.documents:,}",
+            setting_words(projection.setting),
+            f"{projection.hours:.2f}",
+            f"{projection.tokens / 1e6:,.1f}",
+            "not known" if projection.usd is None else f"{projection.usd:,.2f}",
+        ]
+        for projection in load.projections
+    ]
+    spent = "not known" if load.spent_usd is None else f"${load.spent_usd:.4f}"
+    return Sheet(
+        title=f"Load test of {load.provider} {load.model}",
+        sentences=[*load.sentences, *timing_doubts(load.machine)],
+        tables=[Table(heads, rows, range(10), keys=3), Table(corpus_heads, corpus, range(1, 6))],
+        remarks=[
+            "Times are those of answered requests alone; throughput counts waits and requests that were sent again.",
+            "The second table extends the fastest setting in proportion: nothing of that size was sent.",
+            f"Cost of this test: {spent}.",
+            *(["The model runs on this machine: requests at the same time share its cores."] if load.local else []),
+            machine_line(load.machine),
+        ],
+    )
+
+
+def _remark(level: Level, load: ProviderLoad) -> str:
+    if level.stopped:
+        return "stopped"
+    return "knee" if level.setting in load.knees else ""

@@ -1,0 +1,197 @@
+"""Tries a store's parameters over one set of vectors: what recall costs in time and in bytes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import msgspec
+import numpy as np
+from bakeoff_providers.errors import BakeoffError
+
+from bakeoff.core import clock
+from bakeoff.core.clock import percentiles, timed
+from bakeoff.core.machine import Machine, after_work
+from bakeoff.core.progress import Progress, silent
+from bakeoff.extensions.storelab.points import Point, mark_fronts, sentences
+from bakeoff.extensions.storelab.vector_sample import VectorSample, rows_of
+from bakeoff.running.environment import this_machine
+from bakeoff.search import brute_force
+from bakeoff.search.stores import STORES
+from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.scratch import scratch
+
+WARM_UP = 10
+Nearest = tuple[brute_force.Rows, brute_force.Similarities]  # of every query, best first
+TARGET = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class StoreGrid:
+    """One store: options that stay, and the values to try; what is not named comes from the store itself."""
+
+    store: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+
+class Sweep(msgspec.Struct, kw_only=True):
+    """`sweep.json`."""
+
+    sample: str
+    documents: int
+    dimensions: int
+    queries: int
+    k: int
+    rounds: int
+    target: float
+    points: list[Point]
+    pruned: int
+    not_run: dict[str, str]
+    sentences: list[str]
+    warnings: list[str]
+    machine: Machine
+
+
+def sweep(
+    sample: VectorSample,
+    grids: Sequence[StoreGrid],
+    *,
+    k: int = 10,
+    rounds: int = 3,
+    target: float = TARGET,
+    progress: Progress = silent,
+) -> Sweep:
+    """Builds every build setting once and measures it under every query setting that can still win."""
+    machine = this_machine()
+    nearest = brute_force.nearest(sample.queries, sample.documents, k)
+    points: list[Point] = []
+    not_run: dict[str, str] = {}
+    pruned = 0
+    plan = []
+    for store_grid in grids:
+        if reason := STORES.get(store_grid.store).missing(**store_grid.fixed):
+            not_run[store_grid.store] = reason
+        else:
+            plan += [(store_grid, {**store_grid.fixed, **build}) for build in _builds(store_grid, sample)]
+    with progress("sweep", len(plan)) as advance:
+        for store_grid, build in plan:
+            try:
+                measured, skipped = _measure(store_grid, build, sample, k, rounds, nearest)
+                points += measured
+                pruned += skipped
+            except BakeoffError as error:
+                not_run[STORES.get(store_grid.store).label(build)] = str(error)
+            advance(1)
+    points = mark_fronts(points)
+    return Sweep(
+        sample=sample.name,
+        documents=len(sample.documents),
+        dimensions=sample.dimensions,
+        queries=len(sample.queries),
+        k=k,
+        rounds=rounds,
+        target=target,
+        points=points,
+        pruned=pruned,
+        not_run=not_run,
+        sentences=sentences(points, target, k),
+        warnings=sample.warnings(),
+        machine=after_work(machine),
+    )
+
+
+def _builds(store_grid: StoreGrid, sample: VectorSample) -> list[dict[str, Any]]:
+    """Every combination of build values; the store's own grid is used for parameters that were not named."""
+    adapter = STORES.get(store_grid.store)
+    STORES.check_options(store_grid.store, store_grid.fixed)
+    for option, values in store_grid.values.items():
+        for value in values:
+            STORES.check_options(store_grid.store, {option: value})
+    grid = dict(adapter.grid(len(sample.documents), sample.dimensions))
+    named = {name: values for name, values in store_grid.values.items() if name not in adapter.query_options}
+    if named:
+        grid = {}
+    grid = {name: values for name, values in (grid | named).items() if name not in store_grid.fixed}
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def _measure(
+    store_grid: StoreGrid, build: dict[str, Any], sample: VectorSample, k: int, rounds: int, nearest: Nearest
+) -> tuple[list[Point], int]:
+    with (
+        scratch("sweep") as folder,
+        _discarding(STORES.create(store_grid.store, dimensions=sample.dimensions, folder=folder, **build)) as store,
+    ):
+        _, added = timed(partial(store.add, sample.ids, sample.documents))
+        _, built = timed(store.build)
+        size, size_model = store.size_bytes(), store.size_model().bytes(len(sample.documents))
+        points: list[Point] = []
+        pruned = 0
+        for query in _settings(store, store_grid):
+            if any(_no_cheaper(query, point) for point in points if point.recall == 1):
+                pruned += 1
+                continue
+            store.tune(**query)
+            recall, samples = _search_all(store, sample, k, rounds, nearest)
+            points.append(
+                Point(
+                    store=store_grid.store,
+                    label=store.label(build),
+                    build=build,
+                    query=query,
+                    exact=store.capabilities.exact,
+                    recall=recall,
+                    latency=percentiles(samples),
+                    build_seconds=(added + built) / 1e9,
+                    index_bytes=size,
+                    size_model_bytes=size_model,
+                )
+            )
+        return points, pruned
+
+
+@contextmanager
+def _discarding(store: Store) -> Iterator[Store]:
+    try:
+        yield store
+    finally:
+        store.discard()
+
+
+def _settings(store: Store, store_grid: StoreGrid) -> Iterator[dict[str, Any]]:
+    """Query settings, the cheapest first, so that what comes after a perfect one need not be tried."""
+    grid = {
+        name: store_grid.values.get(name, values)
+        for name, values in store.tunings().items()
+        if name not in store_grid.fixed
+    }
+    for values in itertools.product(*grid.values()):
+        yield dict(zip(grid, values, strict=True))
+
+
+def _no_cheaper(query: Mapping[str, Any], point: Point) -> bool:
+    """Whether every parameter asks for at least as much work as a setting that already missed nothing."""
+    return all(query[name] >= point.query[name] for name in query)
+
+
+def _search_all(store: Store, sample: VectorSample, k: int, rounds: int, nearest: Nearest) -> tuple[float, list[int]]:
+    """Recall from the first round, times from all."""
+    exact_rows, exact_scores = nearest
+    for query in sample.queries[:WARM_UP]:
+        store.search(query, k)
+    samples: list[int] = []
+    recalls: list[float] = []
+    for turn in range(rounds):
+        for place, query in enumerate(sample.queries):
+            start = clock.now()
+            hits = store.search(query, k)
+            samples.append(clock.now() - start)
+            if turn == 0:
+                nearest_rows, scores = exact_rows[place], exact_scores[place]
+                recalls.append(brute_force.recall_of_rows(rows_of(hits), query, sample.documents, nearest_rows, scores))
+    return float(np.mean(recalls)), samples

@@ -1,0 +1,158 @@
+"""Grading by people: a page on this machine, blind to contenders and other annotators, every grade saved at once."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import secrets
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+from bakeoff_providers.errors import InputError
+from markupsafe import Markup
+
+from bakeoff.core.local_server import LocalHandler, LocalServer, right_length
+from bakeoff.core.whole import whole_number
+from bakeoff.extensions.testsets.grade import definition
+from bakeoff.extensions.testsets.grading_session import GivenGrade, GradingSession
+from bakeoff.extensions.testsets.guidelines import to_html
+from bakeoff.report.templating import environment, style
+
+_HERE = Path(__file__).parent
+MOST_BYTES = 100_000  # of one request: a grade and a note
+
+
+class Server:
+    """The page on 127.0.0.1, behind a token in its address."""
+
+    def __init__(self, session: GradingSession, port: int = 0) -> None:
+        self.session, self.token = session, secrets.token_urlsafe(16)
+        self._guidelines = session.folder.guidelines  # what can't be read is said before the page is up
+        handler = type("Handler", (_Handler,), {"server_of_page": self})
+        try:
+            self._http = LocalServer(("127.0.0.1", port), handler)
+        except OSError as error:
+            raise InputError(f"port {port} can't be used: {error.strerror}", remedy="choose another --port") from None
+        self._http.daemon_threads = True
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return int(self._http.server_address[1])
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser."""
+        return f"http://127.0.0.1:{self.port}/{self.token}/"
+
+    def serve(self) -> None:
+        """Until it is stopped."""
+        self._http.serve_forever(poll_interval=0.1)
+
+    def stop(self) -> None:
+        """Ends `serve`, from another thread."""
+        self._http.shutdown()
+
+    def close(self) -> None:
+        """Gives the port back."""
+        self._http.server_close()
+
+    def page(self, nonce: str) -> str:
+        """The page with the task's scale and guidelines in it."""
+        folder = self.session.folder
+        return environment(_HERE).get_template("annotate.html").render(
+            nonce=nonce,
+            who=self.session.who,
+            scale=[_step(grade, name) for grade, name in sorted(folder.scale.items())],
+            guidelines=Markup(to_html(self._guidelines)),
+            style=style(_HERE / "static" / "annotate.css"),
+            script=Markup((_HERE / "static" / "annotate.js").read_text(encoding="utf-8")),
+        )  # fmt: skip
+
+
+def _step(grade: int, name: str) -> dict[str, Any]:
+    """A grade as its button shows it; our definition only where the task uses our name."""
+    return {"grade": grade, "name": name, "words": definition(grade, name).removeprefix(name).removeprefix(": ")}
+
+
+class _Handler(LocalHandler):
+    server_of_page: Server
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "bakeoff", ""
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Quiet: addresses hold the token."""
+
+    def do_GET(self) -> None:
+        route = self._route()
+        if route is None:
+            return
+        if route == "":
+            nonce = secrets.token_urlsafe(12)
+            self._send(200, self.server_of_page.page(nonce).encode(), "text/html; charset=utf-8", nonce)
+        elif route == "pair":
+            wanted = parse_qs(urlsplit(self.path).query).get("at", [""])[0]
+            self._answer(lambda: self.server_of_page.session.shown(whole_number(wanted)))
+        else:
+            self._refuse(404, "there is no such page")
+
+    def do_POST(self) -> None:
+        route = self._route()
+        if route is None:
+            return
+        length = self.headers.get("Content-Length", "")
+        if not length:
+            self._refuse(400, "the length of a grade is a number")
+        elif len(length) > 9 or int(length) > MOST_BYTES:
+            self._refuse(413, "that is too much for a grade")
+        elif route != "grade" or self.headers.get_content_type() != "application/json":
+            self._refuse(404, "only grades are taken here")
+        else:
+            body = self.rfile.read(int(length))
+            self._answer(lambda: self.server_of_page.session.give(msgspec.json.decode(body, type=GivenGrade)))
+
+    def _route(self) -> str | None:
+        """What is asked for behind the token; a request under another host's name comes from a foreign page."""
+        host = (self.headers.get("Host") or "").partition(":")[0]
+        token, _, rest = urlsplit(self.path).path.lstrip("/").partition("/")
+        if host not in ("127.0.0.1", "localhost"):
+            self._refuse(403, "only this machine may ask")
+        elif not right_length(self.headers):
+            self._refuse(400, "the length of a request is a number")
+        elif not hmac.compare_digest(token.encode(), self.server_of_page.token.encode()):
+            self._refuse(403, "this address is not, or no longer, valid: open the one that `bakeoff annotate` printed")
+        else:
+            return rest
+        return None
+
+    def _answer(self, make: Any) -> None:
+        try:
+            body = msgspec.json.encode(make())
+        except (InputError, msgspec.DecodeError) as error:
+            self._refuse(400, str(error))
+        else:
+            self._send(200, body, "application/json")
+
+    def _refuse(self, status: int, why: str) -> None:
+        self.close_connection = True  # a body that was not read must not be taken for the next request
+        self._send(status, msgspec.json.encode({"error": why}), "application/json")
+
+    def _send(self, status: int, body: bytes, kind: str, nonce: str = "") -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Cache-Control", "no-store")
+            self.send_header("Referrer-Policy", "no-referrer")
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.send_header(
+                "Content-Security-Policy",
+                f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
+                "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            )
+            if self.close_connection:
+                self.send_header("Connection", "close")
+            self.end_headers()
+            self.wfile.write(body)

@@ -1,0 +1,146 @@
+"""Can a judge model stand in for people? Its agreement with them, and whether its errors could change the winner."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+from bakeoff_providers.errors import InputError
+from numpy.typing import NDArray
+
+from bakeoff.core.arrays import Values
+from bakeoff.core.progress import Progress, silent
+from bakeoff.core.task import Drawn
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.score import join_arrays, score_queries
+from bakeoff.extensions.testsets.agreement import TwoWay, agreement
+from bakeoff.extensions.testsets.pool import Rankings
+from bakeoff.statistics.averaging import averaging_of
+from bakeoff.statistics.constants import SEED
+from bakeoff.tasks.annotations import QueryDocument
+
+SAMPLES = 1000
+PRIOR = 0.5  # of a count for every grade that people may have given (Jeffreys)
+
+
+class Audit(msgspec.Struct, frozen=True):
+    """The judge against the people on what both graded, and the winners over all that the judge graded.
+
+    `given` counts the judge's grades; the rows of the agreement's confusion table are those that people saw too.
+    """
+
+    judge: str
+    given: dict[int, int]
+    agreement: TwoWay
+    measure: str
+    means: dict[str, float]
+    winner: str
+    samples: int
+    winners: dict[str, int]
+    by_traffic: bool
+
+    @property
+    def another(self) -> int:
+        """In how many samples the winner was another one."""
+        return self.samples - self.winners.get(self.winner, 0)
+
+
+def audit(
+    judge: str,
+    judged: Mapping[QueryDocument, int],
+    people: Mapping[QueryDocument, int],
+    rankings: Rankings,
+    measure: Measure,
+    rel: int,
+    *,
+    samples: int = SAMPLES,
+    seed: int = SEED,
+    progress: Progress = silent,
+    drawn: Mapping[str, Drawn] = {},
+) -> Audit:
+    """Draws what people would have given for each of the judge's grades, once per sample, and names the winner.
+
+    Each sample first draws how often people give which grade where the judge gives this one: few that they saw leave
+    much open, none everything. Then every pair that only the judge graded gets a grade by these shares. Where people
+    graded, their grade counts. The queries stay as they are: this is the judge's doubt alone.
+    """
+    both = [pair for pair in judged if pair in people]
+    if not both:
+        raise InputError(f"no pair was graded both by {judge} and by people", remedy="let people grade some of them")
+    queries = sorted({query for query, _ in judged})
+    scale = 1 + max(*judged.values(), *(people[pair] for pair in both))
+    compared = agreement({judge: {p: judged[p] for p in both}, "people": {p: people[p] for p in both}}, scale)
+    weights = averaging_of([drawn.get(query) for query in queries]).weights
+    table = _ScoreTable(rankings, queries, list(judged), weights)
+    given = np.array([judged[pair] for pair in judged])
+    means = table.means(given, measure, rel)
+    labels = list(rankings)
+    winner = labels[int(np.argmax(means))]
+    known = np.array([people.get(pair, -1) for pair in judged])
+    counts = np.array(compared.two[0].confusion, dtype=np.float64)
+    rng = np.random.default_rng(seed)
+    winners: Counter[str] = Counter()
+    with progress("samples", samples) as advance:
+        for _ in range(samples):
+            values = table.means(_as_people(given, known, counts, rng), measure, rel)
+            # A tie keeps the winner: another one must be better.
+            best = int(np.argmax(values))
+            held = labels.index(winner)
+            winners[labels[best] if values[best] > values[held] + 1e-12 else winner] += 1
+            advance(1)
+    return Audit(
+        judge=judge,
+        given=dict(sorted(Counter(given.tolist()).items())),
+        agreement=compared.two[0],
+        measure=str(measure),
+        means={label: measure.figure(mean) for label, mean in zip(labels, means.tolist(), strict=True)},
+        winner=winner,
+        samples=samples,
+        winners=dict(winners.most_common()),
+        by_traffic=weights is not None,
+    )
+
+
+def _as_people(
+    given: NDArray[np.int64], known: NDArray[np.int64], counts: Values, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """For each of the judge's grades (rows of counts), people's by shares drawn from their Dirichlet posterior.
+
+    Each grade has a prior's part of a count, so that no error is impossible for not having been seen.
+    """
+    drawn = given.copy()
+    for grade in np.unique(given):
+        shares = rng.dirichlet(counts[grade] + PRIOR)
+        places = np.flatnonzero((given == grade) & (known < 0))
+        drawn[places] = rng.choice(len(shares), size=len(places), p=shares)
+    return np.where(known >= 0, known, drawn)
+
+
+class _ScoreTable:
+    """The rankings as arrays, laid out once: a sample then only changes the grades."""
+
+    def __init__(
+        self, rankings: Rankings, queries: list[str], pairs: list[QueryDocument], weights: Values | None
+    ) -> None:
+        ids = {pair[1] for pair in pairs}
+        ids |= {document for answers in rankings.values() for ranking in answers.values() for document in ranking.ids}
+        number = {document: place for place, document in enumerate(sorted(ids))}
+        row_of = {query: place for place, query in enumerate(queries)}
+        answers = [run.get(query) for run in rankings.values() for query in queries]
+        width = max((len(ranking) for ranking in answers if ranking is not None), default=0)
+        self._documents = np.full((len(answers), max(width, 1)), -1, dtype=np.int64)
+        for row, ranking in enumerate(answers):
+            if ranking is not None:
+                self._documents[row, : len(ranking)] = [number[document] for document in ranking.ids]
+        contenders = np.arange(len(rankings))[:, None] * len(queries)
+        self._rows = (np.array([row_of[query] for query, _ in pairs])[None, :] + contenders).ravel()
+        self._judged = np.tile(np.array([number[document] for _, document in pairs]), len(rankings))
+        self._shape, self._weights = (len(rankings), len(queries)), weights
+
+    def means(self, grades: NDArray[np.int64], measure: Measure, rel: int) -> NDArray[np.float64]:
+        """Each contender's mean under these grades, by traffic where there are weights."""
+        joined = join_arrays(self._documents, self._rows, self._judged, np.tile(grades, self._shape[0]))
+        scores: NDArray[np.float64] = score_queries(joined, [measure], rel)[measure].reshape(self._shape)
+        return np.asarray(np.average(scores, axis=1, weights=self._weights), dtype=np.float64)

@@ -1,0 +1,171 @@
+"""`bakeoff agreement` and `bakeoff audit`: how far the grades can be trusted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from bakeoff_providers.errors import InputError
+
+from bakeoff.cli.shared_options import (
+    Force,
+    LineupOption,
+    Offline,
+    ResultOption,
+    TaskArgument,
+    check_file,
+    lineup_path,
+    say,
+)
+from bakeoff.extensions.testsets.commands.pairs_to_grade import rankings_for
+
+if TYPE_CHECKING:
+    from bakeoff.extensions.testsets.agreement import Coefficient, TwoWay
+    from bakeoff.report.grid import Grid
+
+
+def agreement(
+    task: TaskArgument,
+    who: Annotated[list[str] | None, typer.Option(help="Only these annotators.")] = None,
+    worst: Annotated[int, typer.Option(min=0, help="How many of the pairs they disagree on most to show.")] = 10,
+    out: Annotated[Path | None, typer.Option(help="Also write everything as JSON.")] = None,
+    force: Force = False,
+) -> None:
+    """Say how far annotators agree: Cohen's and Fleiss' κ, Krippendorff's α, and where they differ."""
+    from bakeoff_providers.registry import nearest
+
+    from bakeoff.core.files import write_json
+    from bakeoff.core.printable import counted
+    from bakeoff.extensions.testsets.agreement import agreement as compare
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
+    from bakeoff.tasks.task_folder import TaskFolder
+
+    check_file(out, force=force)
+    folder = TaskFolder.open(task)
+    annotators = folder.annotators()
+    for name in who or ():
+        if name not in annotators:
+            raise InputError(f"nobody here is called {name!r}", place="--who", remedy=nearest(name, list(annotators)))
+    given = {name: annotation.pairs() for name, annotation in annotators.items() if not who or name in who}
+    if len(given) == 1 and not who:
+        say(f"{folder.standing()}\nagreement needs a second one: bakeoff annotate {task} --who …")
+        return
+    if len(given) < 2:
+        raise InputError(
+            f"there are grades by {counted(len(given), 'annotator')}, two are needed",
+            file=folder.annotations,
+            remedy=f"bakeoff annotate {task} --who …, or bakeoff grade {task} --judge llm",
+        )
+    agreed = compare(given, 1 + max(folder.scale))
+    pairs = counted(agreed.pairs, "pair")
+    say(f"{len(agreed.annotators)} annotators, {pairs}, {len(agreed.worst)} graded differently")
+    table = Grid(["annotators", Figures("pairs"), Figures("equal"), "κ", "κ linear", "κ quadratic"])
+    for two in agreed.two:
+        values = (_shown(two.plain), _shown(two.linear), _shown(two.quadratic))
+        table.add_row(f"{two.a}, {two.b}", str(two.pairs), f"{two.equal:.1%}" if two.pairs else "—", *values)
+    console().print(table)
+    say(f"Fleiss' κ, {counted(agreed.fleiss_pairs, 'pair')} that all graded: {_shown(agreed.fleiss)}")
+    say(f"Krippendorff's α (ordinal): {_shown(agreed.alpha)}")
+    say("In brackets 95% intervals, over resampled queries.")
+    for two in agreed.two:
+        if two.pairs and two.equal == 1:
+            say(f"{two.a}, {two.b}: {_all_equal(two.pairs)}")
+    for two in agreed.two:
+        console().print(_confusion(two))
+    if worst and agreed.worst:
+        listed = Grid(["query", "document", "title", "grades"])
+        for pair in agreed.worst[:worst]:
+            grades = ", ".join(f"{name} {grade}" for name, grade in pair.grades.items())
+            listed.add_row(pair.query, pair.document, folder.document(pair.document).title, grades)
+        console().print(listed)
+        if len(agreed.worst) > worst:
+            say(f"… and {len(agreed.worst) - worst} more; bakeoff adjudicate {task} settles them")
+    if out is not None:
+        write_json(out, agreed)
+        say(f"Written to {out}")
+
+
+def audit(
+    task: TaskArgument,
+    judge: Annotated[str, typer.Argument(help="The judge model, as its file in annotations/ is called.")],
+    measure: Annotated[
+        str | None, typer.Option(help="The measure that decides who wins; default: the line-up's.")
+    ] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Bootstrap samples.")] = 1000,
+    result: ResultOption = None,
+    lineup: LineupOption = None,
+    offline: Offline = False,
+) -> None:
+    """Audit a judge model against people: κ on what both graded, and whether its errors could change the winner."""
+    from bakeoff_providers.registry import nearest
+
+    from bakeoff.core.printable import counted
+    from bakeoff.evaluation.measures import Measure
+    from bakeoff.extensions.testsets.audit import audit as examine
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars, console
+    from bakeoff.statistics.averaging import WEIGHTED
+    from bakeoff.tasks.annotations import settle
+    from bakeoff.tasks.task_folder import TaskFolder
+
+    folder = TaskFolder.open(task)
+    annotators = folder.annotators()
+    models = [name for name, annotation in annotators.items() if annotation.kind == "model"]
+    if judge not in models:
+        person = " (that is a person)" if judge in annotators else ""
+        remedy = nearest(judge, models) if models else f"let one grade first: bakeoff grade {task} --judge llm"
+        raise InputError(f"no judge model is called {judge!r}{person}", remedy=remedy)
+    people = {name: annotation for name, annotation in annotators.items() if annotation.kind == "person"}
+    human = settle(people, []).grades
+    human |= {pair: grade for pair, grade in settle({}, folder.adjudicated()).grades.items() if pair in human}
+    by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
+    rankings = rankings_for(folder, result, lineup, offline)
+    audited = examine(
+        judge, annotators[judge].pairs(), human, rankings, by, folder.task.rel, samples=samples, progress=Bars(),
+        drawn={query.id: query.drawn for query in folder.task.queries if query.drawn},
+    )  # fmt: skip
+    two = audited.agreement
+    say(
+        f"{judge} against {', '.join(people)}: {counted(two.pairs, 'pair')}, {two.equal:.1%} equal, "
+        f"κ {_shown(two.plain)}, quadratic {_shown(two.quadratic)}"
+    )
+    if two.equal == 1:
+        say(_all_equal(two.pairs))
+    console().print(_confusion(two))
+    seen = ", ".join(f"{sum(two.confusion[grade])} of {given} with a {grade}" for grade, given in audited.given.items())
+    say(f"Of what the judge graded, people saw {seen}.")
+    places = sorted(audited.means, key=lambda label: -audited.means[label])
+    how = f" ({WEIGHTED})" if audited.by_traffic else ""
+    say(f"{by} by the judge{how}: " + ", ".join(f"{label} {audited.means[label]:.3f}" for label in places))
+    others = ", ".join(f"{label} {count}" for label, count in audited.winners.items() if label != audited.winner)
+    say(
+        f"Winner: {audited.winner}. With the judge's errors another wins in {audited.another} of {audited.samples} "
+        f"samples ({audited.another / audited.samples:.1%})" + (f": {others}" if others else "") + "."
+    )
+
+
+def _all_equal(pairs: int) -> str:
+    from bakeoff.core.printable import counted
+    from bakeoff.extensions.testsets.agreement import most_unequal
+
+    bound = f"at most {most_unequal(pairs):.1%} of such pairs may differ (95%, were they independent)"
+    return f"No disagreement in {counted(pairs, 'pair')}, so κ has no interval: {bound}."
+
+
+def _shown(estimate: Coefficient) -> str:
+    if estimate.value is None:
+        return "not defined"
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.4f}"
+    return f"{estimate.value:.4f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+
+
+def _confusion(two: TwoWay) -> Grid:
+    from bakeoff.report.grid import Figures, Grid
+
+    table = Grid([f"{two.a} ↓  {two.b} →", *(Figures(grade) for grade in range(len(two.confusion)))])
+    for grade, row in enumerate(two.confusion):
+        table.add_row(str(grade), *(str(count) for count in row))
+    return table

@@ -1,0 +1,159 @@
+"""`bakeoff annotate` and `bakeoff adjudicate`: grading by hand, and settling what annotators disagree on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from bakeoff_providers.errors import InputError
+
+from bakeoff.cli import signals
+from bakeoff.cli.shared_options import TaskArgument, annotator_name, say, say_commands
+
+if TYPE_CHECKING:
+    from bakeoff.extensions.testsets.agreement import Disagreement
+    from bakeoff.tasks.annotations import QueryDocument
+    from bakeoff.tasks.task_folder import TaskFolder
+
+Who = Annotated[str | None, typer.Option(help="Who is grading; default: your login.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="The page's port; 0 takes a free one.")]
+OpenPage = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")]
+
+
+def annotate(task: TaskArgument, who: Who = None, port: Port = 0, open_page: OpenPage = True) -> None:
+    """Grade by hand, on a page that only this machine sees."""
+    from bakeoff.extensions.testsets.pool import ALL_BELOW
+    from bakeoff.tasks.annotations import POOL
+    from bakeoff.tasks.task_folder import TaskFolder
+
+    folder = TaskFolder.open(task)
+    if folder.size > ALL_BELOW and not (folder.annotations / POOL).exists():
+        raise InputError(
+            f"{folder.size} pairs are too many to grade them all", file=folder.path,
+            remedy=f"bakeoff grade {task} pools what the contenders of a line-up rank first",
+        )  # fmt: skip
+    serve_page(folder, who, folder.pool(), port, open_page, again=True, whole=True)
+
+
+def adjudicate(
+    task: TaskArgument,
+    decisions: Annotated[
+        Path | None, typer.Option("--from", help="A JSON list of {query_id, page_id, grade, why}.")
+    ] = None,
+    majority: Annotated[bool, typer.Option("--majority", help="Ask nothing: leave the rest to the majority.")] = False,
+) -> None:
+    """Settle what annotators disagree on, then write the ground truth."""
+    from bakeoff.core.printable import counted
+    from bakeoff.extensions.testsets.adjudicate import Adjudication
+    from bakeoff.tasks.task_folder import TaskFolder
+
+    folder = TaskFolder.open(task)
+    folder.check_own()
+    if not folder.annotators():
+        raise InputError("nobody has graded anything", file=folder.annotations, remedy=f"bakeoff annotate {task}")
+    work = Adjudication(folder)
+    if decisions is not None:
+        say(f"{counted(work.decide_from(decisions), 'decision')} taken from {decisions}")
+    if not majority and (left := work.open()):
+        say(f"{counted(len(left), 'pair')} to settle. A grade and Enter; s leaves a pair open, q ends.")
+        decided = work.ask(_Asking(folder))
+        say(f"{decided} settled.")
+    write_truth(folder, task)
+
+
+class _Asking:
+    """Shows a pair at the terminal and takes a grade with a reason."""
+
+    def __init__(self, folder: TaskFolder) -> None:
+        self._folder = folder
+        self._grades = [str(grade) for grade in sorted(folder.scale)]
+        self._ended = False
+
+    def __call__(self, pair: Disagreement) -> tuple[int, str] | None:
+        if self._ended:
+            return None
+        query, document = self._folder.query(pair.query), self._folder.document(pair.document)
+        say(f"\n{pair.query}: {query.text}\n{document.title} ({pair.document})\n{document.text}")
+        choice = ", ".join([*self._grades, "s", "q"])
+        say("given: " + ", ".join(f"{name} {grade}" for name, grade in pair.grades.items()))
+        while True:
+            try:
+                answer = typer.prompt("grade", prompt_suffix=f" ({choice}): ").strip().lower()
+            except typer.Abort:
+                answer = "q"
+            if answer in ("s", "q"):
+                self._ended = answer == "q"
+                return None
+            if answer in self._grades:
+                return int(answer), typer.prompt("why", default="", show_default=False)
+            say(f"one of {choice}")
+
+
+def serve_page(
+    folder: TaskFolder,
+    who: str | None,
+    pairs: list[QueryDocument],
+    port: int,
+    open_page: bool,
+    keep_pool: Callable[[], object] = lambda: None,
+    *,
+    again: bool = False,
+    whole: bool = False,
+) -> None:
+    """The page on which one person grades, until Ctrl-C; `keep_pool` is called when it is up.
+
+    Where nothing is left to grade it is served only to look at the grades `again`. `whole`: these are all pairs, so
+    that an export has the same.
+    """
+    import webbrowser
+
+    from bakeoff.core.printable import counted
+    from bakeoff.extensions.testsets.annotate import Server
+    from bakeoff.extensions.testsets.grading_session import GradingSession
+
+    session = GradingSession(folder, annotator_name(who), pairs)
+    folder.check_own()
+    if session.done == len(session.pairs) and not again:
+        keep_pool()
+        say(f"Nothing left: {session.done} of {counted(len(session.pairs), 'pair')} graded by {session.who}.")
+        say_commands(f"To look at them again: bakeoff annotate {folder.name} --who {session.who}")
+        write_truth(folder, folder.name)
+        return
+    server = Server(session, port)
+    try:
+        with session.alone():
+            keep_pool()
+            say(
+                f"{session.done} of {counted(len(session.pairs), 'pair')} graded by {session.who}. "
+                f"Open {server.address}\nCtrl-C ends it."
+            )
+            if whole:
+                say_commands(f"In a spreadsheet instead: bakeoff grade export {folder.name}")
+            with contextlib.suppress(KeyboardInterrupt), signals.awaited():
+                if open_page:
+                    webbrowser.open(server.address)
+                server.serve()
+    finally:
+        server.close()
+    kept = f"kept in {session.path}" if session.path.exists() else "nothing is written"
+    say(f"\n{session.done} of {len(session.pairs)} graded: {kept}")
+    if session.done:
+        write_truth(folder, folder.name)
+
+
+def write_truth(folder: TaskFolder, task: str) -> None:
+    """The ground truth from all grades; pairs without a majority are named."""
+    from bakeoff.core.printable import counted
+
+    truth = folder.write_truth()
+    say(f"{counted(folder.truth.metadata['pairs'], 'grade')} in {folder.truth_path}")
+    if standing := folder.standing():
+        say(standing)
+    if truth.open:
+        say(
+            f"warning: {counted(len(truth.open), 'pair')} {'has' if len(truth.open) == 1 else 'have'} no majority; the "
+            f"grade nearest to the middle counts, the lower of two: bakeoff adjudicate {task}"
+        )

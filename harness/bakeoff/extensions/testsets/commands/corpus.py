@@ -1,0 +1,76 @@
+"""`bakeoff corpus import`: documents of any kind as a corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from bakeoff_providers.errors import InputError
+
+from bakeoff.cli.shared_options import (
+    ARTICLES,
+    ColumnOption,
+    Force,
+    check_file,
+    parse_columns,
+    say,
+    say_commands,
+    say_list,
+    warn,
+)
+
+corpus = typer.Typer(help="Documents in, `articles.json` out.", no_args_is_help=True)
+
+
+@corpus.command("import")
+def import_(
+    source: Annotated[
+        Path,
+        typer.Argument(help="A folder, a CSV/JSONL/JSON/parquet file, a database, or with --api a list of titles."),
+    ],
+    out: Annotated[Path, typer.Option(help="The file to write.")] = ARTICLES,
+    column: ColumnOption = None,
+    table: Annotated[str | None, typer.Option(help="Database: the table to read.")] = None,
+    api: Annotated[str | None, typer.Option(help="A MediaWiki API: the source is then a file of page titles.")] = None,
+    whole: Annotated[bool, typer.Option("--whole", help="MediaWiki: whole articles, not only introductions.")] = False,
+    chunks: Annotated[
+        str | None,
+        typer.Option(
+            help="How documents are cut: whole, fixed, sentence or semantic; default: as the source says, or whole."
+        ),
+    ] = None,
+    chunk_size: Annotated[int, typer.Option(min=1, help="Words per chunk.")] = 512,
+    force: Force = False,
+) -> None:
+    """Import documents; empty ones and duplicates are left out and named."""
+    import msgspec
+
+    from bakeoff.core.files import write_json
+    from bakeoff.core.printable import counted
+    from bakeoff.core.task import DocumentChunking
+    from bakeoff.extensions.testsets.corpus import LEFT_OUT, Options, import_corpus
+    from bakeoff.report.console import Bars
+
+    chunking = None
+    try:
+        if chunks is not None:
+            chunking = msgspec.convert({"chunk_strategy": chunks, "max_chunk_size": chunk_size}, DocumentChunking)
+    except msgspec.ValidationError as error:
+        raise InputError(str(error), place="--chunks", remedy="whole, fixed, sentence or semantic") from None
+    check_file(out, force=force)
+    options = Options(parse_columns(column), table, api, whole, chunking, Bars())
+    imported = import_corpus(source, options)
+    write_json(out, imported.file)
+    say(f"{counted(len(imported.file.articles), 'document')} imported: {out}")
+    for note in imported.notes:
+        warn(note)
+    if imported.taken:
+        say(f"taken: {imported.taken}")
+    all_names = f"{out}, metadata.{LEFT_OUT}"
+    say_list("empty, left out", imported.empty, all_names)
+    say_list("duplicates, left out", [f"{name} = {first}" for name, first in imported.duplicates], all_names)
+    say_list("no such page", imported.missing, all_names)
+    say_list("skipped", imported.skipped, all_names)
+    corpus = "" if out == ARTICLES else f" --articles {out}"
+    say_commands(f"next: bakeoff queries import FILE{corpus}\n   or bakeoff queries generate {out}")

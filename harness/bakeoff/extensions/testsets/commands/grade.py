@@ -1,0 +1,240 @@
+"""`bakeoff grade`: let people or models grade, and see which pairs are still worth grading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from bakeoff_providers.errors import InputError
+from typer.core import TyperGroup
+
+from bakeoff.cli.shared_options import (
+    DryRun,
+    LineupOption,
+    MaxCost,
+    Offline,
+    ResultOption,
+    TaskArgument,
+    lineup_path,
+    say,
+)
+from bakeoff.extensions.testsets.commands.annotate import OpenPage, Port, Who, serve_page, write_truth
+from bakeoff.extensions.testsets.commands.chat import ChatOption, ModelOption, chat_askers, echo_estimate, echo_usage
+from bakeoff.extensions.testsets.commands.grade_tables import export_, import_
+from bakeoff.extensions.testsets.commands.pairs_to_grade import AllBelow, Depth, Ungraded, pairs_to_grade, rankings_for
+
+if TYPE_CHECKING:
+    from bakeoff.extensions.testsets.label_next import Candidate
+    from bakeoff.tasks.annotations import QueryDocument
+    from bakeoff.tasks.task_folder import TaskFolder
+
+
+class GradeOrNext(TyperGroup):
+    """`bakeoff grade TASK` grades; only the name of a subcommand leads elsewhere."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Puts in the command that is meant when none is named."""
+        if args and args[0] not in self.commands:
+            args = ["pairs", *args]
+        return super().parse_args(ctx, args)
+
+
+grade = typer.Typer(
+    cls=GradeOrNext, help="Grade a task's pairs: `bakeoff grade TASK --judge llm`, or `people`.", no_args_is_help=True
+)
+
+
+@grade.command("pairs")
+def pairs_(
+    task: TaskArgument,
+    judge: Annotated[str, typer.Option(help="people, on a page, or llm, a model.")] = "people",
+    model: ModelOption = None,
+    set_: ChatOption = None,
+    repeats: Annotated[int, typer.Option(min=1, help="llm: how often each model is asked; the majority counts.")] = 1,
+    lineup: LineupOption = None,
+    depth: Depth = 10,
+    all_below: AllBelow = 1000,
+    max_cost: MaxCost = None,
+    dry_run: DryRun = False,
+    offline: Offline = False,
+    who: Who = None,
+    port: Port = 0,
+    open_page: OpenPage = True,
+    ungraded: Ungraded = False,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="people: only a random sample of so many queries, for `grade corrected`.")
+    ] = None,
+) -> None:
+    """Grade: pool the contenders' top documents, then let people grade them (the default), or models.
+
+    The word `pairs` may be left out: `bakeoff grade TASK`. Four more commands have options of their own (--help):
+    `bakeoff grade export TASK` writes the same pairs into a table; `bakeoff grade import TASK FILE` takes that table
+    back, or grades that you have; `bakeoff grade next TASK` names the ungraded pairs whose grade would most change the
+    order of the contenders; `bakeoff grade corrected TASK` scores by a model's grades, corrected by people's on a
+    sample.
+    """
+    from bakeoff.core.printable import counted
+    from bakeoff.tasks.task_folder import TaskFolder
+
+    folder = TaskFolder.open(task)
+    if judge not in ("llm", "people"):
+        raise InputError(f"unknown judge {judge!r}", place="--judge", remedy="llm or people")
+    if judge == "people" and (model or repeats > 1):
+        raise InputError("--model and --repeats are for --judge llm", remedy="add --judge llm")
+    pairs, keep_pool = pairs_to_grade(folder, lineup, depth, all_below, offline or dry_run, ungraded=ungraded)
+    if ungraded and not pairs:
+        return
+    if sample is not None:
+        from bakeoff.extensions.testsets.corrected import sampled
+
+        pairs = sampled(pairs, sample)
+    if judge == "people":
+        if dry_run:
+            say(f"dry run: {counted(len(pairs), 'pair')} to grade")
+        else:
+            serve_page(folder, who, pairs, port, open_page, keep_pool, whole=sample is None and not ungraded)
+        return
+    _judge(folder, pairs, keep_pool, model or ["ollama"], set_, repeats, max_cost, dry_run, offline)
+
+
+grade.command("export")(export_)
+grade.command("import")(import_)
+
+
+@grade.command("corrected")
+def corrected_(
+    task: TaskArgument,
+    measure: Annotated[
+        str | None, typer.Option("-m", "--measure", help="Such as ndcg@10; default: the line-up's.")
+    ] = None,
+    result: ResultOption = None,
+    lineup: LineupOption = None,
+    offline: Offline = False,
+) -> None:
+    """Score by a model's grades on all queries, corrected by people's on a random sample of them."""
+    from bakeoff.evaluation.measures import Measure
+    from bakeoff.extensions.testsets.corrected import correct, grades_by
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import console
+    from bakeoff.report.corrected import corrected_table
+    from bakeoff.tasks.task_folder import TaskFolder
+
+    folder = TaskFolder.open(task)
+    by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
+    rel = folder.task.rel
+    people, model = grades_by(folder, "person"), grades_by(folder, "model")
+    if not model:
+        raise InputError(
+            "no model graded this task", file=folder.annotations, remedy=f"bakeoff grade {task} --judge llm"
+        )
+    correction = correct(rankings_for(folder, result, lineup, offline), people, model, by, rel)
+    say(
+        f"{by.label}: people graded {correction.by_people} of the {correction.queries} queries that the model graded; "
+        "the interval of the model alone is not to be relied on"
+    )
+    if any(query.drawn for query in folder.task.queries):
+        say("every drawn query counts alike here: these are not the means per query asked")
+    for rows in (correction.rows, correction.pairs):
+        console().print(
+            corrected_table(
+                [(row.what, row.people, row.corrected, row.model_alone) for row in rows], rows is correction.pairs
+            )
+        )
+
+
+@grade.command("next")
+def next_(
+    task: TaskArgument,
+    n: Annotated[int, typer.Option("--n", min=1, help="How many pairs to name.")] = 10,
+    measure: Annotated[str | None, typer.Option(help="The measure that orders; default: the line-up's.")] = None,
+    result: ResultOption = None,
+    lineup: LineupOption = None,
+    offline: Offline = False,
+    page: Annotated[bool, typer.Option("--page", help="Then serve the page on which just these are graded.")] = False,
+    who: Who = None,
+    port: Port = 0,
+    open_page: OpenPage = True,
+) -> None:
+    """Name the ungraded pairs whose grade would most change the order of the contenders."""
+    from bakeoff.evaluation.measures import Measure
+    from bakeoff.extensions.testsets.label_next import next_pairs
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars, console
+    from bakeoff.report.grid import Grid
+    from bakeoff.tasks.task_folder import TaskFolder
+
+    folder = TaskFolder.open(task)
+    by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
+    rankings = rankings_for(folder, result, lineup, offline)
+    candidates = next_pairs(folder.task, rankings, by, n, scale=folder.scale, progress=Bars())
+    if not candidates:
+        say("Every pair that a contender ranked high enough to matter is graded.")
+        return
+    table = Grid(["query", "document", "title", "ranked", f"what a grade would do to the order by {by}"])
+    table.keys = 2
+    for candidate in candidates:
+        best = sorted(candidate.ranks.items(), key=lambda item: item[1])
+        ranked = ", ".join(f"{label} {rank}" for label, rank in best[:3]) + (", …" if len(best) > 3 else "")
+        table.add_row(*candidate.pair, folder.document(candidate.pair[1]).title, ranked, _effect(candidate))
+    console().print(table)
+    if page:
+        serve_page(folder, who, [candidate.pair for candidate in candidates], port, open_page)
+    else:
+        say("To grade just these: add --page to this command, or import a table with `bakeoff grade import`.")
+
+
+def _judge(
+    folder: TaskFolder, pairs: list[QueryDocument], keep_pool: Callable[[], object], models: list[str],
+    options: list[str] | None, repeats: int, max_cost: float | None, dry_run: bool, offline: bool,
+) -> None:  # fmt: skip
+    from bakeoff.core.printable import counted
+    from bakeoff.extensions.testsets.grade import Judged, check_answerable, estimates_of, grade_all, panel
+    from bakeoff.report.console import Bars
+
+    askers = chat_askers(models, options, max_cost, offline)
+    try:
+        judges = panel(folder, askers, repeats, Bars())
+        estimates = estimates_of(judges, pairs)
+        if dry_run:
+            for judge, estimate in zip(judges, estimates, strict=True):
+                say(judge.who)
+                echo_estimate(estimate)
+            return
+        folder.check_own()
+        check_answerable(judges, estimates, offline=offline)
+        keep_pool()
+
+        def report(judged: Judged) -> None:
+            say(f"{judged.who}: {counted(sum(map(len, judged.annotation.grades.values())), 'pair')} graded")
+            for pair, why in list(judged.failed.items())[:5]:
+                say(f"  no grade for {pair[0]}, {pair[1]}: {why}", err=True)
+
+        try:
+            grade_all(judges, pairs, report)
+        finally:
+            for asker in askers:
+                echo_usage(asker.usage)
+            if {judge.who for judge in judges} & folder.annotators().keys():  # one that graded nothing changes nothing
+                write_truth(folder, folder.name)
+    finally:
+        for asker in askers:
+            asker.close()
+
+
+def _effect(candidate: Candidate) -> str:
+    together = f"; with others, could make {candidate.could_lead} the best" if candidate.could_lead else ""
+    return _alone(candidate) + together
+
+
+def _alone(candidate: Candidate) -> str:
+    if candidate.swaps:
+        first, second = candidate.swaps[0]
+        more = f" and {len(candidate.swaps) - 1} more such" if len(candidate.swaps) > 1 else ""
+        return f"a {candidate.grade} puts {first} before {second}{more}"
+    if candidate.gap is None:
+        return "nothing"
+    behind, ahead = candidate.gap
+    if candidate.closes == float("inf"):
+        return f"a {candidate.grade} parts {behind} and {ahead}"
+    return f"a {candidate.grade} closes {candidate.closes:.0%} of the gap of {behind} to {ahead}"

@@ -1,0 +1,78 @@
+"""Which pairs are graded: all of a small task, otherwise what the contenders of a line-up rank first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from bakeoff.cli.shared_options import lineup_path, say, warn
+
+if TYPE_CHECKING:
+    from bakeoff.extensions.testsets.pool import Rankings
+    from bakeoff.tasks.annotations import QueryDocument
+    from bakeoff.tasks.task_folder import TaskFolder
+
+Depth = Annotated[int, typer.Option(min=1, help="How many documents of each contender are pooled.")]
+AllBelow = Annotated[int, typer.Option(min=0, help="Grade all pairs where there are no more than this.")]
+Ungraded = Annotated[bool, typer.Option("--ungraded", help="Only pairs that the task has no grade for.")]
+
+
+class PairsToGrade(NamedTuple):
+    """The pairs, and what writes their pool, which waits until grading can really begin."""
+
+    pairs: list[QueryDocument]
+    keep: Callable[[], object] = lambda: None
+
+
+def rankings_for(folder: TaskFolder, result: Path | None, lineup: Path | None, offline: bool) -> Rankings:
+    """What contenders answered: from a result, or by running a line-up now."""
+    from bakeoff.extensions.testsets.pool import rankings_of_result, rankings_of_run
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars
+    from bakeoff.running.runner import Settings, vectors_folder
+
+    if result is not None:
+        return rankings_of_result(result, folder.query_ids)
+    settings = Settings(
+        cache=vectors_folder(),
+        offline=offline,
+        progress=Bars(),
+        notice=warn,
+    )
+    return rankings_of_run(Lineup.read(lineup_path(lineup)), folder.task, settings)
+
+
+def pairs_to_grade(
+    folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool, *, ungraded: bool
+) -> PairsToGrade:
+    """All pairs where they are few, otherwise the existing pool or a new one; `ungraded`: what of it has no grade."""
+    to_grade = _pairs(folder, lineup, depth, all_below, offline)
+    if not ungraded:
+        return to_grade
+    open_ = [pair for pair in to_grade.pairs if pair[1] not in folder.task.judgments.get(pair[0], {})]
+    have = "has" if len(open_) == 1 else "have"
+    say(f"{len(open_)} of them {have} no grade yet" if open_ else "nothing to grade: all of them have a grade")
+    return to_grade._replace(pairs=open_)
+
+
+def _pairs(folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool) -> PairsToGrade:
+    from bakeoff.core.printable import counted
+    from bakeoff.extensions.testsets.pool import extended_pool, pooled, write_pool
+    from bakeoff.tasks.annotations import POOL
+
+    if folder.size <= all_below:
+        say(f"{counted(folder.size, 'pair')}: all of them")
+        return PairsToGrade(folder.all_pairs())
+    if lineup is None and (folder.annotations / POOL).exists():
+        pairs = folder.pool()
+        say(f"{counted(len(pairs), 'pair')} of {folder.size}: the existing pool (--lineup makes a new one)")
+        return PairsToGrade(pairs)
+    rankings = rankings_for(folder, None, lineup, offline)
+    pool = extended_pool(folder, pooled(rankings, folder.query_ids, depth))
+    pairs = [(query, document) for query, documents in pool.items() for document in documents]
+    say(f"{counted(len(pairs), 'pair')} of {folder.size}: the first {depth} of {', '.join(rankings)}")
+    metadata = {"contenders": sorted(rankings), "depth": depth}
+    return PairsToGrade(pairs, lambda: write_pool(folder, pool, metadata))

@@ -1,0 +1,241 @@
+"""`bakeoff queries`: from a corpus to a task that only lacks grades."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from bakeoff_providers.errors import InputError
+
+from bakeoff.cli.shared_options import (
+    ARTICLES,
+    ColumnOption,
+    DryRun,
+    Force,
+    MaxCost,
+    Offline,
+    TaskArgument,
+    check_folder,
+    next_to_grade,
+    parse_columns,
+    parse_day,
+    say,
+    say_commands,
+    say_list,
+    warn,
+)
+from bakeoff.extensions.testsets.commands.chat import ChatOption, chat_askers, echo_estimate, echo_usage
+
+if TYPE_CHECKING:
+    from bakeoff.calls.ask import Asker
+    from bakeoff.tasks.formats.native import QueryFile
+
+queries = typer.Typer(help="Queries for a corpus.", no_args_is_help=True)
+
+
+@queries.command()
+def generate(
+    articles: Annotated[Path, typer.Argument(help="The corpus, as `corpus import` or `select` writes it.")],
+    out: Annotated[Path, typer.Option(help="The task's folder; made if it is new.")] = Path("task"),
+    maker: Annotated[str, typer.Option(help="templates (offline) or llm.")] = "templates",
+    n: Annotated[int, typer.Option("--n", min=1, help="How many queries for each category.")] = 4,
+    model: Annotated[str, typer.Option("--model", help="For llm: ollama:llama3.1, gemini:…, openai:…")] = "ollama",
+    set_: ChatOption = None,
+    lineup: Annotated[Path | None, typer.Option(help="A line-up whose [categories] are yours.")] = None,
+    language: Annotated[str, typer.Option(help="The queries' language, as de.")] = "en",
+    as_of: Annotated[str | None, typer.Option(help="For llm: queries that depend on this day, as 2026-11-16.")] = None,
+    max_overlap: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Share of a query's words that may be in its source; not for the category keywords."
+        ),
+    ] = 0.5,
+    max_similarity: Annotated[float, typer.Option(min=0, max=1, help="Two queries this similar count as one.")] = 0.6,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same queries from templates.")] = 42,
+    add: Annotated[bool, typer.Option("--add", help="Add to the queries that the task has.")] = False,
+    max_cost: MaxCost = None,
+    dry_run: DryRun = False,
+    offline: Offline = False,
+) -> None:
+    """Make queries for each category and a task folder around them."""
+    import inspect
+
+    from bakeoff.core.files import write_json
+    from bakeoff.core.printable import counted
+    from bakeoff.extensions.testsets import generate as build
+    from bakeoff.extensions.testsets.drafts import GenerationRequest
+    from bakeoff.extensions.testsets.new_task import check_new, queries_file, write_task
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars
+    from bakeoff.tasks.formats.native import read_articles
+
+    corpus, notes = read_articles(articles)
+    for note in notes:
+        warn(note)
+    pages = corpus.articles
+    check_folder(out)
+    existing = _existing(queries_file(out), add)
+    if existing is None:  # before a model is paid
+        check_new(out)
+    categories = build.check_categories(Lineup.read(lineup).categories if lineup else {})
+    if maker == "templates" and lineup is None and not any(page.city or page.county or page.state for page in pages):
+        categories = build.without_places()
+        say(
+            "no document names a city, county or state: queries are made of the documents' own telling words, which "
+            "favours search by words (--max-overlap leaves them alone); for others use --maker llm, or categories of "
+            "your own (docs/test-sets.md)"
+        )
+    request = GenerationRequest(categories, n, seed, language, parse_day(as_of, "--as-of"))
+    asker = None
+    extra: dict[str, Any] = {}
+    if "asker" in inspect.signature(build.MAKERS.get(maker)).parameters:
+        asker = chat_askers([model], set_, max_cost, offline)[0]
+        extra = {"asker": asker}
+    chosen = build.MAKERS.create(maker, **extra)
+    if asker is not None and dry_run:
+        _dry_run_of_queries(chosen, pages, request, asker)
+        return
+    try:
+        if asker is not None and not offline:
+            asker.model.ready()
+        generated = build.generate(
+            pages,
+            chosen,
+            request,
+            most_overlap=max_overlap,
+            most_alike=max_similarity,
+            existing=[entry.query_text for entry in existing.queries] if existing else (),
+            progress=Bars(),
+        )
+    finally:
+        if asker is not None:
+            asker.close()
+    _print_queries(generated, n, "" if dry_run else f"{queries_file(out)}, metadata.dropped")
+    if not generated.queries:
+        raise InputError("no query passed", remedy="raise --max-overlap, or use --maker llm with another model")
+    origin = {"model": asker.model.label} if asker is not None else {}
+    content = build.query_file(generated, request, maker, existing, origin)
+    if dry_run:
+        say("dry run: nothing written")
+    elif existing is not None:
+        write_json(queries_file(out), content)
+        say(f"{counted(len(generated.queries), 'query')} added: {queries_file(out)}")
+    else:
+        path = write_task(out, articles, content)
+        say(f"{counted(len(generated.queries), 'query')}: {path}")
+        say_commands(next_to_grade(out))
+    if asker is not None:
+        echo_usage(asker.usage)
+
+
+@queries.command("import")
+def import_queries_(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV, TSV, JSONL, JSON, parquet: a query (--log: a search) in each row; .txt: in each line."
+        ),
+    ],
+    articles: Annotated[Path, typer.Option(help="The corpus of a new task.")] = ARTICLES,
+    out: Annotated[Path, typer.Option(help="The task's folder; made if it is new.")] = Path("task"),
+    column: ColumnOption = None,
+    log: Annotated[bool, typer.Option("--log", help="A search log: each query once, the most asked first.")] = False,
+    most: Annotated[int | None, typer.Option("--most", min=1, help="Take no more than so many.")] = None,
+    add: Annotated[bool, typer.Option("--add", help="Add to the queries that the task has.")] = False,
+    force: Force = False,
+) -> None:
+    """Import queries that you have; ids, categories, languages, filters and all other columns stay."""
+    from bakeoff.core.files import write_json
+    from bakeoff.core.filters import unmatched
+    from bakeoff.core.printable import counted, some
+    from bakeoff.extensions.testsets.corpus import LEFT_OUT
+    from bakeoff.extensions.testsets.new_task import DESCRIPTION, queries_file, write_task
+    from bakeoff.extensions.testsets.query_import import import_queries
+    from bakeoff.tasks.formats.native import document as document_of
+    from bakeoff.tasks.formats.native import read_articles
+    from bakeoff.tasks.task_folder import TaskFolder
+
+    check_folder(out)
+    path = queries_file(out)
+    existing = None if force and not add else _existing(path, add, "--force writes over them, ")
+    imported = import_queries(source, parse_columns(column), log=log, most=most, existing=existing)
+    if (out / DESCRIPTION).exists():
+        folder = TaskFolder.open(str(out / DESCRIPTION))
+        folder.check_own()
+        folder.check_queries({entry.query_id for entry in imported.file.queries})
+        documents = folder.task.documents
+        write_json(path, imported.file)
+    else:
+        if not articles.exists():
+            raise InputError(
+                "no such file", file=articles, remedy="bakeoff corpus import makes it, --articles names it"
+            )
+        corpus, notes = read_articles(articles)
+        for note in notes:
+            warn(note)
+        documents = [document_of(article) for article in corpus.articles]
+        write_task(out, articles, imported.file)
+    say(f"{counted(imported.new, 'query')} {'added' if add else 'imported'}: {path}")
+    if imported.taken:
+        say(f"taken: {imported.taken}")
+    if imported.no_filter:
+        warn(imported.no_filter)
+    filters = {entry.query_id: entry.where for entry in imported.file.queries}
+    if lost := unmatched(filters, (document.metadata for document in documents)):
+        warn(f"no document passes the filter (where) of {some(lost)}: compare it with the documents' metadata")
+    say_list("empty, left out", imported.empty, f"{path}, metadata.{LEFT_OUT}")
+    say_list("duplicates, left out", imported.duplicates, f"{path}, metadata.{LEFT_OUT}")
+    say_commands(next_to_grade(out))
+
+
+def _existing(path: Path, add: bool, force: str = "") -> QueryFile | None:
+    """Grades belong to query ids: an existing task is only ever added to."""
+    from bakeoff.core.data_files import read_data
+    from bakeoff.tasks.formats.native import QueryFile
+
+    if path.exists() and not add:
+        remedy = f"--add adds to them, {force}or choose another --out"
+        raise InputError("there are queries already", file=path, remedy=remedy)
+    if add and not path.exists():
+        raise InputError("there are no queries to add to", file=path, remedy="leave out --add")
+    return read_data(path, QueryFile)[0] if add else None
+
+
+def _dry_run_of_queries(maker: Any, pages: Any, request: Any, asker: Asker) -> None:
+    from bakeoff.core.printable import counted
+    from bakeoff.extensions.testsets.chat_maker import ROUNDS
+
+    questions = {
+        (category, number): question
+        for category in request.categories
+        for number, question in enumerate(maker.questions(pages, category, request))
+    }
+    estimate = asker.estimate(questions)
+    say(f"at most {counted(estimate.requests, 'prompt')} (a {ROUNDS}th of them if every query passes)")
+    echo_estimate(estimate)
+
+
+def _print_queries(generated: Any, n: int, all_dropped: str) -> None:
+    from bakeoff.core.printable import counted
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
+
+    table = Grid(["category", "query", Figures("words shared with its source")])
+    for draft, shared in zip(generated.queries, generated.overlaps, strict=True):
+        table.add_row(draft.category, draft.text, f"{shared:.0%}")
+    console().print(table)
+    say_list("not taken", [f"{draft.category}: {draft.text}: {draft.why}" for draft in generated.dropped], all_dropped)
+    for category, taken in generated.short.items():
+        say(f"warning: {category}: {taken} of {counted(n, 'query')}; no more could be made from these documents")
+
+
+@queries.command("copy")
+def copy_(
+    task: TaskArgument,
+    out: Annotated[Path, typer.Argument(help="The new folder.")],
+) -> None:
+    """Copy a task with its documents and grades, to change it: built-in ones are never written to."""
+    from bakeoff.extensions.testsets.new_task import copy_task
+
+    say_commands(f"{copy_task(task, out)}\nnext: bakeoff annotate {out}")

@@ -1,0 +1,104 @@
+"""A model's grades for all queries and people's for a random sample of them: scores that hold for people's grades."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.arrays import Values
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.sampling import order_key
+from bakeoff.core.task import Judgments
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.ranked_grades import join
+from bakeoff.evaluation.score import score_queries
+from bakeoff.extensions.testsets.pool import Rankings
+from bakeoff.statistics.ppi import FEWEST, CorrectedMean, corrected_mean, mean_estimate
+from bakeoff.tasks.annotations import QueryDocument, settle
+from bakeoff.tasks.task_folder import TaskFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """One contender, or one pair of them: by people alone, corrected, and by the model alone, which may be biased."""
+
+    what: str
+    people: CorrectedMean
+    corrected: CorrectedMean
+    model_alone: CorrectedMean
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """All contenders and pairs; `by_people` of `queries` were graded by people."""
+
+    measure: Measure
+    queries: int
+    by_people: int
+    rows: Sequence[Corrected]
+    pairs: Sequence[Corrected]
+
+
+def sampled(pairs: Sequence[QueryDocument], queries: int, seed: int = 42) -> list[QueryDocument]:
+    """The pairs of a random sample of queries, whole pools: the only sample that people's grades may correct with."""
+    names = sorted({query for query, _ in pairs}, key=lambda query: order_key(seed, "people", query))
+    kept = set(names[:queries])
+    return [pair for pair in pairs if pair[0] in kept]
+
+
+def grades_by(folder: TaskFolder, kind: str) -> dict[str, dict[str, int]]:
+    """The settled grades of all people, or of all models; what was adjudicated is people's."""
+    annotators = {who: given for who, given in folder.annotators().items() if given.kind == kind}
+    grades: dict[str, dict[str, int]] = {}
+    settled = settle(annotators, folder.adjudicated() if kind == "person" else [])
+    for (query, document), grade in settled.grades.items():
+        grades.setdefault(query, {})[document] = grade
+    return grades
+
+
+def correct(rankings: Rankings, people: Judgments, model: Judgments, measure: Measure, rel: int = 1) -> Correction:
+    """People count on queries whose whole pool they graded; on all others the model's scores are corrected by these."""
+    asked = [query for query in model if model[query]]
+    there = [query for query in asked if set(model[query]) <= set(people.get(query, {}))]
+    elsewhere = [query for query in asked if query not in set(there)]
+    if len(there) < FEWEST:
+        raise InputError(
+            f"people graded the whole pool of {len(there)} queries, and at least {FEWEST} are needed",
+            remedy=f"bakeoff grade TASK --judge people --sample {FEWEST} draws a random sample of queries",
+        )
+    scores = {
+        label: _scores(answers, people, model, there, elsewhere, measure, rel) for label, answers in rankings.items()
+    }
+    rows = [_corrected(label, *scores[label]) for label in rankings]
+    pairs = [
+        _corrected(f"{a} − {b}", *(x - y for x, y in zip(scores[a], scores[b], strict=True)))
+        for a, b in combinations(rankings, 2)
+    ]
+    return Correction(measure, len(asked), len(there), rows, pairs)
+
+
+def _scores(
+    answers: Mapping[str, Ranking],
+    people: Judgments,
+    model: Judgments,
+    there: Sequence[str],
+    elsewhere: Sequence[str],
+    measure: Measure,
+    rel: int,
+) -> tuple[Values, Values, Values]:
+    by_people = score_queries(join(answers, people, there), [measure], rel)[measure]
+    by_model = score_queries(join(answers, model, [*there, *elsewhere]), [measure], rel)[measure]
+    return by_people, by_model[: len(there)], by_model[len(there) :]
+
+
+def _corrected(what: str, people: Values, there: Values, elsewhere: Values) -> Corrected:
+    return Corrected(
+        what,
+        mean_estimate(people),
+        corrected_mean(people, there, elsewhere),
+        mean_estimate(np.concatenate([there, elsewhere])),
+    )

@@ -1,0 +1,172 @@
+"""Queries for a corpus: the makers, and the filter that every query must pass."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import Registry
+
+from bakeoff.core.progress import Progress, silent
+from bakeoff.core.text_similarity import overlap, similarity
+from bakeoff.extensions.testsets.drafts import Draft, GenerationRequest, Maker
+from bakeoff.lineup.lineup import Category
+from bakeoff.tasks.formats.native import Article, QueryEntry, QueryFile, count_categories
+
+MOST_ALIKE = 0.6
+MOST_OVERLAP = 0.5
+
+
+DEFAULT_CATEGORIES: Mapping[str, Category] = {
+    "geographic": Category("where something lies: regions, neighbours, distances, heights, coasts and climates"),
+    "landmark": Category("sights, parks, buildings and what a visitor can do there"),
+    "historical": Category("origins, events, people and changes in the past"),
+    "administrative": Category("how a place is governed: status, founding, population, seats, courts and districts"),
+    "semantic": Category("a need or an idea in everyday words that never names the thing itself"),
+}
+
+MAKERS: Registry[Maker] = Registry(
+    "query maker",
+    "bakeoff.makers",
+    {
+        "templates": "bakeoff.extensions.testsets.template_maker:TemplateMaker",
+        "llm": "bakeoff.extensions.testsets.chat_maker:ChatMaker",
+    },
+    given=("asker",),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A draft that was not taken, and why."""
+
+    text: str
+    category: str
+    why: str
+
+
+@dataclass(slots=True)
+class Generated:
+    """What passed the filter, what did not, and how lexical the rest is."""
+
+    queries: list[Draft] = field(default_factory=list)
+    overlaps: list[float] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    short: dict[str, int] = field(default_factory=dict)
+
+
+def generate(
+    articles: Sequence[Article],
+    maker: Maker,
+    request: GenerationRequest,
+    *,
+    most_overlap: float = MOST_OVERLAP,
+    most_alike: float = MOST_ALIKE,
+    existing: Sequence[str] = (),
+    progress: Progress = silent,
+) -> Generated:
+    """n queries for each category, none like another and none that its source's words give away."""
+    by_id = {article.page_id: f"{article.title}\n{article.summary}" for article in articles}
+    generated = Generated()
+    with progress("queries", request.n * len(request.categories)) as advance:
+        for category, settings in request.categories.items():
+            taken = 0
+            limit = 1.0 if category == KEYWORDS else most_overlap
+            meant = [a for a in articles if not settings.of or set(settings.of) & set(a.categories)]
+            for draft in maker.drafts(meant, category, request) if meant else ():
+                source = "\n".join(by_id[page] for page in draft.sources)
+                shared = overlap(draft.text, source, request.language)
+                if why := _objection(draft, shared, generated, existing, limit, most_alike):
+                    generated.dropped.append(Dropped(draft.text, category, why))
+                    continue
+                generated.queries.append(draft)
+                generated.overlaps.append(shared)
+                taken += 1
+                advance(1)
+                if taken == request.n:
+                    break
+            if taken < request.n:
+                generated.short[category] = taken
+    return generated
+
+
+def _objection(
+    draft: Draft, shared: float, generated: Generated, existing: Sequence[str], most_overlap: float, most_alike: float
+) -> str:
+    if not draft.text.strip():
+        return "empty"
+    if shared > most_overlap:
+        return f"{shared:.0%} of its words occur in its source (limit {most_overlap:.0%})"
+    for other in (*existing, *(query.text for query in generated.queries)):
+        if (alike := similarity(draft.text, other)) >= most_alike:
+            return f"{alike:.0%} like “{other}” (limit {most_alike:.0%})"
+    return ""
+
+
+def query_file(
+    generated: Generated,
+    request: GenerationRequest,
+    maker: str,
+    existing: QueryFile | None = None,
+    extra: Mapping[str, Any] | None = None,
+) -> QueryFile:
+    """The drafts with ids, behind those that were there; sources and dropped drafts are in the metadata."""
+    entries = list(existing.queries) if existing else []
+    metadata: dict[str, Any] = dict(existing.metadata) if existing else {}
+    used = {entry.query_id for entry in entries}
+    sources: dict[str, list[int | str]] = dict(metadata.get("sources", {}))
+    for draft in generated.queries:
+        name = free_id(draft.category, used)
+        used.add(name)
+        sources[name] = list(draft.sources)
+        entries.append(
+            QueryEntry(
+                query_id=name,
+                query_text=draft.text,
+                category=draft.category,
+            )
+        )
+    metadata |= {
+        "queries": len(entries),
+        "maker": maker,
+        "language": request.language,
+        "seed": request.seed,
+        **({"as_of": request.as_of.isoformat()} if request.as_of else {}),
+        **(extra or {}),
+        "sources": sources,
+        "dropped": [
+            *metadata.get("dropped", ()),
+            *({"text": draft.text, "why": draft.why} for draft in generated.dropped),
+        ],
+    }
+    return QueryFile(metadata=metadata, categories=count_categories(entries), queries=entries)
+
+
+def free_id(category: str, used: Collection[str]) -> str:
+    """The next id of a category that no query has."""
+    stem = re.sub(r"[^\w-]+", "_", category.lower()).strip("_") or "query"
+    number = 1
+    while (name := f"{stem}_{number:03d}") in used:
+        number += 1
+    return name
+
+
+KEYWORDS = "keywords"  # queries that are words of their source on purpose: how much they share is no objection
+
+
+def without_places() -> dict[str, Category]:
+    """What makes sense for any corpus: the five categories ask about places."""
+    return {KEYWORDS: Category("the words that tell a document from the others", ("{phrase}",))}
+
+
+def check_categories(categories: Mapping[str, str | Category]) -> dict[str, Category]:
+    """A line-up's own categories; a plain text says what the category is about."""
+    checked: dict[str, Category] = {}
+    for name, value in (categories or DEFAULT_CATEGORIES).items():
+        if not name.strip():
+            raise InputError("a category has no name", place="categories")
+        checked[name] = Category(value) if isinstance(value, str) else value
+    return checked

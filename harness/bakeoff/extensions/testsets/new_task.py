@@ -1,0 +1,101 @@
+"""The folder of a new task: around imported or generated queries, or as a copy of a task that is there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.data_files import read_data
+from bakeoff.core.files import check_writable, read_toml, write_atomic, write_folder, write_json
+from bakeoff.tasks.formats.native import FORMAT, ArticleFile, QueryFile
+from bakeoff.tasks.formats.source_tables import FILES
+from bakeoff.tasks.ground_truth import FILE, GroundTruth, rel_line
+from bakeoff.tasks.task_folder import TaskFolder, check_not_built_in
+
+DESCRIPTION, QUERIES = "task.toml", "queries.json"  # of a new task
+UNNAMED = "task"  # the folder of a task for which nobody chose one
+ENDINGS = (*FILES, ".json", ".txt", ".db", ".sqlite", ".sqlite3")  # of a corpus's source: no part of a name
+
+
+def copy_task(source: str, target: Path) -> Path:
+    """A native task with its documents, grades and annotations, in a folder that is nobody else's."""
+    folder = TaskFolder.open(source)
+    if folder.kind.format != FORMAT:
+        raise InputError(
+            f"is a task of format {folder.kind.format!r}", file=folder.path, place="format",
+            remedy="its files are yours already: grade it where it is",
+        )  # fmt: skip
+    articles = folder.kind.base / folder.kind.options["articles"]
+    if target.exists():
+        raise InputError("exists already", file=target, remedy="choose another folder")
+    check_writable(target, "choose another folder")
+
+    def fill(draft: Path) -> None:
+        shutil.copytree(folder.path.parent, draft, dirs_exist_ok=True)
+        shutil.copy(articles, draft / "articles.json")
+        text = (draft / folder.path.name).read_text(encoding="utf-8")
+        text = re.sub(r"^articles = .*$", 'articles = "articles.json"', text, count=1, flags=re.MULTILINE)
+        (draft / folder.path.name).write_text(text, encoding="utf-8")
+
+    return write_folder(target, fill) / folder.path.name
+
+
+def queries_file(folder: Path) -> Path:
+    """The queries of the task in this folder, as its description names them; of a new task, where they will be."""
+    path = folder / DESCRIPTION
+    check_not_built_in(path)
+    if not path.exists():
+        return folder / QUERIES
+    description = read_toml(path, dict[str, Any])
+    if description.get("format") != FORMAT:
+        raise InputError(
+            f"the queries of this task are not in Bakeoff's own format ({FORMAT})", file=path, place="format",
+            remedy="put them into the file that it reads, or choose another --out",
+        )  # fmt: skip
+    return folder / str(description.get("queries", QUERIES))
+
+
+def check_new(folder: Path) -> None:
+    """Refuses to make a task where one is, or where grades are that it would empty."""
+    check_not_built_in(folder / DESCRIPTION)
+    for name in (DESCRIPTION, FILE):
+        if (folder / name).exists():
+            raise InputError(
+                "exists already, and a new task would write over it", file=folder / name,
+                remedy="--add adds queries to a task that is there, or choose another --out",
+            )  # fmt: skip
+
+
+def write_task(folder: Path, articles: Path, queries: QueryFile) -> Path:
+    """A new task's files: ungraded, but complete, so that every command takes it."""
+    check_new(folder)
+    relative = Path(os.path.relpath(articles.resolve(), folder.resolve())).as_posix()
+    name = _name(folder, articles)
+    write_json(folder / QUERIES, queries)
+    write_json(folder / FILE, GroundTruth(grades={}))
+    path = folder / DESCRIPTION
+    write_atomic(
+        path,
+        f'name = {_quoted(name)}\nformat = "{FORMAT}"\narticles = {_quoted(relative)}\nqueries = "{QUERIES}"\n'
+        f'ground_truth = "{FILE}"\n{rel_line()}\n',
+    )
+    return path
+
+
+def _name(folder: Path, articles: Path) -> str:
+    """The folder's, where somebody chose it; otherwise what the corpus was imported from."""
+    if folder.resolve().name != UNNAMED:
+        return folder.resolve().name
+    source = Path(str(read_data(articles, ArticleFile)[0].metadata.get("source", "")))
+    name = source.stem if source.suffix.lower() in ENDINGS else source.name
+    return name or folder.resolve().parent.name or UNNAMED
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()

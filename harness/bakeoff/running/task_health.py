@@ -1,0 +1,239 @@
+"""What a task can show and what not, before money is spent on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from bakeoff.core.arrays import Grades, Values
+from bakeoff.core.filters import unmatched
+from bakeoff.core.printable import counted, listed, some
+from bakeoff.core.progress import Progress, silent
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Task
+from bakeoff.core.text_similarity import near_duplicates, overlap
+from bakeoff.embedding.preflight import task_warnings
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
+from bakeoff.evaluation.score import Scores, join, score_queries
+from bakeoff.extensions.testsets.generate import MOST_ALIKE
+from bakeoff.lineup.lineup import Contender, Lineup
+from bakeoff.running.runner import Settings, run
+from bakeoff.statistics.compare import outlook
+from bakeoff.tasks.annotations import QueryDocument
+
+MOST_RELEVANT = 0.5  # of the corpus: above it a random order looks good
+LEXICAL = 0.9  # of the oracle's score: above it words alone answer the queries
+# Free and quick everywhere; their spread stands in for that of the real contenders.
+FREE_CONTENDERS = (
+    Contender("bm25", ranker="bm25"),
+    Contender("tfidf+faiss", provider="tfidf", store="faiss"),
+    Contender("fake+faiss", provider="fake", store="faiss"),
+)
+FREE_NAMES = listed([contender.label for contender in FREE_CONTENDERS])
+
+
+class Ceiling(msgspec.Struct, frozen=True):
+    """What a perfect, a random and a purely lexical ranking reach on one measure, and the target if there is one."""
+
+    measure: str
+    oracle: float
+    random: float
+    bm25: float
+    target: float | None = None
+
+    @property
+    def out_of_reach(self) -> bool:
+        """Whether not even a perfect ranking meets the target."""
+        return self.target is not None and self.oracle < self.target - 1e-9
+
+
+class TextHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be said of a task's documents and queries before anybody grades them."""
+
+    unmatched: list[str]
+    duplicates: list[tuple[str, str, float]]
+    warnings: list[str]
+
+    def findings(self) -> list[str]:
+        """What should be fixed or known, in sentences."""
+        findings = [*self.warnings]
+        if self.unmatched:
+            findings.append(f"no document passes the filter (where) of {some(self.unmatched)}: nothing is found there")
+        for first, second, alike in self.duplicates:
+            findings.append(f"{first} and {second} are {alike:.0%} alike: drop one of them")
+        return findings
+
+
+class Grading(msgspec.Struct, frozen=True):
+    """The pairs that were pooled for grading, None where no pool was made; and what grades the open ones."""
+
+    pool: Sequence[QueryDocument] | None = None
+    command: str = "bakeoff grade TASK --ungraded"
+
+
+class Health(TextHealth, frozen=True, kw_only=True):
+    """Figures about judgments and queries, too."""
+
+    documents: int
+    queries: int
+    judged: int
+    judged_share: float
+    judged_top: float
+    pooled: int | None
+    open_pairs: int  # of the pool
+    grade_command: str
+    depth: int
+    without_relevant: list[str]
+    too_many: dict[str, int]
+    beyond_cut: dict[str, int]
+    ceilings: list[Ceiling]
+    primary: str
+    lexical: float | None
+    shared_words: float | None
+    smallest_detectable: float | None
+    detectable_between: str  # the pair that this is said of, and how many pairs it is corrected for
+
+    def findings(self) -> list[str]:
+        """Those of the texts, and what the grades leave to be wished for."""
+        findings = super().findings()
+        if self.without_relevant:
+            findings.append(f"no document is relevant for {some(self.without_relevant)}: everyone scores 0 there")
+        if self.too_many:
+            findings.append(
+                f"more than {MOST_RELEVANT:.0%} of the corpus is relevant for {some(list(self.too_many))}: "
+                "even a random order does well there"
+            )
+        if self.beyond_cut:
+            findings.append(
+                f"more than {self.depth} documents are relevant for {some(list(self.beyond_cut))}: "
+                f"recall@{self.depth} can't reach 1 there"
+            )
+        deep = [row.measure for row in self.ceilings if (Measure.parse(row.measure).k or 0) > self.documents]
+        if deep:
+            findings.append(f"{', '.join(deep)}: k is larger than the corpus, so nothing is cut off there")
+        for row in self.ceilings:
+            if row.out_of_reach:
+                findings.append(
+                    f"the target {row.measure} ≥ {row.target} can't be met: a perfect ranking has {row.oracle:.3f}"
+                )
+        if self.open_pairs:
+            findings.append(
+                f"{self.open_pairs} of the {counted(self.pooled or 0, 'pair')} of the pool "
+                f"{'has no grade and counts' if self.open_pairs == 1 else 'have no grade and count'} as not relevant: "
+                f"{self.grade_command}"
+            )
+        elif self.pooled is None and self.judged_top < 1:
+            findings.append(
+                f"{1 - self.judged_top:.0%} of what {FREE_NAMES} ranked in the first {self.depth} places has no grade "
+                f"and counts as not relevant: {self.grade_command}"
+            )
+        if self.lexical is not None and self.lexical >= LEXICAL:
+            findings.append(
+                f"BM25 has {self.lexical:.0%} of the oracle's {self.primary}: words alone answer these queries, and "
+                "embeddings can't show what they are worth"
+            )
+        return findings
+
+
+def text_health(task: Task) -> TextHealth:
+    """Looks at documents, queries and filters alone."""
+    ids = [query.id for query in task.queries]
+    alike = near_duplicates([query.text for query in task.queries], MOST_ALIKE)
+    return TextHealth(
+        unmatched=unmatched({query.id: query.where for query in task.queries}, task.metadata.values()),
+        duplicates=[(ids[first], ids[second], share) for first, second, share in alike],
+        warnings=task_warnings(task),
+    )
+
+
+def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Grading = Grading()) -> Health:
+    """Looks at the judgments, then lets three contenders that cost nothing answer the queries.
+
+    Where pairs were pooled, they are what somebody means to grade; what these three rank besides is no gap.
+    """
+    measures = tuple(dict.fromkeys([*lineup.measures, *map(Measure.parse, task.targets)]))
+    primary = lineup.primary
+    free = replace(lineup, contenders=FREE_CONTENDERS, measures=measures, rounds=1)
+    outcome = run(free, Settings(progress=progress, graded=False, recorded=False))
+    scales = outcome.baselines
+    ids = [query.id for query in task.queries]
+    answers = {scored.contender.label: scored.rankings for scored in outcome.ran}
+    depth = max((measure.k for measure in measures if measure.k), default=10)
+    joined = {label: join(_matched(rankings), task.judgments, ids) for label, rankings in answers.items()}
+    scored = {
+        label: score_queries(join(rankings, task.judgments, ids), [*measures, primary], task.rel)
+        for label, rankings in answers.items()
+    }
+    relevant = {query: sum(grade >= task.rel for grade in task.judgments.get(query, {}).values()) for query in ids}
+    graded = sum(len(grades) for grades in task.judgments.values())
+    oracle = float(scales["oracle"][primary].mean())
+    words = float(
+        score_queries(joined["bm25"], [primary], task.rel)[primary].mean()
+    )  # what follows by id alone is no word's
+    texts = {document.id: f"{document.title}\n{document.text}" for document in task.documents}
+    detectable, between = _detectable({label: scores[primary] for label, scores in scored.items()})
+    return Health(
+        **msgspec.structs.asdict(text_health(task)),
+        documents=len(task.documents),
+        queries=len(ids),
+        judged=graded,
+        judged_share=graded / (len(ids) * len(task.documents)),
+        judged_top=_judged_share([ranked.grades[:, :depth] for ranked in joined.values()]),
+        pooled=None if grading.pool is None else len(grading.pool),
+        open_pairs=sum(document not in task.judgments.get(query, {}) for query, document in grading.pool or ()),
+        grade_command=grading.command,
+        depth=depth,
+        without_relevant=task.without_relevant(),
+        too_many={q: n for q, n in relevant.items() if n > MOST_RELEVANT * len(task.documents)},
+        beyond_cut={q: n for q, n in relevant.items() if n > depth},
+        ceilings=[_ceiling(measure, task, scales, scored["bm25"]) for measure in measures],
+        primary=str(primary),
+        lexical=words / oracle if oracle else None,
+        shared_words=_shared_words(task, texts),
+        smallest_detectable=detectable,
+        detectable_between=between,
+    )
+
+
+def _matched(rankings: Mapping[str, Ranking]) -> dict[str, Ranking]:
+    """Without what a ranker filled up with: that says nothing about words."""
+    return {query: ranking.cut(len(ranking.found)) for query, ranking in rankings.items()}
+
+
+def _ceiling(measure: Measure, task: Task, scales: Mapping[str, Scores], words: Scores) -> Ceiling:
+    return Ceiling(
+        measure=str(measure),
+        oracle=float(scales["oracle"][measure].mean()),
+        random=float(scales["random"][measure].mean()),
+        bm25=float(words[measure].mean()),
+        target=next((target for text, target in task.targets.items() if Measure.parse(text) == measure), None),
+    )
+
+
+def _judged_share(tops: Sequence[Grades]) -> float:
+    """Of the documents that came back, how many have a grade; all where nothing came back."""
+    returned = sum(int(np.count_nonzero(top != NO_DOCUMENT)) for top in tops)
+    return sum(int(np.count_nonzero(top >= 0)) for top in tops) / returned if returned else 1.0
+
+
+def _detectable(scores: Mapping[str, Values]) -> tuple[float | None, str]:
+    """Of the best of these and its closest rival, as a run says it of its own."""
+    best = max(scores, key=lambda label: float(scores[label].mean()))
+    ahead = outlook(scores, best)
+    if ahead is None or not np.isfinite(ahead.detectable):
+        return None, ""
+    return ahead.detectable, f"between {best} and {ahead.rival}, Holm over {counted(ahead.pairs, 'pair')}"
+
+
+def _shared_words(task: Task, texts: Mapping[str, str]) -> float | None:
+    """How many of a query's words occur in a relevant document, on average over queries and their documents."""
+    shares = [
+        np.mean([overlap(query.text, texts[document]) for document in relevant])
+        for query in task.queries
+        if (relevant := [d for d, grade in task.judgments.get(query.id, {}).items() if grade >= task.rel])
+    ]
+    return float(np.mean(shares)) if shares else None

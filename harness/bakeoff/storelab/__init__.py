@@ -1,1 +1,0 @@
-"""Stores under examination: recall against time, load tests, footprints."""

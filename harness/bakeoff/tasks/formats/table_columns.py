@@ -1,0 +1,81 @@
+"""What the columns of a user's tables are: found by their usual names, or named by the user."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from bakeoff_providers.errors import InputError
+
+from bakeoff.tasks.formats.cells import Row
+from bakeoff.tasks.formats.rows import whole
+from bakeoff.tasks.formats.source_tables import USUAL, matched_columns
+from bakeoff.tasks.formats.tables import read_table
+
+COLUMNS = {
+    "documents": ("id", "title", "text"),
+    "queries": ("id", "text", "category", "where"),
+    "judgments": tuple(USUAL["judgments"]),
+}
+OPTIONAL = {"title", "category", "where"}
+NUMBERED_BY = {"documents": "bakeoff corpus import", "queries": "bakeoff queries import"}  # these need no ids
+
+
+def columns_of(path: Path) -> list[str]:
+    """The columns of a table's first row."""
+    for _, row in read_table(path).rows:
+        return list(row)
+    raise InputError("has no rows", file=path, remedy="put at least one row into it")
+
+
+def found_columns(table: str, path: Path, given: Mapping[str, str], prefix: str = "") -> dict[str, str]:
+    """What the file calls each column; one that is needed and not found is the user's to name."""
+    names = columns_of(path)
+    usual = {column: words for column, words in USUAL[table].items() if column in COLUMNS[table]}
+    chosen = matched_columns(names, given, usual, path)
+    for column in COLUMNS[table]:
+        if column not in chosen and column not in OPTIONAL:
+            free = next((name for name in names if name not in chosen.values()), "…")
+            counted = f", or let `{NUMBERED_BY[table]}` number the rows" if column == "id" else ""
+            raise InputError(
+                f"none of the columns ({', '.join(names)}) is usual for the {column}", file=path,
+                remedy=f"name it: --column {prefix}{column}={free}{counted}",
+            )  # fmt: skip
+    return {column: chosen[column] for column in COLUMNS[table] if column in chosen}
+
+
+def label_in(row: Row, column: str) -> str:
+    """What a cell of grades says; one without a value, or with pandas' mark for that, says nothing."""
+    value = row.get(column)
+    return "" if value is None or value != value else str(value).strip()  # NaN is not itself
+
+
+def completed_labels(path: Path, column: str, grades: Mapping[str, int], *, empty: bool = False) -> dict[str, int]:
+    """What each label of a column of grades is worth: nothing to say where all are numbers.
+
+    Beside labels a number stands for itself, unless numbers are among what the user gave. `empty` says that rows may
+    have none.
+    """
+    labels: dict[str, str] = {}
+    for place, row in read_table(path).rows:
+        labels.setdefault(label_in(row, column), place)
+    if empty:
+        labels.pop("", None)
+    if "" in labels:
+        raise InputError(
+            f"{column} is empty", file=path, place=labels[""], remedy="give a grade, or leave the line out"
+        )
+    numbers = {label: number for label in labels if (number := whole(label)) is not None}
+    known = dict(grades) if any(whole(label) is not None for label in grades) else {**grades, **numbers}
+    if len(numbers) == len(labels) and not grades:
+        return {}
+    if unknown := [label for label in labels if label not in known]:
+        guessed = not known
+        worth = {label: place if guessed else known.get(label, "…") for place, label in enumerate(reversed(labels))}
+        example = " ".join(f"--grade {json.dumps(label, ensure_ascii=False)}={worth[label]}" for label in worth)
+        raise InputError(
+            f"the grade {unknown[0]!r} is no number" if unknown[0] not in numbers else f"no --grade for {unknown[0]!r}",
+            file=path, place=labels[unknown[0]], remedy=f"say what each is worth: {example}",
+        )  # fmt: skip
+    return known

@@ -1,0 +1,184 @@
+"""What a folder, some files or a name are as a task: the lines that describe it in a line-up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
+
+from bakeoff.core.files import read_bytes, read_toml
+from bakeoff.core.paths import task_names
+from bakeoff.tasks.formats import FORMATS
+from bakeoff.tasks.formats.source_tables import taken
+from bakeoff.tasks.formats.table_columns import COLUMNS, columns_of, completed_labels, found_columns
+from bakeoff.tasks.formats.tables import JSON_LINES, READERS
+from bakeoff.tasks.ground_truth import FILE
+
+BY_NAME = {"hub": "dataset", "mteb": "task", "ir_datasets": "dataset"}  # formats of data sets, and where the name goes
+QRELS = (".qrels", ".trec", ".txt")
+# What tables in a folder are usually called.
+TABLES = {
+    "documents": ("documents", "docs", "corpus", "articles"),
+    "queries": ("queries", "questions", "topics"),
+    "judgments": ("judgments", "qrels", "grades"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSource:
+    """A task as a line-up has it: the path of its own description, or its format with options."""
+
+    name: str
+    own: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    taken: Mapping[str, str] = field(default_factory=dict)  # by table, which column became which field
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A user's files, what their columns are called, and what their labels are worth."""
+
+    documents: Path | None = None
+    queries: Path | None = None
+    judgments: Path | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    grades: Mapping[str, int] = field(default_factory=dict)
+
+
+def source_of(given: str, base: Path) -> TaskSource | Files:
+    """A task by name, by its task.toml or folder, or as FORMAT:NAME; tables that lie in one folder are files.
+
+    Paths in a description are from `base`, the folder of the line-up.
+    """
+    format_name, colon, rest = given.partition(":")
+    if colon and format_name in BY_NAME:
+        return TaskSource(rest.rpartition("/")[2], options={"format": format_name, BY_NAME[format_name]: rest})
+    path = Path(given)
+    if given in task_names():
+        return TaskSource(given, own=given)
+    if path.suffix == ".toml":
+        if not {"format", "kind"} & read_toml(path, dict[str, Any]).keys():
+            raise InputError("is a line-up already", file=path, remedy=f"bakeoff validate {path} checks it")
+        return TaskSource(path.stem, own=_relative(path, base))
+    if path.is_file():
+        return Files(documents=path)
+    if not path.is_dir():
+        formats = ", ".join(f"{name}:NAME" for name in BY_NAME)
+        raise InputError(
+            "no such folder or file", file=path,
+            remedy=f"name a task's folder, a BEIR folder, the file of the documents, or {formats}",
+        )  # fmt: skip
+    return _of_folder(path, base)
+
+
+def _of_folder(path: Path, base: Path) -> TaskSource | Files:
+    name, where = path.resolve().name, _relative(path, base)
+    if (path / "task.toml").is_file():
+        return TaskSource(name, own=where)
+    if any((path / f"corpus.jsonl{packed}").is_file() for packed in ("", ".gz")):
+        splits = sorted(file.name.partition(".tsv")[0] for file in (path / "qrels").glob("*.tsv*"))
+        split = {"split": splits[0]} if splits and "test" not in splits else {}
+        return TaskSource(name, options={"format": "beir", "folder": where, **split})
+    if (path / "README.md").is_file() and b"config_name: corpus" in read_bytes(path / "README.md"):
+        return TaskSource(name, options={"format": "hub", "dataset": where})
+    tables = _tables_in(path)
+    if {"documents", "queries"} <= tables.keys():
+        return Files(tables["documents"], tables["queries"], tables.get("judgments"))
+    if inner := sorted(path.glob("*/task.toml")):
+        raise InputError("is no task itself", file=path, remedy=f"name the one in it: {inner[0].parent}")
+    raise InputError(
+        "holds no task that can be read", file=path,
+        remedy=f"texts become one by `bakeoff corpus import {path}`, then `bakeoff queries import`; tables are named "
+        f"by --documents and --queries; formats: {', '.join(FORMATS.names())}",
+    )  # fmt: skip
+
+
+def _tables_in(folder: Path) -> dict[str, Path]:
+    """The tables that a folder holds under their usual names."""
+    there: dict[str, Path] = {}
+    for table, stems in TABLES.items():
+        known = (folder / f"{stem}{ending}" for stem in stems for ending in (*READERS, *JSON_LINES))
+        if match := next((path for path in known if path.is_file()), None):
+            there[table] = match
+    return there
+
+
+def source_of_files(files: Files, base: Path) -> TaskSource:
+    """Tables of documents, queries and, where there are some, judgments; or Bakeoff's own files."""
+    assert files.documents is not None
+    assert files.queries is not None
+    named = {"documents": files.documents, "queries": files.queries, "judgments": files.judgments}
+    paths = {table: path for table, path in named.items() if path is not None}
+    for path in paths.values():
+        if path.is_dir():
+            raise InputError("is a folder", file=path, remedy=f"texts become a table by `bakeoff corpus import {path}`")
+        if not path.is_file():
+            raise InputError("no such file", file=path, remedy="check the path")
+    known = [f"{table}.{column}" for table in paths for column in COLUMNS[table]]
+    if unknown := [key for key in files.columns if key not in known]:
+        raise InputError(f"unknown column {unknown[0]!r}", place="--column", remedy=nearest(unknown[0], known))
+    name = files.documents.resolve().parent.name or "mine"
+    if _holds(files.documents, "articles"):
+        return _native(paths, base, name)
+    columns = {
+        table: found_columns(table, path, _given(files.columns, table), f"{table}.")
+        for table, path in paths.items()
+        if not _qrels(path)
+    }
+    labels = dict(files.grades)
+    if "judgments" in columns:
+        labels = completed_labels(paths["judgments"], columns["judgments"]["grade"], files.grades)
+    places = {table: _relative(path, base) for table, path in paths.items()}
+    grades = {"grades": labels} if labels else {}
+    metadata = [column for column in columns_of(files.documents) if column not in columns["documents"].values()]
+    others = {"documents": metadata}  # of queries and judgments, other columns are not kept
+    return TaskSource(
+        name,
+        options={"format": "tables", **places, **grades, "columns": columns},
+        taken={table: taken(named, others.get(table, ())) for table, named in columns.items()},
+    )
+
+
+def _given(columns: Mapping[str, str], table: str) -> dict[str, str]:
+    """What the user says of one table: `documents.text=body`."""
+    return {key.removeprefix(f"{table}."): name for key, name in columns.items() if key.startswith(f"{table}.")}
+
+
+def _native(paths: Mapping[str, Path], base: Path, name: str) -> TaskSource:
+    """Bakeoff's own files without a task.toml; a table of queries is imported first, which makes one."""
+    articles, queries = paths["documents"], paths["queries"]
+    if not _holds(queries, "queries"):
+        raise InputError(
+            "the documents are in Bakeoff's own format, and these queries are not", file=queries,
+            remedy=f"bakeoff queries import {queries} --articles {articles}, then bakeoff init task",
+        )  # fmt: skip
+    truth = paths.get("judgments") or articles.parent / FILE
+    if "judgments" in paths and not _holds(truth, "grades"):
+        raise InputError(f"is no {FILE}", file=truth, remedy="grades by query and document: docs/tasks.md#native")
+    files = {"articles": articles, "queries": queries} | ({"ground_truth": truth} if truth.is_file() else {})
+    return TaskSource(name, options={"format": "native"} | {key: _relative(file, base) for key, file in files.items()})
+
+
+def _qrels(path: Path) -> bool:
+    return Path(path.name.removesuffix(".gz")).suffix in QRELS
+
+
+def _holds(path: Path, key: str) -> bool:
+    """Whether a JSON file is an object with this key, as Bakeoff's own files are."""
+    if path.suffix.lower() != ".json":
+        return False
+    try:
+        content = msgspec.json.decode(read_bytes(path))
+    except msgspec.DecodeError:
+        return False
+    return isinstance(content, dict) and key in content
+
+
+def _relative(path: Path, base: Path) -> str:
+    return Path(os.path.relpath(path.resolve(), base.resolve())).as_posix()

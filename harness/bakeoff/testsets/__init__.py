@@ -1,1 +1,0 @@
-"""Making a task: from the documents people have to a sample with graded queries."""

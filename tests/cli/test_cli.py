@@ -1,0 +1,384 @@
+"""The commands as a user meets them: in a process of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from bakeoff.cli.main import _verbose_first, app
+from bakeoff_providers.errors import InputError
+from typer.testing import CliRunner
+
+ROOT = Path(__file__).parents[2]
+SOURCES = os.pathsep.join([str(ROOT / "harness"), str(ROOT / "providers")])
+
+
+def bakeoff(*arguments: str, cwd: Path, path: str = SOURCES, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
+    return subprocess.run(
+        [sys.executable, "-c", "from bakeoff.cli.main import main; main()", *arguments],
+        cwd=cwd,
+        env=clean | {"PYTHONPATH": path} | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    script = (
+        "import sys\nsys.argv = ['bakeoff', '--help']\nfrom bakeoff.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'chromadb', 'faiss', 'ollama', 'sklearn', 'scipy', 'openai', 'voyageai', 'torch'}\n"
+        "print('HEAVY', sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES}, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    assert "HEAVY []" in done.stdout
+    commands = "run show validate list models select score compare gate snapshot sweep loadtest footprint doctor cache"
+    for command in f"{commands} corpus queries grade annotate agreement adjudicate audit".split():
+        assert f" {command} " in done.stdout
+
+
+def test_the_version_is_the_distributions(tmp_path: Path) -> None:
+    done = bakeoff("--version", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"bakeoff {version('bakeoff')}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        (["run", "--verbose", "-y"], ["--verbose", "run", "-y"]),
+        (["--verbose", "run"], ["--verbose", "run"]),
+        (["run", "--", "--verbose"], ["run", "--", "--verbose"]),
+        (["run", "--verbose", "--", "--verbose"], ["--verbose", "run", "--", "--verbose"]),
+        ([], []),
+    ],
+)
+def test_verbose_may_stand_anywhere_before_the_dashes(given: list[str], taken: list[str]) -> None:
+    assert _verbose_first(given) == taken
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        ("ZeroDivisionError('by\\nnothing')", 70, "unexpected error: ZeroDivisionError: by nothing"),
+        ("BakeoffError('it failed')", 1, "error: it failed"),
+        ("InputError('is wrong', remedy='do better')", 2, "error: is wrong\n  remedy: do better"),
+        ("KeyboardInterrupt", 130, ""),
+    ],
+)
+@pytest.mark.parametrize("verbose", [(), ("--verbose",)])
+def test_errors_leave_in_words_and_with_their_code(
+    tmp_path: Path, error: str, code: int, said: str, verbose: tuple[str, ...]
+) -> None:
+    """A command that fails in each way, in a process of its own."""
+    script = (
+        "from bakeoff.cli import main as cli\nfrom bakeoff_providers.errors import BakeoffError, InputError\n"
+        f"from bakeoff.cli import tasks\ndef fail() -> None:\n    raise {error}\ntasks.tasks = fail\ncli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "tasks", *verbose], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == code
+    assert said in done.stderr
+    assert ("Traceback" in done.stderr) == bool(verbose and code != 130)
+    assert ("run again with --verbose" in done.stderr) == (code == 70 and not verbose)
+    assert bool(re.search(r"\n  at bakeoff[\w.]*:\d+\n", done.stderr)) == (code == 70)
+
+
+def test_an_unforeseen_error_names_the_last_line_of_ours(tmp_path: Path) -> None:
+    """The failing line of `counted`, by its source; what it calls is this script's, and no place to look."""
+    script = (
+        "from bakeoff.cli import main as cli\nfrom bakeoff.cli import tasks\nfrom bakeoff.core import printable\n"
+        "class Number(int):\n    def __eq__(self, other):\n        raise ZeroDivisionError('two')\n"
+        "    __hash__ = int.__hash__\n"
+        "tasks.tasks = lambda: printable.counted(Number(2), 'row')\ncli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "tasks"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    source = (ROOT / "harness" / "bakeoff" / "core" / "printable.py").read_text().splitlines()
+    line = next(number for number, text in enumerate(source, start=1) if "if number == 1" in text)
+    assert done.returncode == 70
+    assert f"unexpected error: ZeroDivisionError: two\n  at bakeoff.core.printable:{line}\n" in done.stderr
+
+
+def test_a_run_prints_the_matrix_and_show_prints_it_again(tmp_path: Path) -> None:
+    chosen = [part for name in ("fake", "bm25", "voyage") for part in ("--contender", name)]
+    done = bakeoff("run", *chosen, "--rounds", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "not run: VOYAGE_API_KEY is not set" in done.stdout
+    stable = "Stable: all 2 rounds ranked identically, over one build of each index"
+    assert stable in " ".join(done.stdout.split())
+    (folder,) = (tmp_path / "results").iterdir()
+    summary = json.loads((folder / "metrics_summary.json").read_text())
+    oracle = next(row for row in summary["rows"] if row["label"] == "oracle")
+    assert oracle["targets"] == {"p@5": True, "recall@10": True, "f1@5": True, "mrr": True}
+    shown = bakeoff("show", "latest", cwd=tmp_path)
+    result, page, where = shown.stdout.partition("\nThe page: ")
+    assert result.strip() in done.stdout
+    assert done.stdout.endswith(page + where)  # both end with where the page is and how to open it
+    assert where == f"results/{folder.name}/evaluation_report.html\n" + (
+        f"Open it:  bakeoff report results/{folder.name} --open\n"
+    )
+    (folder / "evaluation_report.html").unlink()
+    assert bakeoff("show", "latest", cwd=tmp_path).stdout.endswith(
+        f"\nMake the page: bakeoff report results/{folder.name}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "none.toml"], "none.toml: no such file"),
+        (["run", "film"], "did you mean 'films'?"),
+        (["run", "films", "--contender", "bm25", "--tune-weights"], "needs a [[fusion]]"),
+        (["run", "trips", "--set", "calibrate_thresholds=true"], "no option 'calibrate_thresholds'"),
+        (["run", "trips", "--set", "k"], "'k' is not key=value"),
+        (["run", "trips", "--set", "k=null"], "TOML has no null"),
+        (["run", "trips", "--set", "k=1", "--set", "k=2"], "k is set twice"),
+        (["run", "scholarships", "--set", "weights_file=none.json"], "none.json: no such file"),
+        (["snapshot", "broken.toml"], "is not valid JSON"),
+        (["run", "--contender", "minilmm"], "did you mean 'minilm'?"),
+        (["run", "--store", "fais"], "did you mean 'faiss'?"),
+        (["validate", "broken.toml"], "broken.toml: is not valid TOML"),
+        (["validate", "task.toml"], "unknown task 'wikpedia'"),
+        (["show", "."], "is not a result"),
+        (["select", "broken.toml"], "is not valid JSON"),
+        (["models", "pull", "minilmm"], "did you mean 'minilm'?"),
+        (["score", "own.qrels", "none.trec"], "none.trec: no such file"),
+        (["score", "own.qrels", "nan.trec"], "nan.trec: line 1: score 'nan' is not a finite number"),
+        (["score", "own.qrels", "nan.trec", "-m", "ndgc@10"], "did you mean 'ndcg'?"),
+        (["compare", "."], "is not a result"),
+        (["gate", ".", "--baseline", "nowhere", "--junit", "x.xml"], "nowhere: no such folder"),
+    ],
+)
+def test_bad_input_ends_with_2_a_remedy_and_no_file(tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "broken.toml").write_text("task =\n")
+    (tmp_path / "task.toml").write_text('task = "wikpedia"\n[[contender]]\nranker = "bm25"\n')
+    (tmp_path / "own.qrels").write_text("q 0 d 1\n")
+    (tmp_path / "nan.trec").write_text("q Q0 d 1 nan tag\n")
+    before = set(tmp_path.rglob("*"))
+    done = bakeoff(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_list_tells_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
+    done = bakeoff("list", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "VOYAGE_API_KEY is not set" in done.stdout
+    unwrapped = " ".join(done.stdout.split())
+    names, _, formats = unwrapped.partition(" tasks: ")[2].partition("; own ones in the formats ")
+    assert {"wikipedia", "neighbours"} <= set(names.split(", "))
+    assert formats.startswith("native, beir, tables, ir_datasets, hub, mteb line-ups")
+    assert "ndcg@k" in done.stdout
+    assert "kinds of task: graded, reference, ordered, single, profiles" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "said", "file"),
+    [
+        (["trips"], "Paired t-test over seeds (MRR)", "ranks/markov-1.npy"),
+        (["films", "--contender", "bm25"], "Spaces against their own lists", "ordered_report_k5.json"),
+        (
+            ["scholarships", "--contender", "tfidf", "--set", "calibrate_thresholds=true"],
+            "NDCG@10 by label mode",
+            "artifacts/golden_eval_*.json",
+        ),
+    ],
+)
+def test_built_in_examples_run_by_their_names(tmp_path: Path, arguments: list[str], said: str, file: str) -> None:
+    done = bakeoff("run", *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+    (folder,) = (tmp_path / "results").iterdir()
+    assert list(folder.glob(file))
+
+
+def test_select_draws_the_shipped_sample(tmp_path: Path) -> None:
+    corpus = ROOT / "corpora" / "wikipedia"
+    shipped = json.loads((corpus / "evaluate_articles.json").read_text())
+    date = shipped["metadata"]["selection_date"]
+    done = bakeoff("select", str(corpus / "articles.json"), "--date", date, "--out", "drawn.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "drawn.json").read_bytes() == (corpus / "evaluate_articles.json").read_bytes()
+
+
+def test_a_result_by_its_newest_name_as_json_and_without_charts(tmp_path: Path) -> None:
+    done = bakeoff("show", "latest", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no result under results/ yet" in done.stderr
+    done = bakeoff("run", "--contender", "bm25", "--rounds", "1", "--no-charts", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "results").iterdir()
+    *_, page, how = done.stdout.splitlines()
+    assert page == f"The page: results/{folder.name}/evaluation_report.html"
+    assert how == f"Open it:  bakeoff report results/{folder.name} --open"
+    assert (folder / "evaluation_report.html").is_file()
+    assert not list(folder.rglob("*.png"))
+    shown = bakeoff("show", "latest", cwd=tmp_path)
+    assert "bm25 has the highest NDCG@10" in shown.stdout
+    figures = json.loads(bakeoff("show", "latest", "--json", cwd=tmp_path).stdout)
+    assert figures["folder"] == f"results/{folder.name}"
+    assert figures["verdict"]["best"] == "bm25"
+    again = bakeoff("run", "--contender", "bm25", "--rounds", "1", "--no-charts", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["verdict"]["best"] == "bm25"
+
+
+def test_a_page_is_opened_in_the_browser(tmp_path: Path) -> None:
+    note = tmp_path / "opened.txt"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {note}\n')
+    browser.chmod(0o755)
+    page = tmp_path / "page.html"
+    reference = str(ROOT / "results" / "reference")
+    done = bakeoff(
+        "report", reference, "--out", str(page), "--no-pictures", "--open", cwd=tmp_path, BROWSER=f"{browser} %s"
+    )
+    assert done.returncode == 0, done.stderr
+    assert note.read_text().strip() == page.as_uri()
+
+
+def test_ctrl_c_says_what_is_kept_and_how_to_go_on(tmp_path: Path) -> None:
+    script = (
+        "import sys\nimport bakeoff.cli as cli\n"
+        "def stop():\n    raise KeyboardInterrupt\ncli.app = stop\n"
+        "sys.argv = ['bakeoff', 'run', 'my line-up.toml']\ncli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 130
+    assert "are kept" in done.stderr
+    assert done.stderr.endswith("\n  bakeoff run 'my line-up.toml'\n")
+
+
+def test_the_shell_can_complete(tmp_path: Path) -> None:
+    done = bakeoff("--show-completion", "bash", cwd=tmp_path, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert done.returncode == 0, done.stderr
+    assert "_BAKEOFF_COMPLETE" in done.stdout or "COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("bakeoff val", ["validate"]),
+        ("bakeoff c", ["corpus", "compare", "corpus-size", "canary", "cache"]),
+        ("bakeoff queries i", ["import"]),
+        ("bakeoff validate --no-h", ["--no-health"]),
+        ("bakeoff grade next --pa", ["--page"]),
+    ],
+)
+def test_the_shell_is_offered_commands_and_options(tmp_path: Path, typed: str, offered: list[str]) -> None:
+    """As bash asks for them, of commands that are imported only when they are named."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.argv[0] = 'bakeoff'; from bakeoff.cli.main import main; main()"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=os.environ | {
+            "PYTHONPATH": SOURCES, "_BAKEOFF_COMPLETE": "complete_bash", "COMP_WORDS": typed,
+            "COMP_CWORD": str(len(typed.split()) - 1),
+        },
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == offered
+
+
+SECRET = "hunter2-Zq99"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["canary", "record", "openai", "--out", "x.canary", "--set"],
+        ["canary", "check", "fake.canary", "--set"],
+        ["loadtest", "--provider", "openai", "--set"],
+        ["sweep", "--store", "qdrant", "--synthetic", "100", "--set"],
+        ["run", "films", "--set"],
+        ["embed", "films", "--out", "shards", "--set"],
+        ["grade", "pairs", "wikipedia", "--judge", "llm", "--all-below", "10000000", "--set"],
+        ["queries", "generate", str(ROOT / "corpora" / "wikipedia" / "articles.json"), "--maker", "llm", "--set"],
+    ],
+)
+@pytest.mark.parametrize("address", [f"base_url=http://me:{SECRET}@127.0.0.1/v1", f"base_url=http://h/v1?key={SECRET}"])
+def test_an_address_with_a_secret_can_not_be_set(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], address: str
+) -> None:
+    monkeypatch.chdir(folder)
+    before = sorted(folder.rglob("*"))
+    refused = CliRunner().invoke(app, [*arguments, address])
+    assert isinstance(refused.exception, InputError)
+    assert refused.exception.place == "--set.base_url"
+    assert SECRET not in f"{refused.exception} {refused.exception.remedy} {refused.output}"
+    assert sorted(folder.rglob("*")) == before
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording, for the command that reads one before anything else."""
+    place = tmp_path_factory.mktemp("secrets")
+    made = CliRunner().invoke(app, ["canary", "record", "fake", "--calls", "2", "--out", str(place / "fake.canary")])
+    assert made.exit_code == 0, made.output
+    return place
+
+
+@pytest.mark.parametrize(
+    "existing",
+    [f"http://me:{SECRET}@127.0.0.1:9", f"http://127.0.0.1:9?api-key={SECRET}", f"host=db password = {SECRET}"],
+)
+def test_an_address_with_a_secret_can_not_be_probed(tmp_path: Path, existing: str) -> None:
+    store = "pgvector" if existing.startswith("host") else "qdrant"
+    refused = bakeoff("probe", store, existing, cwd=tmp_path)
+    assert refused.returncode == 2, refused.stderr
+    assert "the address has" in refused.stderr
+    assert SECRET not in refused.stdout + refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [(["probe", "pgvector", "env"], 3), (["run", "--no-charts"], 1)],
+)
+def test_a_database_whose_address_is_torn_keeps_its_password(tmp_path: Path, command: list[str], code: int) -> None:
+    """libpq repeats an address without a scheme word by word."""
+    pytest.importorskip("psycopg")
+    (tmp_path / "bakeoff.toml").write_text(
+        'task = "wikipedia"\nrounds = 1\n[[contender]]\nprovider = "fake"\nstore = "pgvector"\n'
+    )
+    ended = bakeoff(*command, cwd=tmp_path, PGVECTOR_URL=f"me:{SECRET}@db/x")
+    assert ended.returncode == code, ended.stderr
+    assert SECRET not in ended.stdout + ended.stderr
+    assert "pgvector" in ended.stderr
+
+
+def test_whatever_is_said_on_stderr_holds_no_secret(tmp_path: Path) -> None:
+    """Also where a command prints by itself: a check that could not reach its service."""
+    script = (
+        "from bakeoff.cli import main as cli\nfrom bakeoff.cli import checks, tasks\n"
+        "from bakeoff_providers.errors import StoreError\ndef fail() -> None:\n"
+        f"    raise StoreError('no answer from http://me:{SECRET}@h/x?key={SECRET}')\n"
+        "def check() -> None:\n    checks.deliver('probe', fail, as_json=False, metrics_file=None)\n"
+        "tasks.tasks = check\ncli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "tasks"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert done.stderr == "error: no answer from http://***@h/x?***\n"

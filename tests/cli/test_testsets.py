@@ -1,0 +1,286 @@
+"""From a folder of documents to a run's matrix, by the commands that a user types, with no network."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bakeoff.cli.main import main
+
+from tests.cli.test_cli import ROOT
+from tests.wiki import Page, Wiki
+from tests.wire import PROXIES, WireServer
+
+DOCUMENTS = {
+    "billing/refunds.md": "# Refunds\n\nMoney comes back to the card within five days after a parcel is returned.",
+    "billing/invoices.md": "# Invoices\n\nEvery order sends a bill by mail; companies may add their tax number.",
+    "shipping/abroad.html": "<title>Abroad</title><p>Parcels to other countries take two weeks and pass customs.</p>",
+    "shipping/pickup.txt": "Pickup\n\nShops keep a parcel for ten days; bring the code from the mail.",
+    "shipping/pickup-copy.txt": "Pickup\n\nShops keep a parcel for ten days, bring the code from the mail",
+    "draft.md": "",
+}
+LINEUP = """
+task = "task/task.toml"
+measures = ["p@1", "mrr", "ndcg@10"]
+rounds = 1
+[categories.money]
+about = "paying and being paid"
+templates = ["my cash is gone: {topic}", "{kind} worries"]
+[categories.delivery]
+about = "getting things to people"
+templates = ["how do things reach me: {topic}"]
+[[contender]]
+ranker = "bm25"
+[[contender]]
+provider = "tfidf"
+store = "faiss"
+[[contender]]
+provider = "fake"
+store = "faiss"
+"""
+
+
+def judge(model: str, prompt: str) -> str:
+    """Money answers money, and delivery delivery; the stricter of two models gives one grade less."""
+    query = prompt.partition("Query: ")[2].partition("\n")[0]
+    title = prompt.partition("Document: ")[2].partition("\n")[0]
+    fits = ("billing" in query) == (title in ("Refunds", "Invoices"))
+    return json.dumps({"reason": f"{title} read", "grade": (2 if model == "strict" else 3) if fits else 0})
+
+
+@pytest.fixture
+def wire() -> Iterator[WireServer]:
+    with WireServer() as server:
+        server.answer = judge
+        server.pulled += ["strict:latest"]
+        yield server
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    for name, text in DOCUMENTS.items():
+        path = tmp_path / "docs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "bakeoff.toml").write_text(LINEUP)
+    return tmp_path
+
+
+def say(home: Path, *arguments: str, code: int = 0, **environment: str) -> str:
+    """What a command prints, run as the terminal runs it but within this process: starting one takes seconds."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(home)
+        patch.setattr(sys, "argv", ["bakeoff", *arguments])
+        for name in [name for name in os.environ if name.endswith("_API_KEY") or name in PROXIES]:
+            patch.delenv(name)
+        for name, value in {"BAKEOFF_HOME": str(home / "cache"), **environment}.items():
+            patch.setenv(name, value)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            main()
+    assert (ended.value.code or 0) == code, out.getvalue() + err.getvalue()
+    return out.getvalue() if code == 0 else err.getvalue()
+
+
+@pytest.mark.slow
+def test_from_a_folder_of_documents_to_a_matrix(home: Path, wire: WireServer) -> None:
+    said = say(home, "corpus", "import", "docs")
+    assert "4 documents imported: articles.json" in said
+    assert "empty, left out: 1\n  draft.md" in said
+    assert "shipping/pickup.txt = shipping/pickup-copy.txt" in said
+
+    said = say(home, "queries", "generate", "articles.json", "--n", "1", "--lineup", "bakeoff.toml")
+    assert "money" in said
+    assert "delivery" in said
+    assert "next: bakeoff grade task" in said
+    assert say(home, "validate", "task").endswith("no grades yet\nnext: bakeoff grade task --lineup bakeoff.toml\n")
+
+    models = ["--judge", "llm", "--model", "ollama:llama3.1", "--model", "ollama:strict"]
+    said = say(home, "grade", "task", *models, "--dry-run", OLLAMA_HOST=wire.url)
+    assert said.count("dry run: 8 answers, 0 in the cache, 8 to ask for") == 2
+    assert wire.requests == []
+    said = say(home, "grade", "task", *models, OLLAMA_HOST=wire.url)
+    assert "ollama-llama3.1: 8 pairs graded" in said
+    assert "8 grades in" in said
+    assert "4 pairs have no majority" in said
+    assert len(wire.chats()) == 16
+
+    said = say(home, "agreement", "task")
+    assert "2 annotators, 8 pairs, 4 graded differently" in said
+    decisions = [
+        {"query_id": query, "page_id": page, "grade": 3, "why": "it answers"}
+        for query, page in json.loads(_disagreements(home))
+    ]
+    (home / "decisions.json").write_text(json.dumps(decisions))
+    said = say(home, "adjudicate", "task", "--from", "decisions.json")
+    assert "4 decisions taken" in said
+    assert "warning" not in said
+
+    said = say(home, "validate")
+    assert "bakeoff.toml: valid" in said
+    assert "smallest detectable difference" in said
+    said = say(home, "run")
+    assert "bakeoff: task docs (4 documents, 2 queries, relevant from grade 2 on), top 100, 1 round " in " ".join(
+        said.split()
+    )
+    (result,) = (home / "results").iterdir()
+    rows = {row["label"]: row for row in json.loads((result / "metrics_summary.json").read_text())["rows"]}
+    assert rows["oracle"]["measures"]["ndcg@10"]["mean"] == 1
+    assert {"bm25", "tfidf+faiss", "fake+faiss"} <= rows.keys()
+    assert "bm25" in (result / "matrix.md").read_text()
+    said = say(home, "grade", "next", "task", "--result", str(result))
+    assert "Every pair that a contender ranked high enough to matter is graded." in said
+
+
+def _disagreements(home: Path) -> str:
+    given = [json.loads(path.read_text())["grades"] for path in sorted((home / "task" / "annotations").glob("ollama*"))]
+    first, second = ({(q, d): g for q, row in grades.items() for d, g in row.items()} for grades in given)
+    return json.dumps([pair for pair in first if first[pair] != second[pair]])
+
+
+def test_people_the_pool_next_and_the_audit(home: Path, wire: WireServer) -> None:
+    say(home, "corpus", "import", "docs")
+    say(home, "queries", "generate", "articles.json", "--n", "1", "--lineup", "bakeoff.toml")
+    said = say(home, "grade", "task", "--all-below", "1", "--depth", "1", "--dry-run")
+    assert "of 8: the first 1 of bm25, tfidf+faiss, fake+faiss" in said
+    assert not (home / "task" / "annotations").exists()
+    said = say(home, "grade", "next", "task", "--n", "3")
+    assert len(re.findall(r"^(?:money|delivery)_001 .+ a [123] ", said, re.MULTILINE)) == 3
+    say(home, "grade", "task", "--judge", "llm", OLLAMA_HOST=wire.url)
+    page = home / "task" / "annotations" / "ollama-llama3.1.json"
+    copy: Any = json.loads(page.read_text())
+    copy["metadata"] = {"kind": "person"}
+    (page.parent / "ada.json").write_text(json.dumps(copy))
+    said = say(home, "audit", "task", "ollama-llama3.1", "--samples", "50")
+    assert "8 pairs, 100.0% equal, κ 1.0000" in said
+    assert "another wins in 0 of 50 samples" in said
+    assert "did you mean 'ollama-llama3.1'" in say(home, "audit", "task", "ollama-llama3", code=2)
+
+
+def test_a_model_that_answers_prose_ends_with_1_and_keeps_the_rest(home: Path, wire: WireServer) -> None:
+    say(home, "corpus", "import", "docs")
+    say(home, "queries", "generate", "articles.json", "--n", "1", "--lineup", "bakeoff.toml")
+    wire.answer = lambda model, prompt: "Sure." if "Abroad" in prompt else judge(model, prompt)
+    command = ["grade", "task", "--judge", "llm", "--model", "openai:m", "--set", f"base_url={wire.base('openai')}"]
+    said = say(home, *command, code=1)
+    assert "2 pairs got no usable grade; the others are kept" in said
+    assert "unusable answer: there is no JSON object in it" in said
+    wire.answer, asked = judge, len(wire.chats())
+    assert "openai-m: 8 pairs graded" in say(home, *command)
+    assert len(wire.chats()) == asked + 2
+
+
+def test_a_budget_that_is_reached_keeps_what_was_paid_for(home: Path, wire: WireServer) -> None:
+    say(home, "corpus", "import", "docs")
+    say(home, "queries", "generate", "articles.json", "--n", "1", "--lineup", "bakeoff.toml")
+    model = ["--judge", "llm", "--model", "openai:m", "--set", f"base_url={wire.base('openai')}"]
+    prices = ["--set", "price_in=1000000", "--set", "price_out=0"]  # a dollar a token: about 300 a prompt
+    assert "no price is known" in say(home, "grade", "task", *model, "--max-cost", "1", code=2)
+    assert "stopped before $700.00 would be passed" in say(
+        home, "grade", "task", *model, *prices, "--max-cost", "700", code=1
+    )
+    kept = len(wire.chats())
+    assert 1 <= kept < 8
+    say(home, "grade", "task", *model, *prices)
+    assert len(wire.chats()) == 8
+
+
+def test_every_file_that_is_skipped_is_named_on_the_screen_or_in_the_file_that_it_names(home: Path) -> None:
+    pictures = [f"picture-{number:02}.png" for number in range(12)]
+    for name in pictures:
+        (home / "docs" / name).write_bytes(b"\x89PNG")
+    said = say(home, "corpus", "import", "docs", "--out", "all.json")
+    listed = "".join(f"  {name}: .png is not read\n" for name in pictures[:10])
+    assert f"skipped: 12\n{listed}  … and 2 more, all in all.json, metadata.left_out\n" in said
+    left_out = json.loads((home / "all.json").read_text())["metadata"]["left_out"]
+    assert left_out == {
+        "empty": ["draft.md"],
+        "duplicates": ["shipping/pickup.txt = shipping/pickup-copy.txt"],
+        "skipped": [f"{name}: .png is not read" for name in pictures],
+    }
+    queries = "text\n" + "".join(f"question {number}\n" for number in range(12)) * 2
+    (home / "asked.csv").write_text(queries)
+    said = say(home, "queries", "import", "asked.csv", "--articles", "all.json", "--out", "asked")
+    assert "  … and 2 more, all in asked/queries.json, metadata.left_out\n" in said
+    metadata = json.loads((home / "asked" / "queries.json").read_text())["metadata"]
+    assert metadata["left_out"]["duplicates"][-1] == "line 25 = line 13: question 11"
+
+
+def test_pages_and_pdfs_without_their_library_are_skipped_with_what_to_install(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for library in ("lxml", "lxml.etree", "pypdf"):
+        monkeypatch.setitem(sys.modules, library, None)  # as where it is not installed
+    (home / "docs" / "terms.pdf").write_bytes(b"%PDF-1.4")
+    said = say(home, "corpus", "import", "docs")
+    assert "3 documents imported: articles.json" in said
+    reason = "install bakeoff[documents]"
+    assert f"skipped: 2\n  shipping/abroad.html: {reason}\n  terms.pdf: {reason}\n" in said
+
+
+def test_titles_of_a_wiki(tmp_path: Path) -> None:
+    (tmp_path / "titles.txt").write_text("Loa, Utah\nNowhere\n")
+    with Wiki({"Loa, Utah": Page(11, "Loa is a town.")}) as wiki:
+        said = say(tmp_path, "corpus", "import", "titles.txt", "--api", wiki.api, "--out", "pool.json")
+    assert "1 document imported: pool.json" in said
+    assert "no such page: 1\n  Nowhere" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["corpus", "import", "nowhere"], "no such file or folder"),
+        (["corpus", "import", "docs", "--chunks", "slices"], "--chunks"),
+        (["corpus", "import", "docs", "--column", "text"], "is not key=value"),
+        (["queries", "generate", "nowhere.json"], "nowhere.json: no such file"),
+        (["queries", "generate", "good.json", "--maker", "templats"], "did you mean 'templates'?"),
+        (["queries", "generate", "good.json", "--as-of", "yesterday"], "is not a date"),
+        (["queries", "generate", "good.json", "--add"], "no queries to add to"),
+        (["queries", "generate", "good.json", "--maker", "llm", "--model", "olama"], "did you mean 'ollama'?"),
+        (["queries", "generate", "good.json", "--maker", "llm", "--set", "temprature=1"], "no option 'temprature'"),
+        (["grade", "wikpedia"], "and the built-in ones are films, neighbours, scholarships, trips, wikipedia,"),
+        (["grade", "wikpedia"], "did you mean 'wikipedia'? The path of an own task's folder"),
+        (["grade", "wikipedia", "--judge", "nobody"], "unknown judge 'nobody'"),
+        (["grade", "wikipedia", "--judge", "llm", "--repeats", "3"], "repeats at temperature 0"),
+        (["agreement", "wikipedia", "--who", "annotator_c"], "did you mean 'annotator_"),
+        (["audit", "wikipedia", "nobody"], "no judge model is called 'nobody'"),
+        (["validate", "wikpedia"], "unknown task 'wikpedia'"),
+        (["annotate", "wikipedia", "--who", "annotator_a", "--no-open"], "holds a model's grades"),
+    ],
+)
+def test_bad_input_ends_with_2_and_leaves_no_file(home: Path, arguments: list[str], said: str) -> None:
+    (home / "good.json").write_text('{"articles": [{"page_id": 1, "title": "T", "summary": "S", "categories": ["c"]}]}')
+    before = set(home.rglob("*"))
+    assert said in say(home, *arguments, code=2)
+    assert {path for path in home.rglob("*") if "cache" not in path.parts} == before
+
+
+def test_queries_that_are_there_are_never_written_over(home: Path) -> None:
+    say(home, "corpus", "import", "docs")
+    say(home, "queries", "generate", "articles.json", "--n", "1", "--lineup", "bakeoff.toml")
+    before = (home / "task" / "queries.json").read_text()
+    again = ["queries", "generate", "articles.json", "--n", "1", "--lineup", "bakeoff.toml"]
+    assert "--add adds to them, or choose another --out" in say(home, *again, code=2)
+    say(home, *again, "--add", "--seed", "7", "--max-similarity", "0.95", "--max-overlap", "1")
+    after = json.loads((home / "task" / "queries.json").read_text())["queries"]
+    assert after[:2] == json.loads(before)["queries"]
+    assert len(after) > 2
+
+
+def test_a_line_up_and_a_task_are_told_apart(home: Path) -> None:
+    (home / "bakeoff.toml").write_text(LINEUP.replace("task/task.toml", "wikipedia"))
+    for target in ("wikipedia", str(ROOT / "queries" / "wikipedia" / "task.toml"), "bakeoff.toml"):
+        told = say(home, "validate", target)
+        assert ("  bm25: ready" in told) is (target == "bakeoff.toml")
+        assert "task wikipedia: 25 documents, 20 queries, 500 judgments" in told
+        assert "judged: 100.0% of all pairs, 100.0% of the first 10 places" in told
+        assert "smallest detectable difference: about" in told
+    assert "oracle" not in say(home, "validate", "wikipedia", "--no-health")

@@ -1,0 +1,165 @@
+"""Counting under load. Times are only ever held against lower bounds that sleeping guarantees."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from bakeoff.core.figures import Percentiles
+from bakeoff.extensions.storelab import loadtest as module
+from bakeoff.extensions.storelab.client_loops import ClientSamples, closed, open_
+from bakeoff.extensions.storelab.loadtest import Level, knee, level_of, loadtest, loadtest_store, sentences
+from bakeoff.extensions.storelab.sweep import StoreGrid, sweep
+from bakeoff.extensions.storelab.tables import loadtest_sheet, markdown, sweep_sheet, terminal
+from bakeoff.extensions.storelab.vector_sample import synthetic
+from bakeoff.search.stores.null import NullStore
+from bakeoff_providers.errors import InputError
+from rich.console import Console
+
+
+def test_percentiles_come_from_all_samples_together() -> None:
+    """A client with one slow request among few, and one with many fast ones: a mean of percentiles would be far off."""
+    slow, fast = (
+        ClientSamples([10_000_000] * 30),
+        ClientSamples([1_000_000] * 970, Counter({"OSError": 2}), late=3, dropped=4),
+    )
+    found = level_of("closed", 2, [slow, fast], 2.0)
+    assert (found.answered, found.throughput) == (1000, 500)
+    assert (found.latency.p50, found.latency.p95) == (1.0, 1.0)
+    assert found.latency.p99 == 10.0
+    assert (found.errors, found.late, found.dropped) == ({"OSError": 2}, 3, 4)
+
+
+def test_closed_loop_asks_every_request_once_and_counts_errors() -> None:
+    asked: list[int] = []
+
+    def search(request: int) -> None:
+        asked.append(request)
+        time.sleep(0.001)
+        if request % 3 == 0:
+            raise OSError("gone")
+
+    answers, seconds = closed(search, 3, 0.1)
+    found = level_of("closed", 3, answers, seconds)
+    assert len(set(asked)) == len(asked)
+    assert found.errors == {"OSError": sum(request % 3 == 0 for request in asked)}
+    assert found.answered == len(asked) - found.errors["OSError"]
+    assert seconds >= 0.1
+    assert found.latency.p50 is not None
+    assert found.latency.p50 >= 1.0
+
+
+def test_clients_really_ask_at_the_same_time() -> None:
+    together = threading.Barrier(4)
+
+    def search(request: int) -> None:
+        if request < 4:
+            together.wait(timeout=30)
+        time.sleep(0.001)
+
+    answers, _ = closed(search, 4, 0.05)
+    assert not any(level.errors for level in answers)
+    assert all(level.samples_ns for level in answers)
+
+
+def test_open_loop_counts_from_the_intended_start() -> None:
+    """One client needs 20 ms a request and gets one every 5 ms: the last waits for all before it."""
+    answers, _ = open_(lambda _request: time.sleep(0.02), 200, 1, 0.3, drop_after=60)
+    samples = answers[0].samples_ns
+    assert len(samples) > 20
+    assert answers[0].dropped == 0
+    assert answers[0].late > 0
+    assert max(samples) >= (len(samples) * 0.02 - 0.3) * 1e9
+
+
+def test_open_loop_drops_what_is_too_far_behind() -> None:
+    answers, _ = open_(lambda _request: time.sleep(0.05), 200, 1, 0.3, drop_after=0.1)
+    sent = len(answers[0].samples_ns)
+    due = np.cumsum(np.random.default_rng(42).exponential(1 / 200, size=130))
+    assert answers[0].dropped > 0
+    assert sent + answers[0].dropped == int((due < 0.3).sum())
+
+
+def _level(clients: int, throughput: float, p95: float, **more: object) -> Level:
+    latency = Percentiles(1000, p95 / 2, p95, None)
+    fields = {"loop": "closed", "clients": clients, "seconds": 1.0, "answered": 1000, "throughput": throughput}
+    return Level(**fields, latency=latency, **more)  # type: ignore[arg-type]
+
+
+def test_the_knee_by_hand() -> None:
+    # throughput / p95: 100, 180, 130, 52
+    levels = [_level(1, 100, 1.0), _level(2, 198, 1.1), _level(4, 260, 2.0), _level(8, 260, 5.0)]
+    best = knee(levels)
+    assert best is not None
+    assert best.clients == 2
+    assert sentences(levels) == [
+        "The knee is at 2 clients: 198 per second, p95 1.10 ms; the most was 260 per second, with 4 clients."
+    ]
+    assert sentences(levels[:2]) == [
+        "The knee is at 2 clients: 198 per second, p95 1.10 ms; the most was 198 per second, with 2 clients. "
+        "It is the largest load tried: with more --clients it may be higher."
+    ]
+
+
+def test_times_of_a_busy_machine_are_marked() -> None:
+    sample = synthetic(200, 8, 20)
+    result = loadtest(NullStore(dimensions=8, folder=Path()), sample, clients=(1,), seconds=0.1)
+    machine = msgspec.structs.replace(result.machine, cores=2, load_before=12.31, load_after=0.5)
+    result.machine, reason = machine, "? the machine was busy (load 12.3 on 2 cores): run it again when it is idle"
+    sheet = loadtest_sheet(result)
+    assert sheet.sentences[-1] == reason
+    assert [cell.endswith(" ?") for cell in sheet.tables[0].rows[0][3:7]] == [True] * 4
+    assert "The times of a closed loop are of the store's search alone; answered/s is over all seconds" in str(sheet)
+    swept = sweep(sample, [StoreGrid("faiss", {"index": "Flat"})], rounds=1)
+    swept.machine = machine
+    assert sweep_sheet(swept).sentences[-1] == reason
+    assert sweep_sheet(swept).tables[0].rows[0][3].endswith(" ?")
+    # Its own load is no other's work.
+    swept.machine = result.machine = msgspec.structs.replace(machine, load_before=0.5, load_after=8.0)
+    assert not [line for line in (*sweep_sheet(swept).sentences, *loadtest_sheet(result).sentences) if "?" in line]
+    assert "?" not in str(sweep_sheet(swept).tables)
+
+
+def test_limits_delays_and_errors_are_reported() -> None:
+    text = " ".join(
+        sentences([_level(1, 90, 1.0, limited=True, client_limit=100.0, errors={"X": 2}, late=3, dropped=4, rate=50.0)])
+    )
+    assert "50 per second: the client's own limit was reached (100 per second" in text
+    assert "3 requests began late and 4 were dropped" in text
+    assert "errors: 2 × X" in text
+
+
+def test_a_store_that_does_nothing_reaches_the_clients_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LIMIT", 0.1)  # the same loop twice on a busy machine: not equal, but of one kind
+    sample = synthetic(200, 8, 20)
+    result = loadtest(NullStore(dimensions=8, folder=Path()), sample, clients=(1,), seconds=0.3)
+    assert result.levels[0].limited
+
+
+def test_load_on_a_real_store() -> None:
+    sample = synthetic(2000, 16, 50)
+    result = loadtest_store("faiss", {"index": "HNSW16"}, sample, clients=(1, 2), rates=(50.0,), seconds=0.3)
+    assert [(level.loop, level.clients) for level in result.levels] == [("closed", 1), ("closed", 2), ("open", 2)]
+    assert [len(samples) for samples in result.samples_ns] == [level.answered for level in result.levels]
+    assert not any(level.errors for level in result.levels)
+    assert result.knee in (1, 2)
+    sheet = loadtest_sheet(result)
+    assert "| open | 2 | 50 |" in markdown(sheet)
+    output = io.StringIO()
+    Console(width=60, file=output).print(terminal(sheet))
+    lines = output.getvalue().splitlines()
+    heads = [line for line in lines if line.startswith("loop")]
+    assert len(heads) > 1
+    assert all(line.split()[:2] == ["loop", "clients"] for line in heads)
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_a_misspelt_store_is_refused() -> None:
+    with pytest.raises(InputError, match="unknown store"):
+        loadtest_store("fais", {}, synthetic(100, 4, 5))

@@ -14,7 +14,7 @@ import pytest
 from bakeoff_providers.errors import BakeoffError
 
 ROOT = Path(__file__).parent.parent
-FUNCTIONS = {"run", "save", "load", "score", "compare", "gate", "interleave", "evaluate"}
+FUNCTIONS = {"run", "save", "load", "score", "compare", "gate", "evaluate"}
 CLASSES = {
     "Lineup", "Task", "Document", "Query", "Measure", "Provider", "Role", "EmbeddingBatch", "ModelCard", "Store",
     "Hits", "Capabilities",
@@ -44,24 +44,24 @@ def test_every_promised_name_and_every_error_is_there() -> None:
 
 
 def test_importing_it_imports_nothing_heavy() -> None:
-    """What `import bakeoff` costs is what it imports: only the standard library, and none of our rooms."""
+    """What `import bakeoff` costs is what it imports: only the standard library, and none of our packages."""
     loaded = set(_python("import sys, bakeoff; print(*sys.modules)").split())
     assert not loaded & set(HEAVY)
     assert {name for name in loaded if name.startswith("bakeoff")} == {"bakeoff"}
 
 
-ALL_ROOMS = """
+ALL_PACKAGES = """
 import importlib, pkgutil
 for module in pkgutil.walk_packages(bakeoff.__path__, "bakeoff."):
     if module.name.count(".") < 3: importlib.import_module(module.name)
 """
 
 
-@pytest.mark.parametrize("before", ["", ALL_ROOMS], ids=["fresh", "after all rooms"])
+@pytest.mark.parametrize("before", ["", ALL_PACKAGES], ids=["fresh", "after all packages"])
 def test_public_names_stay_what_they_are(before: str) -> None:
     """Importing a subpackage sets an attribute on its parent: none may take the place of a public name."""
     code = f"import bakeoff\n{before}\nfor name in bakeoff.__all__: print(name, type(getattr(bakeoff, name)).__name__)"
-    types = dict(line.split() for line in _python(code + "\n" + ALL_ROOMS + code.rpartition("\n")[2]).splitlines())
+    types = dict(line.split() for line in _python(code + "\n" + ALL_PACKAGES + code.rpartition("\n")[2]).splitlines())
     assert {name for name, kind in types.items() if kind == "function"} == FUNCTIONS
     assert "module" not in types.values()
 
@@ -69,6 +69,11 @@ def test_public_names_stay_what_they_are(before: str) -> None:
 def test_the_version_is_that_of_the_distribution() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         assert bakeoff.__version__ == tomllib.load(file)["project"]["version"]
+
+
+def test_extensions_add_names() -> None:
+    assert inspect.isfunction(bakeoff.interleave)
+    assert "interleave" not in bakeoff.__all__  # an installation may lack the extension
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -1,13 +1,12 @@
 """Compares embedding providers and vector stores on your corpus, and says how sure it is.
 
-The names in `__all__` are the public API (docs/python.md); everything else may change. They are imported when they are
-first used, so that `import bakeoff` is quick and needs none of the libraries behind them.
+The names in `__all__` and those that extensions add (`API`) are public (docs/python.md); everything else may change.
+They are imported when they are first used, so that `import bakeoff` is quick and needs no other library.
 """
 
 from __future__ import annotations
 
 import logging
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
     from bakeoff.core.task import Document, Query, Task
     from bakeoff.evaluation.measures import Measure
-    from bakeoff.extensions.production.interleave import interleave
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.evaluation import evaluate
     from bakeoff.results.compare import compare_results as compare
@@ -44,7 +42,6 @@ _PLACES = {
     "score": "bakeoff.results.score:score",
     "compare": "bakeoff.results.compare:compare_results",
     "gate": "bakeoff.results.gate:gate",
-    "interleave": "bakeoff.extensions.production.interleave:interleave",
     "Provider": f"{_PROVIDER}:Provider",
     "Role": f"{_PROVIDER}:Role",
     "EmbeddingBatch": f"{_PROVIDER}:EmbeddingBatch",
@@ -83,7 +80,6 @@ __all__ = [
     "compare",
     "evaluate",
     "gate",
-    "interleave",
     "load",
     "run",
     "save",
@@ -99,11 +95,12 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         value: Any = version("bakeoff")
-    elif name in _PLACES:
-        module, _, attribute = _PLACES[name].partition(":")
-        value = getattr(import_module(module), attribute)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from bakeoff.core.extensions import added, load_place
+
+        if (place := _PLACES.get(name) or added("API").get(name)) is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = load_place(place)
     globals()[name] = value
     return value
 

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from bakeoff.cli.command_table import all_commands
 from bakeoff.cli.main import _verbose_first, app
 from bakeoff_providers.errors import InputError
 from typer.testing import CliRunner
@@ -44,9 +45,9 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
         text=True, check=True,
     )  # fmt: skip
     assert "HEAVY []" in done.stdout
-    commands = "run show validate list models select score compare gate snapshot sweep loadtest footprint doctor cache"
-    for command in f"{commands} corpus queries grade annotate agreement adjudicate audit".split():
-        assert f" {command} " in done.stdout
+    named = set(re.findall(r"[a-z-]+", done.stdout))
+    assert named.issuperset(all_commands())
+    assert len(done.stdout.splitlines()) <= 50
 
 
 def test_the_version_is_the_distributions(tmp_path: Path) -> None:
@@ -258,7 +259,7 @@ def test_a_page_is_opened_in_the_browser(tmp_path: Path) -> None:
 
 def test_ctrl_c_says_what_is_kept_and_how_to_go_on(tmp_path: Path) -> None:
     script = (
-        "import sys\nimport bakeoff.cli as cli\n"
+        "import sys\nimport bakeoff.cli.main as cli\n"
         "def stop():\n    raise KeyboardInterrupt\ncli.app = stop\n"
         "sys.argv = ['bakeoff', 'run', 'my line-up.toml']\ncli.main()"
     )
@@ -281,7 +282,7 @@ def test_the_shell_can_complete(tmp_path: Path) -> None:
     ("typed", "offered"),
     [
         ("bakeoff val", ["validate"]),
-        ("bakeoff c", ["corpus", "compare", "corpus-size", "canary", "cache"]),
+        ("bakeoff c", ["compare", "corpus-size", "corpus", "canary", "cache"]),
         ("bakeoff queries i", ["import"]),
         ("bakeoff validate --no-h", ["--no-health"]),
         ("bakeoff grade next --pa", ["--page"]),

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from bakeoff.calls.budget import Budget, BudgetReached
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.embedding.batches import batches, estimated_tokens
+from bakeoff.calls.tokens import estimated_tokens
+from bakeoff.embedding.batches import batches
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.unit import unit

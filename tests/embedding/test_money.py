@@ -14,8 +14,9 @@ import pytest
 from bakeoff.calls.budget import Budget, BudgetReached, reservation
 from bakeoff.calls.key_index import keys_of
 from bakeoff.calls.retry import RateLimit, RetryPolicy, Unanswered, call
+from bakeoff.calls.tokens import estimated_tokens, price_of
 from bakeoff.core.progress import Advance
-from bakeoff.embedding.batches import batches, corpus_batches, estimated_tokens, price_of
+from bakeoff.embedding.batches import batches, corpus_batches
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.unit import NotingUnit, norms_of, unit

@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 from bakeoff.calls.key_index import Keys, keys_of
 from bakeoff.calls.locks import Claims
+from bakeoff.calls.tokens import price_of
 from bakeoff.core.progress import Advance
-from bakeoff.embedding.batches import AT_RISK_TEXTS, AT_RISK_USD, WORKERS, batches, price_of
+from bakeoff.embedding.batches import AT_RISK_TEXTS, AT_RISK_USD, WORKERS, batches
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role

@@ -18,7 +18,7 @@ from bakeoff_providers.errors import CallFailed, InputError, Unavailable
 from bakeoff.calls.answers import AnswerCache
 from bakeoff.calls.budget import Budget, reservation
 from bakeoff.calls.retry import RateLimit, RetryPolicy, Unanswered, call
-from bakeoff.embedding.batches import estimated_tokens
+from bakeoff.calls.tokens import estimated_tokens
 
 T = TypeVar("T")
 LONGEST_ANSWER = 1_000_000  # characters; no grade and no query takes a thousandth of it

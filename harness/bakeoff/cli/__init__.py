@@ -1,0 +1,1 @@
+"""The command line: parsing and printing, no logic of its own."""

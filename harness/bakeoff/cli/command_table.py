@@ -1,70 +1,60 @@
-"""The commands by name, each imported when it is called: most of a short command's time would go into the others."""
+"""The commands by name. Each is imported when it is called, and none for `--help`."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator, Mapping
-from importlib import import_module
+from functools import cache
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+from typer.models import TyperInfo
 
-from bakeoff.cli.path_arguments import with_checked_paths
+from bakeoff.cli.path_arguments import check_values
+from bakeoff.core.extensions import Command, extension_commands, load_place, offered_commands
 
-# Name → `module:function` in this folder, or the family's Typer; in the order of `bakeoff --help`.
-COMMANDS = {
-    "init": "init:init",
-    "run": "run:run",
-    "show": "run:show",
-    "embed": "embed:embed",
-    "tasks": "tasks:tasks",
-    "validate": "validate:validate",
-    "report": "report:report",
-    "history": "report:history",
-    "serve": "report:serve",
-    "list": "listing:list_",
-    "options": "options:options",
-    "corpus": "corpus:corpus",
-    "select": "select:select",
-    "queries": "queries:queries",
-    "grade": "grade:grade",
-    "annotate": "annotate:annotate",
-    "agreement": "agreement:agreement",
-    "adjudicate": "annotate:adjudicate",
-    "audit": "agreement:audit",
-    "score": "score:score",
-    "compare": "compare:compare",
-    "gate": "compare:gate",
-    "plan-queries": "plan_queries:plan_queries",
-    "corpus-size": "corpus_size:corpus_size",
-    "export-mteb": "export_mteb:export_mteb",
-    "snapshot": "snapshot:snapshot",
-    "sweep": "stores:sweep",
-    "loadtest": "stores:loadtest",
-    "footprint": "stores:footprint",
-    "log": "log:log",
-    "canary": "canary:canary",
-    "probe": "probe:probe",
-    "migrate": "migrate:migrate",
-    "interleave": "traffic:interleave",
-    "ab": "traffic:ab",
-    "doctor": "doctor:doctor",
-    "cache": "cache:cache",
-    "vectors": "vectors:vectors",
-    "models": "listing:models",
-}
+START, DECIDE, SET_UP = "Start", "Decide", "Set up"
+TEST_SETS, STORES, PRODUCTION = "Test sets", "Stores", "Production"
+GROUPS = (START, DECIDE, TEST_SETS, STORES, PRODUCTION, SET_UP)
+
+CORE = (
+    Command("init", "bakeoff.cli.init:init", START, "Write a line-up for your task or tables."),
+    Command("run", "bakeoff.cli.run:run", START, "Run a line-up; print the matrix and the verdict."),
+    Command("show", "bakeoff.cli.run:show", START, "Print a result again."),
+    Command("report", "bakeoff.cli.report:report", START, "Make a result's page, exports and charts again."),
+    Command("serve", "bakeoff.cli.report:serve", START, "Show all results as a site on this machine."),
+    Command("compare", "bakeoff.cli.compare:compare", DECIDE, "Compare contenders or results, pair by pair."),
+    Command("gate", "bakeoff.cli.compare:gate", DECIDE, "Fail if a contender dropped; for CI."),
+    Command("score", "bakeoff.cli.score:score", DECIDE, "Score TREC runs and test their differences."),
+    Command("tasks", "bakeoff.cli.tasks:tasks", DECIDE, "Put the results of several tasks side by side."),
+    Command("history", "bakeoff.cli.report:history", DECIDE, "Chart every contender over time."),
+    Command("plan-queries", "bakeoff.cli.plan_queries:plan_queries", DECIDE, "Plan how many queries to label."),
+    Command("corpus-size", "bakeoff.cli.corpus_size:corpus_size", DECIDE, "Score growing samples of the corpus."),
+    Command("export-mteb", "bakeoff.cli.export_mteb:export_mteb", DECIDE, "Write a result in MTEB's layout."),
+    Command("validate", "bakeoff.cli.validate:validate", SET_UP, "Check a line-up or a task; spend nothing."),
+    Command("list", "bakeoff.cli.listing:list_", SET_UP, "List what is available and what is missing."),
+    Command("options", "bakeoff.cli.options:options", SET_UP, "List every option with its default and meaning."),
+    Command("doctor", "bakeoff.cli.doctor:doctor", SET_UP, "Check every provider with one test embedding."),
+    Command("models", "bakeoff.cli.listing:models", SET_UP, "Get the weights of local models."),
+    Command("cache", "bakeoff.cli.cache:cache", SET_UP, "Inspect, prune or clear the vectors on disk."),
+    Command("vectors", "bakeoff.cli.vectors:vectors", SET_UP, "Import or export vectors."),
+    Command("embed", "bakeoff.cli.embed:embed", SET_UP, "Embed one shard of the documents."),
+)
+
+
+@cache
+def all_commands() -> dict[str, Command]:
+    """Every command: the core's, those of extensions, then those of other packages; the first of a name counts."""
+    commands = {command.name: command for command in (*CORE, *extension_commands())}
+    for command in offered_commands():
+        commands.setdefault(command.name, command)
+    return commands
 
 
 class CommandGroup(TyperGroup):
-    """All commands; `--help` needs their first lines alone, so that it reads no signature."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands = _Commands()  # type: ignore[assignment]
+    """All commands; `--help` describes the first group and names the others."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Names and values end up in files, and these are UTF-8: what is not is said before anything is done."""
+        """Names and values end up in files, and these are UTF-8."""
         for argument in args:
             try:
                 argument.encode()
@@ -74,74 +64,81 @@ class CommandGroup(TyperGroup):
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
-        """In the order of the table."""
-        return list(COMMANDS)
+        """By group, in the order of the tables."""
+        return [command.name for group in _grouped().values() for command in group]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's signature
+        """The command, imported now; None where there is none of this name."""
+        command = all_commands().get(cmd_name)
+        return None if command is None else build_command(command)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """An unknown name is answered with the nearest one."""
+        if args[0] not in all_commands() and not args[0].startswith("-") and not ctx.resilient_parsing:
+            from bakeoff_providers.registry import nearest
+
+            ctx.fail(f"No such command {args[0]!r}. {nearest(args[0], list(all_commands()))}".rstrip())
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - click's signature
         """The list under `--help`."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _summary(name)) for name in COMMANDS])
+        grouped = _grouped()
+        with formatter.section(START):
+            formatter.write_dl([(command.name, command.summary) for command in grouped.pop(START)])
+        with formatter.section("More (bakeoff COMMAND --help)"):
+            named = [(group, ", ".join(command.name for command in commands)) for group, commands in grouped.items()]
+            formatter.write_dl(named)
 
 
-class _Commands(Mapping[str, Any]):
-    """Looks like typer's own mapping, but makes a command when it is asked for."""
-
-    def __getitem__(self, name: str) -> Any:
-        imported = _imported(name)
-        family = isinstance(imported, typer.Typer)
-        commands = imported if family else typer.Typer()
-        commands.rich_markup_mode, commands._add_completion = None, False
-        if family:
-            command: Any = typer.main.get_group(commands)
-            for member in command.commands.values():  # click would cut the first line of its help off
-                member.short_help = _first_line(member.help or "")
-        else:
-            commands.command(name)(imported)
-            command = typer.main.get_command(commands)
-        command.name = name
-        for part in (command, *getattr(command, "commands", {}).values()):
-            _explain_arguments(part)
-        return with_checked_paths(command)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
+def _grouped() -> dict[str, list[Command]]:
+    """The commands by group: ours in their order, then groups that other packages made."""
+    grouped: dict[str, list[Command]] = {group: [] for group in GROUPS}
+    for command in all_commands().values():
+        grouped.setdefault(command.group, []).append(command)
+    return {group: commands for group, commands in grouped.items() if commands}
 
 
-def _explain_arguments(command: Any) -> None:
-    """An argument that is written as an option is no unknown word: the error says how it is written."""
-    parse = command.parse_args
+class CheckedCommand(TyperCommand):
+    """One command: its paths and numbers are checked, and an argument written as an option is explained."""
 
-    def parse_args(ctx: Any, args: list[str]) -> list[str]:
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        check_values(self.params)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses, and says of `--RESULT` that it is an argument."""
         try:
-            parsed: list[str] = parse(ctx, args)
+            return super().parse_args(ctx, args)
         except typer.BadParameter:
             raise
         except Exception as error:
             written = getattr(error, "option_name", None)
-            for parameter in command.params:
+            for parameter in self.params:
                 if parameter.param_type_name == "argument" and written == f"--{parameter.name}":
                     shown = parameter.make_metavar(ctx).strip("[]")
                     hint = f"it is an argument, so write its value alone: {ctx.command_path} {shown}"
                     error.message = f"No such option: {written}; {hint}"  # type: ignore[attr-defined]
             raise
-        return parsed
-
-    command.parse_args = parse_args
 
 
-def _imported(name: str) -> Any:
-    module, _, attribute = COMMANDS[name].partition(":")
-    return getattr(import_module(f"bakeoff.commands.{module}"), attribute)
+def build_command(command: Command) -> Any:
+    """What click calls, from the function or the family that the record names."""
+    imported = load_place(command.place)
+    if isinstance(imported, typer.Typer):
+        for member in imported.registered_commands:
+            member.cls = CheckedCommand
+            member.short_help = first_line(member.callback.__doc__ or "")
+        built: Any = typer.main.get_group_from_info(
+            TyperInfo(imported), pretty_exceptions_short=True, suggest_commands=True, rich_markup_mode=None
+        )
+    else:
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        single.command(command.name, cls=CheckedCommand)(imported)
+        built = typer.main.get_command(single)
+    built.name = command.name
+    return built
 
 
-def _summary(name: str) -> str:
-    command = _imported(name)
-    text = command.info.help if isinstance(command, typer.Typer) else inspect.getdoc(command)
-    return _first_line(str(text))
-
-
-def _first_line(text: str) -> str:
-    return text.partition("\n\n")[0].replace("\n", " ")
+def first_line(text: str) -> str:
+    """The first sentence or two of a docstring, up to its blank line."""
+    return " ".join(text.partition("\n\n")[0].split())

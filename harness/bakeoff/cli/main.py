@@ -6,7 +6,7 @@ import contextlib
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from bakeoff_providers.errors import BakeoffError, InputError
@@ -16,7 +16,6 @@ from bakeoff.cli import signals, streams
 from bakeoff.cli.command_table import CommandGroup
 from bakeoff.core.printable import printable
 
-_typer_echo = typer.echo
 UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
 
 app = typer.Typer(
@@ -33,7 +32,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from bakeoff import __version__
 
-        typer.echo(f"bakeoff {__version__}")
+        streams.echo(f"bakeoff {__version__}")
         raise typer.Exit
 
 
@@ -68,7 +67,6 @@ def main() -> None:
     streams.ready()
     sys.argv[1:] = _verbose_first(sys.argv[1:])
     signals.install()
-    typer.echo = _echo
     try:
         app()
     except InputError as error:
@@ -104,13 +102,6 @@ def _verbose_first(arguments: Sequence[str]) -> list[str]:
     last = arguments.index("--") if "--" in arguments else len(arguments)
     others = [argument for argument in arguments[:last] if argument != "--verbose"]
     return [*["--verbose"] * (len(others) < last), *others, *arguments[last:]]
-
-
-def _echo(message: Any = None, *arguments: Any, **options: Any) -> None:
-    """Every command prints through this: data gives the terminal no orders, and stderr, often a log, gets no secret."""
-    if isinstance(message, str):
-        message = printable(without_secrets(message) if options.get("err") else message)
-    _typer_echo(message, *arguments, **options)
 
 
 def _leave_interrupted() -> NoReturn:

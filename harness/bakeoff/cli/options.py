@@ -147,8 +147,8 @@ def sorts() -> list[Sort]:
     from bakeoff_providers import PROVIDERS
     from bakeoff_providers.chat import CHATS
 
+    from bakeoff.core.extensions import added, load_place
     from bakeoff.evaluation.measures import MEASURES
-    from bakeoff.extensions.testsets.generate import MAKERS
     from bakeoff.search.existing import EXISTING
     from bakeoff.search.rankers import RANKERS
     from bakeoff.search.rerankers import RERANKERS
@@ -174,7 +174,7 @@ def sorts() -> list[Sort]:
         Sort(TASK_KINDS, "kinds", 'kind = "NAME" and the options beside it, in [task] or a task.toml', TaskKeys),
         Sort(MEASURES, "measures", "NAME(option=value)@k among the measures"),
         Sort(CHATS, "chats", "--model NAME:MODEL --set option=value of `bakeoff grade` and `bakeoff queries generate`"),
-        Sort(MAKERS, "makers", "--maker NAME of `bakeoff queries generate`"),
+        *(Sort(load_place(place), page, written) for page, (place, written) in added("REGISTRIES").items()),
     ]
 
 

@@ -43,12 +43,10 @@ def _finite(kind: Any) -> Any:
     return checked
 
 
-def with_checked_paths(command: Any) -> Any:
-    """The command, and those below it, with every path and number checked before the command begins."""
-    for part in (command, *getattr(command, "commands", {}).values()):
-        for parameter in getattr(part, "params", ()):
-            if type(parameter.type) is TyperPath:
-                parameter.type.__class__ = _CheckedPath
-            elif getattr(parameter.type, "name", "") in ("float", "float range"):
-                parameter.type = _finite(parameter.type)
-    return command
+def check_values(parameters: list[Any]) -> None:
+    """Have every path and number among a command's parameters checked before the command begins."""
+    for parameter in parameters:
+        if type(parameter.type) is TyperPath:
+            parameter.type.__class__ = _CheckedPath
+        elif getattr(parameter.type, "name", "") in ("float", "float range"):
+            parameter.type = _finite(parameter.type)

@@ -6,6 +6,12 @@ import io
 import os
 import sys
 from pathlib import Path
+from typing import Any
+
+import typer
+from bakeoff_providers.secrets import without_secrets
+
+from bakeoff.core.printable import printable
 
 
 def ready() -> None:
@@ -20,3 +26,10 @@ def ready() -> None:
         elif isinstance(stream, io.TextIOWrapper):
             asked = os.environ.get("PYTHONIOENCODING")
             stream.reconfigure(encoding=stream.encoding if asked else "utf-8", errors="replace")
+
+
+def echo(message: Any = None, *, err: bool = False, nl: bool = True) -> None:
+    """Print. Data gives the terminal no orders, and stderr, often a log, gets no secret."""
+    if isinstance(message, str):
+        message = printable(without_secrets(message) if err else message)
+    typer.echo(message, err=err, nl=nl)

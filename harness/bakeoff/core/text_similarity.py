@@ -10,6 +10,7 @@ from functools import lru_cache
 from math import ceil
 from typing import Any
 
+MOST_ALIKE = 0.6  # of two queries that ask for different things
 LETTERS = 3  # per piece, when two queries are compared
 
 

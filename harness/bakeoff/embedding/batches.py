@@ -7,15 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from bakeoff_providers import stopping
-from bakeoff_providers.base import TEXT, ModelCard
+from bakeoff_providers.base import ModelCard
 
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
-from bakeoff.core.arrays import Values
+from bakeoff.calls.tokens import CHARACTERS_PER_TOKEN, price_of
 from bakeoff.embedding.corpus_chunks import in_blocks
 
 WORKERS = 4  # requests to a hosted provider at the same time
 AT_RISK_TEXTS, AT_RISK_USD = 256, 0.01  # a kill loses no more than the larger of these
-CHARACTERS_PER_TOKEN = 4.0  # English prose; only ever used where no server has counted
 
 
 def batches(texts: Sequence[str], card: ModelCard, at_once: int = 0) -> Iterator[list[str]]:
@@ -58,23 +57,6 @@ def corpus_batches(
             new &= find(keys) < 0
         seen.add(keys[new], np.zeros(int(np.count_nonzero(new)), dtype=np.int64))
         yield from batches([text for text, first in zip(wanted, new, strict=True) if first], card, at_once)
-
-
-def estimated_tokens(texts: Sequence[str], prompt: str = "") -> float:
-    """Of all of these."""
-    return float(token_estimates(texts, prompt).sum())
-
-
-def token_estimates(texts: Sequence[str], prompt: str = "") -> Values:
-    """For each text a guess from its length, marked as an estimate wherever it is shown."""
-    around = len(prompt.replace(TEXT, "", 1))
-    lengths = np.fromiter(map(len, texts), dtype=np.float64, count=len(texts)) + around
-    return np.maximum(1.0, lengths / CHARACTERS_PER_TOKEN)
-
-
-def price_of(tokens: float, card: ModelCard) -> float:
-    """Tokens times list price; nothing where no price is known."""
-    return 0.0 if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6
 
 
 def in_parallel(

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from bakeoff.calls.budget import Budget, reservation
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.calls.retry import Attempted, RateLimit, RetryPolicy, call
+from bakeoff.calls.tokens import estimated_tokens, price_of, token_estimates
 from bakeoff.core.progress import Advance, Progress, silent
 from bakeoff.core.room import TEMPORARY
-from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens, in_parallel, price_of
+from bakeoff.embedding.batches import WORKERS, batches, in_parallel
 from bakeoff.embedding.cache import Space, VectorCache
 from bakeoff.embedding.single_calls import SingleCalls, TimedVector
 from bakeoff.embedding.unit import NotingUnit, unit

@@ -11,9 +11,9 @@ import xxhash
 from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.cards import family_prompts
 
+from bakeoff.calls.tokens import estimated_tokens
 from bakeoff.core.printable import some
 from bakeoff.core.task import Document, Task, document_blocks
-from bakeoff.embedding.batches import estimated_tokens
 
 _ASKED = 50  # texts of a sort whose tokens are counted before anything is embedded
 _ENDS = 8  # tokens that a model may add at the ends

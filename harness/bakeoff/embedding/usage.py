@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bakeoff.calls.key_index import Places
 from bakeoff.calls.retry import Attempted
-from bakeoff.embedding.batches import token_estimates
+from bakeoff.calls.tokens import token_estimates
 from bakeoff.embedding.shards import Tokens
 
 

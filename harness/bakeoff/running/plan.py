@@ -11,8 +11,9 @@ import numpy as np
 from bakeoff_providers.base import ModelCard, Role
 
 from bakeoff.calls.key_index import KeyIndex, Keys, Places
+from bakeoff.calls.tokens import estimated_tokens
 from bakeoff.core.progress import showing, steps
-from bakeoff.embedding.batches import WORKERS, batches, corpus_batches, estimated_tokens
+from bakeoff.embedding.batches import WORKERS, batches, corpus_batches
 from bakeoff.embedding.corpus_chunks import ChunkTexts, in_blocks
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.preflight import provider_warnings, too_long

@@ -14,12 +14,11 @@ from bakeoff.core.printable import counted, listed, some
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
-from bakeoff.core.text_similarity import near_duplicates, overlap
+from bakeoff.core.text_similarity import MOST_ALIKE, near_duplicates, overlap
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
 from bakeoff.evaluation.score import Scores, join, score_queries
-from bakeoff.extensions.testsets.generate import MOST_ALIKE
 from bakeoff.lineup.lineup import Contender, Lineup
 from bakeoff.running.runner import Settings, run
 from bakeoff.statistics.compare import outlook

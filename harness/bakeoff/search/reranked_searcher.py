@@ -12,12 +12,12 @@ from bakeoff_providers.errors import Unavailable
 from bakeoff.calls.budget import Budget, reservation
 from bakeoff.calls.key_index import keys_of
 from bakeoff.calls.retry import RateLimit, RetryPolicy, call
+from bakeoff.calls.tokens import estimated_tokens
 from bakeoff.core.figures import CallTime
 from bakeoff.core.hashing import text_key
 from bakeoff.core.machine import call_time
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
-from bakeoff.embedding.batches import estimated_tokens
 from bakeoff.embedding.space import Space
 from bakeoff.search.rerankers.base import Reranker, checked
 from bakeoff.search.searchers import Answer, Searcher, Timed

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from bakeoff_providers.arrays import mapped_array
 from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import InputError
 from bakeoff_providers.files import replacing
 
 from bakeoff.core.hashing import Identity
@@ -49,3 +51,14 @@ class Npy(VectorFile):
                 at += len(block.vectors)
             matrix.flush()
             del matrix
+
+
+def read_vectors(file: Path) -> Vectors:
+    """A table of vectors as numpy saves it, each row scaled to length 1."""
+    read = mapped_array(file)
+    if read.ndim != 2 or read.dtype.kind != "f" or not len(read):
+        raise InputError("is not a table of floating-point vectors", file=file, remedy="one row for each vector")
+    norms = np.linalg.norm(read, axis=1, keepdims=True)
+    if not (np.isfinite(norms) & (norms > 0)).all():
+        raise InputError("has rows of zeros, NaN or infinity", file=file)
+    return np.asarray(read / norms, dtype=np.float32)

@@ -22,9 +22,10 @@ from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
 from bakeoff.calls.retry import RateLimit, RetryPolicy, call
+from bakeoff.calls.tokens import estimated_tokens
 from bakeoff.core.files import read_bytes, read_json_lines, write_atomic
 from bakeoff.core.task import Task
-from bakeoff.embedding.batches import batches, estimated_tokens
+from bakeoff.embedding.batches import batches
 from bakeoff.extensions.production.canary_texts import DOCUMENTS, QUERIES
 
 RECORD_CALLS, CHECK_CALLS = 5, 3

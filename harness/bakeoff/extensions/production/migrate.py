@@ -13,11 +13,12 @@ from bakeoff_providers.base import ModelCard, Role, Vectors
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
+from bakeoff.calls.tokens import estimated_tokens
 from bakeoff.core.arrays import Values
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.sampling import order_key
 from bakeoff.core.task import Task
-from bakeoff.embedding.batches import WORKERS, batches, estimated_tokens
+from bakeoff.embedding.batches import WORKERS, batches
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure

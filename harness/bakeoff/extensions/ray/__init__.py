@@ -1,0 +1,3 @@
+"""Ray: the heavy steps of a run on a cluster."""
+
+ENGINES = {"ray": "bakeoff.extensions.ray.engine:RayEngine"}

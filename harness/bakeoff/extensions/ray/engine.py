@@ -17,11 +17,12 @@ from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
 
 from bakeoff.calls.budget import BudgetReached
 from bakeoff.calls.key_index import Keys, Places
+from bakeoff.calls.tokens import estimated_tokens, price_of
 from bakeoff.core.progress import steps
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder
 from bakeoff.core.task import Judgments
-from bakeoff.embedding.batches import WORKERS, corpus_batches, estimated_tokens, price_of
+from bakeoff.embedding.batches import WORKERS, corpus_batches
 from bakeoff.embedding.given_vectors import WithGivenVectors
 from bakeoff.embedding.shard_rows import ShardRows
 from bakeoff.embedding.space import Space

@@ -1,0 +1,10 @@
+"""Stores by themselves: what recall costs, how they do under load, what they need."""
+
+from bakeoff.core.extensions import Command
+
+_STORES = "bakeoff.extensions.storelab.commands.stores"
+COMMANDS = (
+    Command("sweep", f"{_STORES}:sweep", "Stores", "Measure recall against time and size by parameter."),
+    Command("loadtest", f"{_STORES}:loadtest", "Stores", "Measure throughput and latency under load."),
+    Command("footprint", f"{_STORES}:footprint", "Stores", "Measure build time, disk and memory."),
+)

@@ -21,12 +21,12 @@ from bakeoff_providers.errors import BakeoffError, CallFailed, InputError
 
 from bakeoff.calls.budget import Budget, BudgetReached, reservation
 from bakeoff.calls.retry import RateLimit, RetryPolicy, call
+from bakeoff.calls.tokens import estimated_tokens, price_of
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
-from bakeoff.embedding.batches import estimated_tokens, price_of
 from bakeoff.running.environment import this_machine
 
 _TEXT = (

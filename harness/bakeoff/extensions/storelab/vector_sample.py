@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from bakeoff_providers.arrays import mapped_array
 from bakeoff_providers.base import Role, Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 
+from bakeoff.embedding.vector_files.npy import read_vectors
 from bakeoff.search.brute_force import Rows
 from bakeoff.search.hits import Hits
 
@@ -131,14 +131,3 @@ def from_lineup(lineup: Lineup, settings: Settings) -> VectorSample:
     variant = contender.variant.fitted(vectors)
     name = f"{task.name} by {contender.model or contender.provider}"
     return VectorSample(name, variant.documents(vectors), variant.queries(queries))
-
-
-def read_vectors(file: Path) -> Vectors:
-    """A table of vectors as numpy saves it, each row scaled to length 1."""
-    read = mapped_array(file)
-    if read.ndim != 2 or read.dtype.kind != "f" or not len(read):
-        raise InputError("is not a table of floating-point vectors", file=file, remedy="one row for each vector")
-    norms = np.linalg.norm(read, axis=1, keepdims=True)
-    if not (np.isfinite(norms) & (norms > 0)).all():
-        raise InputError("has rows of zeros, NaN or infinity", file=file)
-    return np.asarray(read / norms, dtype=np.float32)

@@ -11,12 +11,11 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import Registry
 
 from bakeoff.core.progress import Progress, silent
-from bakeoff.core.text_similarity import overlap, similarity
+from bakeoff.core.text_similarity import MOST_ALIKE, overlap, similarity
 from bakeoff.extensions.testsets.drafts import Draft, GenerationRequest, Maker
 from bakeoff.lineup.lineup import Category
 from bakeoff.tasks.formats.native import Article, QueryEntry, QueryFile, count_categories
 
-MOST_ALIKE = 0.6
 MOST_OVERLAP = 0.5
 
 

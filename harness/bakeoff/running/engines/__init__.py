@@ -9,6 +9,7 @@ import msgspec
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.registry import Registry, missing_modules
 
+from bakeoff.core.extensions import added
 from bakeoff.core.remote import SharedFolder
 from bakeoff.lineup.entries import EngineEntry
 from bakeoff.running.settings import Settings
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 BUILTIN = {
     "local": "bakeoff.running.engines.local:Local",
-    "ray": "bakeoff.extensions.ray.engine:RayEngine",
+    **added("ENGINES"),
 }
 
 ENGINES: Registry[Engine] = Registry("engine", "bakeoff.engines", BUILTIN)

@@ -11,6 +11,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import Registry
 from bakeoff_providers.shapes import converted
 
+from bakeoff.core.extensions import added
 from bakeoff.core.task import Task
 from bakeoff.tasks.description import task_description
 
@@ -22,10 +23,7 @@ TASK_KINDS: Registry[TaskKind] = Registry(
     "bakeoff.kinds",
     {
         "graded": "bakeoff.tasks.kinds.graded:Graded",
-        "reference": "bakeoff.extensions.kinds.reference:Reference",
-        "ordered": "bakeoff.extensions.kinds.ordered:Ordered",
-        "single": "bakeoff.extensions.kinds.single:Single",
-        "profiles": "bakeoff.extensions.kinds.profiles:Profiles",
+        **added("KINDS"),
     },
     given=("name", "base", "targets"),
 )

@@ -97,7 +97,7 @@ def _queries(
     from bakeoff.extensions.production.probe import ProbeQueries
 
     if vectors is not None:
-        from bakeoff.extensions.storelab.vector_sample import read_vectors
+        from bakeoff.embedding.vector_files.npy import read_vectors
 
         return ProbeQueries(vectors.name, read_vectors(vectors)[:size])
     texts, source = _texts(task, log, size, seed)

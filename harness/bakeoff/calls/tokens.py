@@ -1,0 +1,29 @@
+"""Tokens and their price, estimated before a call is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from bakeoff_providers.base import TEXT, ModelCard
+
+from bakeoff.core.arrays import Values
+
+CHARACTERS_PER_TOKEN = 4.0  # English prose; only ever used where no server has counted
+
+
+def estimated_tokens(texts: Sequence[str], prompt: str = "") -> float:
+    """Of all of these."""
+    return float(token_estimates(texts, prompt).sum())
+
+
+def token_estimates(texts: Sequence[str], prompt: str = "") -> Values:
+    """For each text a guess from its length, marked as an estimate wherever it is shown."""
+    around = len(prompt.replace(TEXT, "", 1))
+    lengths = np.fromiter(map(len, texts), dtype=np.float64, count=len(texts)) + around
+    return np.maximum(1.0, lengths / CHARACTERS_PER_TOKEN)
+
+
+def price_of(tokens: float, card: ModelCard) -> float:
+    """Tokens times list price; nothing where no price is known."""
+    return 0.0 if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6

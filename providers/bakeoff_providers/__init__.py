@@ -1,4 +1,8 @@
-"""Text → vectors. A new provider is one file here and one line below (third parties: `bakeoff.providers`)."""
+"""Embedding and chat models. A new provider is one file here and one line below (third parties: `bakeoff.providers`).
+
+Errors, options, secrets, weights and file locks live here, too: adapters need them, and this package never imports
+`bakeoff`.
+"""
 
 from __future__ import annotations
 

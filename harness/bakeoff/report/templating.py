@@ -16,10 +16,10 @@ _HERE = Path(__file__).parent
 
 
 @cache
-def environment(room: Path = _HERE) -> Environment:
-    """The templates of a room."""
+def environment(package: Path = _HERE) -> Environment:
+    """The templates of a package."""
     templates = Environment(
-        loader=FileSystemLoader(room / "templates"),
+        loader=FileSystemLoader(package / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -19,8 +19,8 @@ EXTENSIONS = "bakeoff.extensions."
 PURE = {"evaluation", "statistics"}
 IMPURE = {"os", "pathlib", "time", "datetime", "socket", "subprocess", "urllib", "shutil", "tempfile", "random"}
 LONGEST = 600  # lines of a module
-MOST_LINES = {"core": 40_800, "all": 53_700}  # `wc -l`; the core is all but bakeoff/extensions
-MOST_MODULES = 486
+MOST_LINES = {"core": 42_000, "all": 55_300}  # `wc -l`; the core is all but bakeoff/extensions
+MOST_MODULES = 490
 _PLACE = re.compile(r"(bakeoff|bakeoff_providers)(\.\w+)+(:\w+)?")
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bakeoff.calls.budget import Budget, reservation
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.calls.retry import Attempted, RateLimit, RetryPolicy, call
-from bakeoff.calls.tokens import estimated_tokens, price_of, token_estimates
+from bakeoff.calls.tokens import estimated_tokens, price_of
 from bakeoff.core.progress import Advance, Progress, silent
 from bakeoff.core.room import TEMPORARY
 from bakeoff.embedding.batches import WORKERS, batches, in_parallel

@@ -33,7 +33,7 @@ _PYTHON = re.compile(r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", flags=
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 
 
-def _write_named_files(text: str, folder: Path) -> list[str]:
+def write_named_files(text: str, folder: Path) -> list[str]:
     """The files that a page shows, each after its name and a colon."""
     files = _NAMED_FILE.findall(text)
     for name, content in files:
@@ -44,7 +44,7 @@ def _write_named_files(text: str, folder: Path) -> list[str]:
 
 def test_the_example_of_an_own_task_works(tmp_path: Path) -> None:
     text = (DOCS / "tasks.md").read_text(encoding="utf-8")
-    names = _write_named_files(text, tmp_path)
+    names = write_named_files(text, tmp_path)
     own = [f"lamps/{name}" for name in ("articles.json", "queries.json", "ground_truth.json", "task.toml")]
     own.append("lamps/evaluate_queries.json")
     assert names == ["documents.csv", "queries.jsonl", "judgments.csv", "shop.toml", *own]
@@ -56,7 +56,7 @@ def test_the_example_of_an_own_task_works(tmp_path: Path) -> None:
 
 
 def test_the_example_of_a_native_task_works_without_category_and_with_one_place_for_grades(tmp_path: Path) -> None:
-    _write_named_files((DOCS / "tasks.md").read_text(encoding="utf-8"), tmp_path)
+    write_named_files((DOCS / "tasks.md").read_text(encoding="utf-8"), tmp_path)
     task = load_task("lamps", tmp_path)
     assert task.judgments == {"q1": {"17": 3, "oak-19": 0}, "q2": {"17": 1, "oak-19": 3}}
     assert [(query.category, dict(query.where)) for query in task.queries] == [("", {}), ("", {"colour": "oak"})]
@@ -71,7 +71,7 @@ def test_the_example_of_a_native_task_works_without_category_and_with_one_place_
 
 
 def test_the_example_of_grades_in_the_query_file_works(tmp_path: Path) -> None:
-    _write_named_files((DOCS / "tasks.md").read_text(encoding="utf-8"), tmp_path)
+    write_named_files((DOCS / "tasks.md").read_text(encoding="utf-8"), tmp_path)
     task = load_task({"format": "native", "articles": "articles.json", "queries": "evaluate_queries.json",
                       "ground_truth": "none.json"}, tmp_path / "lamps")  # fmt: skip
     assert task.judgments == {"q1": {"17": 3, "oak-19": 0}}
@@ -166,9 +166,9 @@ def test_the_figures_of_languages_are_those_of_a_run() -> None:
 
 
 def test_the_rows_of_ones_own_run(tmp_path: Path) -> None:
-    _write_named_files((DOCS / "tasks.md").read_text(encoding="utf-8"), tmp_path)
+    write_named_files((DOCS / "tasks.md").read_text(encoding="utf-8"), tmp_path)
     text = (DOCS / "rows.md").read_text(encoding="utf-8")
-    for name in _write_named_files(text, tmp_path):
+    for name in write_named_files(text, tmp_path):
         if name.endswith(".toml"):
             outcome = run(Lineup.read(tmp_path / name))
             assert outcome.not_run == []
@@ -178,11 +178,11 @@ def test_the_rows_of_ones_own_run(tmp_path: Path) -> None:
     assert Lineup.read(tmp_path / "endpoint.toml").contenders[0].remote
 
 
-@pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/python.md", "docs/five-documents.md", "README.md"])
 def test_python_examples_print_what_the_page_shows(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All blocks of a page in one session, in a folder with the files that the page names."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    _write_named_files(text, tmp_path)
+    write_named_files(text, tmp_path)
     if not (tmp_path / "bakeoff.toml").exists():
         (tmp_path / "bakeoff.toml").write_bytes((ROOT / "bakeoff.toml").read_bytes())
     monkeypatch.chdir(tmp_path)

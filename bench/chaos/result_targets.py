@@ -224,9 +224,10 @@ def _options(folder: Path) -> list[Target]:
 
 
 def _leaves(found: Any, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
-    if not hasattr(found, "commands"):
+    if not hasattr(found, "list_commands"):
         return [(path, found)]
-    inner = [((*path, name), part) for name, part in found.commands.items() if name not in SILENT]
+    names = [name for name in found.list_commands(None) if name not in SILENT]
+    inner = [((*path, name), found.get_command(None, name)) for name in names]
     return [leaf for place, part in inner for leaf in _leaves(part, place)]
 
 

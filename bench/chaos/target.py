@@ -125,9 +125,7 @@ def load(work: Path, rng: random.Random) -> None:  # noqa: ARG001 - as every tar
 @lru_cache
 def _command_line() -> Any:
     """Made once: most of the time of a command that refuses its input goes into this."""
-    group: Any = typer.main.get_command(app)
-    group.commands = dict(group.commands.items())
-    return group
+    return typer.main.get_command(app)
 
 
 def write(folder: Path, files: dict[str, Any]) -> list[str]:

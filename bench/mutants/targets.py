@@ -78,18 +78,25 @@ TARGETS = (
     ),
     Target(
         "cache",
-        tuple(HARNESS / "embedding" / f"{name}.py" for name in ("cache", "space", "shards", "shard_rows", "key_index")),
+        (
+            *(HARNESS / "embedding" / f"{name}.py" for name in ("cache", "space", "shards", "shard_rows")),
+            HARNESS / "calls/key_index.py",
+        ),
         ("embedding/test_cache.py", "embedding/test_sharing.py"),
     ),
     Target(
         "embedding",
-        tuple(HARNESS / "embedding" / f"{name}.py" for name in ("embed", "batches", "retry", "unit")),
+        (
+            *(HARNESS / "embedding" / f"{name}.py" for name in ("embed", "batches", "unit")),
+            HARNESS / "calls/retry.py",
+            HARNESS / "calls/tokens.py",
+        ),
         ("embedding/test_money.py", "embedding/test_embed.py", "embedding/test_sharing.py"),
         ("test_two_processes_at_once_ask_for_each_text_once",),
     ),
     Target(
         "budgets and prices",
-        (HARNESS / "embedding/budget.py", HARNESS / "embedding/usage.py", PROVIDERS / "cards.py"),
+        (HARNESS / "calls/budget.py", HARNESS / "embedding/usage.py", PROVIDERS / "cards.py"),
         ("embedding/test_money.py", "embedding/test_embed.py", "providers/test_cards.py"),
     ),
     Target(
@@ -97,7 +104,7 @@ TARGETS = (
         (HARNESS / "running/failures.py", PROVIDERS / "failures.py"),
         ("providers/test_failures.py", "running/test_failures.py"),
     ),
-    Target("eligibility", (HARNESS / "tasks/kinds/eligibility.py",), ("tasks/kinds/test_eligibility.py",)),
+    Target("eligibility", (HARNESS / "extensions/kinds/eligibility.py",), ("extensions/kinds/test_eligibility.py",)),
     Target(
         "recommendations",
         (HARNESS / "results/recommend.py", HARNESS / "core/printable.py"),

@@ -154,11 +154,10 @@ def test_each_prompt_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         ('prompt = { query = "a", name = "b" }', "for queries and documents alike"),
         ('prompt = { query = { nam = "b" } }', "there is no key 'nam'"),
         ('prompt = "e6"', "no prompts called 'e6'"),
-        ('prompt = "none"', "no option 'query_prompt'"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, setting: str, said: str) -> None:
-    contender = f'[[contender]]\nprovider = "fake"\nstore = "faiss"\n{setting}\n'
+    contender = f'[[contender]]\nprovider = "ollama"\nstore = "faiss"\n{setting}\n'
     with pytest.raises(InputError) as refused:
         Lineup.read(write_lineup(tmp_path, native_files(), contenders=contender))
     assert said in f"{refused.value}"

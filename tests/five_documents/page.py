@@ -12,7 +12,7 @@ from typing import Any
 
 from bakeoff_providers import weights
 
-from tests.commands.test_testsets import say
+from tests.cli.test_testsets import say
 from tests.five_documents import data
 from tests.test_docs import DOCS, write_named_files
 from tests.wire import WireServer

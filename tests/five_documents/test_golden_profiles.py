@@ -13,7 +13,7 @@ import pytest
 from bakeoff_providers import PROVIDERS, weights
 from bakeoff_providers.base import Role
 
-from tests.commands.test_testsets import say
+from tests.cli.test_testsets import say
 from tests.five_documents.data import scholarships, students
 from tests.five_documents.definitions import ndcg_at_k
 from tests.five_documents.page import SECTIONS, Played, play, prepare, read_json

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from tests.commands.test_testsets import say
+from tests.cli.test_testsets import say
 from tests.five_documents.definitions import CUTS
 from tests.five_documents.page import play, read_json
 

@@ -9,7 +9,7 @@ import bakeoff
 import pytest
 from bakeoff.core.paths import lineup_file
 
-from tests.commands.test_testsets import say
+from tests.cli.test_testsets import say
 from tests.five_documents import (
     test_golden_profiles,
     test_movies,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.commands.test_testsets import say
+from tests.cli.test_testsets import say
 from tests.five_documents.data import write_json
 from tests.five_documents.definitions import (
     ndcg_at_k,

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -22,7 +24,8 @@ from bakeoff.search.hits import SIMILARITY_DIGITS
 
 FIRST = 1024  # documents that set the first threshold
 BLOCK = 4096  # documents in one product
-QUERIES = 1024  # queries in one product: with the above, 16 MB of scores
+QUERIES = 1024  # queries whose scores are held at once: with the above, 16 MB
+PART = 256  # queries in one product
 TOGETHER = 64 * QUERIES  # queries for which each block of documents is read once
 TOLERANCE = 10.0**-SIMILARITY_DIGITS
 
@@ -98,9 +101,50 @@ def _nearest(
 
 
 def _products(queries: Vectors, block: Vectors, out: Similarities | None = None) -> Similarities:
-    """Every query with every document. The product of one query alone is cut by BLAS's threads: it gets one."""
-    with _blas().limit(limits=1) if len(queries) == 1 else contextlib.nullcontext():
-        return np.matmul(queries, block.T, out=out)
+    """Every query with every document, in parts that no number of threads changes: so the bits are the same, too."""
+    products = np.empty((len(queries), len(block)), dtype=np.float32) if out is None else out
+
+    def multiply(start: int) -> None:
+        np.matmul(queries[start : start + PART], block.T, out=products[start : start + PART])
+
+    with _one_blas_thread() as threads:
+        starts = range(0, len(queries), PART)
+        if threads == 1 or len(starts) == 1:
+            for start in starts:
+                multiply(start)
+        else:
+            for _ in _pool(threads).map(multiply, starts):
+                pass
+    return products
+
+
+_limited = threading.Lock()
+_limits: list[Any] = []  # of those who multiply at this moment: the first sets the limit, the last lifts it
+
+
+@contextlib.contextmanager
+def _one_blas_thread() -> Iterator[int]:
+    """BLAS cuts a product by its threads, which changes last bits. It gets one; the number that it had is yielded."""
+    controller = _blas()
+    with _limited:
+        if not _limits:
+            threads = max((library["num_threads"] for library in controller.info()), default=1)
+            _limits.append((threads, controller.limit(limits=1)))
+        else:
+            _limits.append(_limits[0])
+        threads = _limits[0][0]
+    try:
+        yield threads
+    finally:
+        with _limited:
+            _, limit = _limits.pop()
+            if not _limits:
+                limit.restore_original_limits()
+
+
+@functools.cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, "exact-search")
 
 
 @functools.cache

@@ -22,9 +22,9 @@ from bakeoff.evaluation.score import Scores, join, random_expectation, score_que
 from bakeoff.extensions.kinds.eligibility import Rule, matches, overlap, reasons
 from bakeoff.extensions.kinds.profiles_report import NOT_THERE, artifact, report, sections
 from bakeoff.extensions.kinds.profiles_settings import LabelMode, ProfileSettings, StageWeights
+from bakeoff.extensions.kinds.sidecar import read_sidecar
 from bakeoff.extensions.kinds.snapshot import Snapshot, columns_of, newest, read_snapshot
 from bakeoff.lineup.sources import row_type_of
-from bakeoff.tasks.formats.sidecar import read_sidecar
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, ScoredContender, TaskKind
 
 SCORE_DIGITS = 9

@@ -1,7 +1,11 @@
-"""Runs the five line-ups with two source trees and compares their figures: python bench/same_figures.py [REVISION]
+"""Runs two source trees over the same line-ups and compares every figure: python bench/same_figures.py REVISION
 
-A refactoring must change no score, p-value, ranking or cache key. The revision (the last one of the old layout unless
-another is named) and the working tree run with empty vector caches of their own; whatever holds a clock is left out.
+A refactoring must change no figure. REVISION is exported into a temporary folder; it and the working tree run all
+built-in line-ups and those of `every_row/`, whose hosted providers are counting servers on the loopback interface. Both
+are driven by the command line alone, with a cache each, so the sources may be laid out otherwise. Compared are the
+result files, the dry run, `score`, `compare`, `gate`, grades of a chat model, what the servers were sent, and what the
+working tree makes of the revision's cache and results. Each difference is printed with its path; any makes the exit
+code 1.
 """
 
 from __future__ import annotations
@@ -12,51 +16,144 @@ import io
 import json
 import os
 import re
-import struct
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import tomllib
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).parent.parent
-BEFORE = "38aa2a5"  # the last revision in which the packages were called harness and providers
-LINEUPS = ("wikipedia-paraphrased", "films", "neighbours", "trips", "scholarships")
-ROW_FIGURES = ("measures", "categories", "ties", "targets", "dimensions", "vector_bytes", "loss", "stable", "not_run")
-VERDICT_FIGURES = ("measure", "best", "tie_group", "pairs", "agreement")  # what can be detected counts Holm's step now
-PAIR_FIGURES = ("a", "b", "difference", "p", "p_holm", "t_p", "wins", "ties", "losses")  # Wilcoxon's ties are exact now
-RENDERED = re.compile(r"matrix\.|evaluation_report|charts/|\.png$|\.md$|metrics_summary|detailed_results")
-STAMP = re.compile(rb"\d{8}-\d{6}")
+sys.path.insert(0, str(ROOT))
+
+from every_row.files import SearchServer, write_files  # noqa: E402
+
+from tests.wire import PROXIES, Fault, WireServer  # noqa: E402
+
+BUILT_IN = ("", *sorted(path.stem for path in (ROOT / "lineups").glob("*.toml")))  # "" is the default line-up
+OPTIONS = {"films": ["--tune-weights"], "scholarships": ["--set", "calibrate_thresholds=true"]}
+OWN = ("every-row", "filtered", "grading")  # they need services
+KEYS = ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY", "CO_API_KEY", "COHERE_API_KEY")
+RESULT_FILES = ("metrics_summary", "detailed_results")
+SHOWN = 20  # differences of one output, unless --all
+ABSENT = "absent"
+
+# What no tree can repeat: clocks, dates, and paths. Everything else is compared.
+NOT_COMPARED = (
+    "metrics_summary/started",
+    "metrics_summary/seconds",
+    "metrics_summary/machine",
+    "metrics_summary/command",
+    "latency/*/p50",
+    "latency/*/p95",
+    "latency/*/p99",
+    "latency/cold_embed_ms",
+    "latency/cold_search_ms",
+    "latency/doubts",
+    "build_seconds",
+    "second_stage/*/median_ms",
+    "second_stage/*/gain_per_ms",
+    "sections/*/stage p50 ms",
+    "sections/*/gain per ms",
+    "recommendations/Best under *",
+    "recommendations/Cheapest in the tie group/label",  # among equal prices, the fastest
+    "rows/*lancedb*/index_bytes",  # its files hold times, as numbers of any length
+    "detailed_results/contenders/*/timing",
+)
+TIMED = re.compile(r"\b(ms|seconds|minutes|faster|slower|timings?)\b")  # a sentence about time
+RENDERED = re.compile(r"matrix\.|evaluation_report|charts/|\.(png|md)$|metrics_summary|detailed_results")
+STAMP = re.compile(r"\d{8}-\d{6}")  # the date in a result's name
+NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
+NAMES = (("label",), ("title",), ("use",), ("a", "b"), ("contender",), ("name", "tag"))  # what names a list's entries
+Pattern = re.Pattern[str]
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a command answered."""
+
+    code: int
+    out: str
+    err: str
+
+    def document(self) -> Any:
+        """The JSON that it printed, or how it failed."""
+        return json.loads(self.out) if self.code == 0 else self.failure()
+
+    def failure(self) -> dict[str, Any]:
+        """Exit code and messages."""
+        return {"code": self.code, "errors": self.err.splitlines()}
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A source tree, the folder that it works in, and its cache; `hosted`: keys for services are set."""
+
+    source: Path
+    work: Path
+    home: Path
+    hosted: bool = False
+
+    def bakeoff(self, *arguments: str | Path, expected: Sequence[int] = (0,)) -> Output:
+        """One command of this tree; where the revision itself fails, there is nothing to compare with."""
+        command = [sys.executable, "-m", "bakeoff", *map(str, arguments)]
+        done = subprocess.run(
+            command, cwd=self.work, env=self.environment(), capture_output=True, text=True, check=False
+        )
+        if done.returncode not in expected and self.source != ROOT:
+            sys.exit(f"the revision fails with {done.returncode}: {' '.join(command[1:])}\n{done.stderr[-2000:]}")
+        return Output(done.returncode, self.without_paths(done.stdout), self.without_paths(done.stderr))
+
+    def environment(self) -> dict[str, str]:
+        """Its own packages and cache, one thread, and lines that are never wrapped."""
+        project = tomllib.loads((self.source / "pyproject.toml").read_text())
+        packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+        roots = dict.fromkeys(str(self.source / Path(package).parent) for package in packages)
+        kept = {name: value for name, value in os.environ.items() if name not in {*KEYS, *PROXIES}}
+        keys = dict.fromkeys(KEYS, "made-up") if self.hosted else {}
+        own = {"PYTHONPATH": os.pathsep.join(roots), "BAKEOFF_HOME": str(self.home)}
+        return kept | keys | own | {"OMP_NUM_THREADS": "1", "COLUMNS": "5000"}
+
+    def without_paths(self, text: str) -> str:
+        """The same text, whichever tree wrote it, and whenever."""
+        for folder, name in ((self.source, "SOURCE"), (self.work, "WORK"), (self.work.parent / "old", "WORK")):
+            text = text.replace(str(folder), name)
+        return STAMP.sub("STAMP", text)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("revision", nargs="?", default=BEFORE)
-    parser.add_argument("--lineup", action="append", choices=LINEUPS, help="only this one; may be repeated")
+    parser.add_argument("revision", help="what the working tree is compared with, such as HEAD or main")
+    parser.add_argument(
+        "--ignore", action="append", default=[], metavar="PATH",
+        help="a path or a part of one that may differ: rows/*/cost, lineup, words (wording apart from its numbers)",
+    )  # fmt: skip
+    parser.add_argument("--lineup", action="append", choices=[*BUILT_IN[1:], "default", *OWN], help="only this one")
+    parser.add_argument("--all", action="store_true", help=f"print every difference, not only {SHOWN} of each output")
     options = parser.parse_args()
+    chosen = [{"default": ""}.get(name, name) for name in options.lineup or [*BUILT_IN, *OWN]]
     with tempfile.TemporaryDirectory(prefix="same-figures-") as name:
         work = Path(name)
-        unpack(options.revision, work / "tree")
-        differences = 0
-        print(f"{'line-up':<13} {'what':<34} {options.revision:<9} working tree")
-        for lineup in options.lineup or LINEUPS:
-            before = run(work / "tree", lineup, work / "before")
-            after = run(ROOT, lineup, work / "after")
-            for what in sorted(before.keys() | after.keys()):
-                same = alike(before.get(what), after.get(what))
-                differences += not same
-                note = (
-                    "equal" if same else f"{digest(after.get(what))}  DIFFERS {first_difference(before, after, what)}"
-                )
-                print(f"{lineup:<13} {what:<34} {digest(before.get(what)):<9} {note}")
-    print(f"{differences} differences")
-    sys.exit(differences > 0)
+        old = Tree(work / "revision", work / "old", work / "old" / "home")
+        new = Tree(ROOT, work / "new", work / "new" / "home")  # a path as long: some indexes hold their own
+        unpack(options.revision, old.source)
+        for tree in (old, new):
+            prepare(tree)
+        before, after = figures_of(old, new, work, chosen)
+    differences = list(differing(before, after, [as_pattern(path) for path in (*NOT_COMPARED, *options.ignore)]))
+    report(differences, everything=options.all)
+    for name, labels in not_run(before).items():
+        print(f"{name}: did not run: {', '.join(labels)}")
+    print(f"{len(differences)} differences in {sum(1 for _ in leaves(before)):,} figures of {len(before)} parts")
+    sys.exit(bool(differences))
 
 
 def unpack(revision: str, folder: Path) -> None:
@@ -66,139 +163,264 @@ def unpack(revision: str, folder: Path) -> None:
         tar.extractall(folder, filter="data")
 
 
-def run(tree: Path, lineup: str, out: Path) -> dict[str, Any]:
-    """Runs one built-in line-up with the source of a tree; answers with everything that no clock is in."""
-    current = (tree / "harness" / "bakeoff").is_dir()
-    package, roots = ("bakeoff", [tree / "harness", tree / "providers"]) if current else ("harness", [tree])
-    results, home = out / lineup, out / f"{lineup}-home"
-    home.mkdir(parents=True)
-    (home / "models").symlink_to(_home() / "models")
-    keys = ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY", "COHERE_API_KEY")
-    environment = {name: value for name, value in os.environ.items() if name not in keys}
-    environment |= {"PYTHONPATH": os.pathsep.join(map(str, roots)), "BAKEOFF_HOME": str(home), "OMP_NUM_THREADS": "1"}
-    named = tree / "lineups" / f"{lineup}.toml"
-    file = named if named.exists() else tree / "bakeoff.toml"  # of old, the paraphrased task was the default
-    command = [sys.executable, "-c", f"from {package}.cli import main; main()", "run", str(file), "--out", str(results)]
-    done = subprocess.run(command, cwd=out, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{lineup} failed in {tree}:\n{done.stderr[-2000:]}")
-    (result,) = (path for path in results.iterdir() if path.is_dir())
-    return figures_of(result) | cache_of(home / "vectors")
-
-
-def _home() -> Path:
+def prepare(tree: Tree) -> None:
+    """An empty cache but for the model weights that are here; the tree's own packages must be what is imported."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("BAKEOFF_HOME") or Path(cache) / "bakeoff")
+    here = Path(os.environ.get("BAKEOFF_HOME") or Path(cache) / "bakeoff")
+    (here / "models").mkdir(parents=True, exist_ok=True)
+    tree.home.mkdir(parents=True)
+    (tree.home / "models").symlink_to(here / "models")
+    code = "import bakeoff, bakeoff_providers; print(bakeoff.__file__, bakeoff_providers.__file__, sep='\\n')"
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, env=tree.environment(), capture_output=True, text=True, check=True).stdout
+    if any(not Path(file).is_relative_to(tree.source) for file in found.splitlines()):
+        sys.exit(f"{tree.source} is not what Python imports:\n{found}")
 
 
-def figures_of(result: Path) -> dict[str, Any]:
-    """Scores, tests and rankings of a result folder, and the bytes of every file that is not a rendering of them."""
-    summary = json.loads((result / "metrics_summary.json").read_bytes())
-    detailed = json.loads((result / "detailed_results.json").read_bytes())
+def figures_of(old: Tree, new: Tree, work: Path, chosen: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Everything that each tree answers, by line-up: the built-in ones side by side, those with services in turn."""
+    own = work / "every-row"
+    own.mkdir()
+
+    def built_in(tree: Tree) -> dict[str, Any]:
+        answers = {}
+        for name in (name for name in chosen if name not in OWN):
+            print(name or "default", file=sys.stderr)
+            answers[name or "default"] = of_lineup(tree, name)
+        return answers
+
+    with ThreadPoolExecutor(2) as pool, WireServer() as wire, SearchServer(own) as search:
+        wire.answer = chat_answer
+        before, after = pool.map(built_in, (old, new))
+        hosted = [(replace(tree, hosted=True), figures) for tree, figures in ((old, before), (new, after))]
+        lineups = {path.stem: path for path in write_files(own, wire.url, search.url)}
+        counting = Counting(wire, search)
+        for name in (name for name in chosen if name in lineups):
+            print(name, file=sys.stderr)
+            for tree, figures in hosted:
+                figures[name] = of_services(tree, lineups[name], counting)
+            for tree, figures in hosted:
+                figures[f"{name}, cache of the revision"] = of_kept_vectors(tree, old, lineups[name], counting)
+                figures[f"{name}, result of the revision"] = of_result(tree, only_folder(old.work / name))
+        for tree, figures in hosted if "grading" in chosen else ():
+            figures["grading"] = of_grading(tree, own / "grading", counting)
+    return before, after
+
+
+@dataclass(frozen=True)
+class Counting:
+    """The services, and what they were sent since they were last asked for it."""
+
+    wire: WireServer
+    search: SearchServer
+
+    def sent(self) -> dict[str, Any]:
+        """By protocol, model and dimensions: requests, texts and their characters."""
+        counts: dict[str, Counter[str]] = {}
+        for request in self.wire.requests:
+            key = f"{request.provider or request.path} {request.model} {request.dimensions or ''}".strip()
+            size = {"requests": 1, "texts": len(request.texts), "characters": sum(map(len, request.texts))}
+            counts.setdefault(key, Counter()).update(size)
+        asked = {"requests": len(self.search.queries), "characters": sum(map(len, self.search.queries))}
+        self.wire.requests.clear()
+        self.search.queries.clear()
+        return {**{key: dict(sizes) for key, sizes in sorted(counts.items())}, "endpoint": asked}
+
+
+def chat_answer(_model: str, prompt: str) -> str:
+    """A grade by the prompt alone; one in twenty answers is none, and is asked for again."""
+    drawn = zlib.crc32(prompt.encode())
+    return json.dumps({"reason": "by the prompt", "grade": drawn % 4}) if drawn % 20 else "prose"
+
+
+def of_services(tree: Tree, lineup: Path, counting: Counting) -> dict[str, Any]:
+    """A line-up with an empty cache; its services fail twice."""
+    counting.wire.faults.extend([Fault(status=429, headers={"Retry-After-Ms": "20"}), Fault(status=500)])
+    return of_lineup(tree, lineup, counting.sent)
+
+
+def of_kept_vectors(tree: Tree, old: Tree, lineup: Path, counting: Counting) -> dict[str, Any]:
+    """The same with what the revision kept: nothing is paid for again."""
+    home = tree.work / f"{lineup.stem}-home"
+    shutil.copytree(old.home, home, symlinks=True)
+    return of_run(replace(tree, home=home), lineup, tree.work / f"{lineup.stem}-again", counting.sent)[0]
+
+
+def of_grading(tree: Tree, task: Path, counting: Counting) -> dict[str, Any]:
+    """Grades of a chat model: planned, asked for, and asked for again, when all of them are kept."""
+    folder = tree.work / "grading"
+    shutil.copytree(task, folder)
+    settings = (f"base_url={counting.wire.base('openai')}", "price_in=0.15", "price_out=0.6")
+    judge = ["--judge", "llm", "--model", "openai:judge", *(part for text in settings for part in ("--set", text))]
+    figures: dict[str, Any] = {}
+    for name, more in (("dry_run", ["--dry-run"]), ("grade", []), ("again", [])):
+        done = tree.bakeoff("grade", folder, *judge, *more, expected=(0, 1))  # 1: a pair got no grade
+        figures[name] = {"code": done.code, "said": done.out.splitlines(), "errors": done.err.splitlines()}
+        figures[name]["sent"] = counting.sent()
+    grades = {path.name: json.loads(path.read_bytes()) for path in sorted((folder / "annotations").glob("*.json"))}
+    return figures | {"grades": grades}
+
+
+def of_lineup(tree: Tree, lineup: str | Path, sent: Callable[[], Any] = dict) -> dict[str, Any]:
+    """A line-up: its dry run, its result, and what other commands make of that."""
+    out = tree.work / (Path(lineup).stem or "default")
+    figures, result = of_run(tree, lineup, out, sent)
+    return figures | (of_result(tree, result) if result else {})
+
+
+def of_run(tree: Tree, lineup: str | Path, out: Path, sent: Callable[[], Any]) -> tuple[dict[str, Any], Path | None]:
+    """The dry run, the run, what each of them sent, and where the result is."""
+    named = [lineup] if lineup else []
+    figures = {"dry_run": plan_of(tree.bakeoff("run", *named, "--dry-run")), "dry_run_sent": sent()}
+    done = tree.bakeoff("run", *named, "--no-charts", "--out", out, *OPTIONS.get(str(lineup), []))
+    figures["sent"] = sent()
+    if done.code:
+        return figures | {"run": done.failure()}, None
+    result = only_folder(out)
+    return figures | stored(tree, result), result
+
+
+def only_folder(folder: Path) -> Path:
+    """The one result in a folder."""
+    (found,) = (path for path in folder.iterdir() if path.is_dir())
+    return found
+
+
+def stored(tree: Tree, result: Path) -> dict[str, Any]:
+    """Both result files, and a hash of each file that is not rendered from them."""
     figures: dict[str, Any] = {
-        f"row.{name}": {row["label"]: row.get(name) for row in summary["rows"]} for name in ROW_FIGURES
+        name: json.loads(tree.without_paths((result / f"{name}.json").read_text())) for name in RESULT_FILES
     }
-    figures |= {f"verdict.{name}": summary["verdict"].get(name) for name in VERDICT_FIGURES}
-    # Intervals are left out: those of few queries are exact now, and those of differences span Student's too.
-    figures["row.measures"] = {
-        label: {name: value["mean"] for name, value in measures.items()}
-        for label, measures in figures["row.measures"].items()
-    }
-    _drop_judged(figures)
-    figures["verdict.pairs"] = [{name: pair[name] for name in PAIR_FIGURES} for pair in figures["verdict.pairs"]]
-    figures["task"], figures["figures"] = summary["task"], summary["figures"]
-    figures["queries"], figures["baselines"] = detailed["queries"], detailed["baselines"]
-    figures["task"].pop("drawn_from", None)  # samples of a corpus came later
-    figures["answers"] = {contender["label"]: contender["queries"] for contender in detailed["contenders"]}
-    _drop_judged(figures["answers"])
-    for path in sorted(result.rglob("*")):
+    for path in sorted(path for path in result.rglob("*") if path.is_file()):
         name = path.relative_to(result).as_posix()
-        if path.is_file() and not RENDERED.search(name):
-            figures[STAMP.sub(b"STAMP", name.encode()).decode()] = STAMP.sub(b"STAMP", path.read_bytes())
+        if not RENDERED.search(name):
+            content = STAMP.sub("STAMP", path.read_bytes().decode("latin-1")).encode()
+            figures.setdefault("files", {})[STAMP.sub("STAMP", name)] = hashlib.sha256(content).hexdigest()
     return figures
 
 
-def _drop_judged(figures: dict[str, Any]) -> None:
-    """`judged@k` is a share of what matched now; it was of all places, those that were filled up included."""
-    for name in [name for name in figures if name.startswith("judged@")]:
-        del figures[name]
-    for inner in figures.values():
-        if isinstance(inner, dict):
-            _drop_judged(inner)
+def of_result(tree: Tree, result: Path) -> dict[str, Any]:
+    """`score`, `compare` and `gate` of one result; the gate also of the worst row in place of the best."""
+    summary, detailed = (json.loads((result / f"{name}.json").read_bytes()) for name in RESULT_FILES)
+    rows, measure = {row["label"]: row for row in summary["rows"]}, summary["verdict"]["measure"]
+    ranked = sorted(
+        (rows[contender["label"]]["measures"][measure]["mean"], contender["label"])
+        for contender in detailed["contenders"]
+    )
+    worst, best = ranked[0][1], ranked[-1][1]
+    baseline = tree.work / "baselines" / result.name
+    shutil.rmtree(baseline, ignore_errors=True)
+    shutil.copytree(result, baseline)
+    qrels, runs = result / "judgments.qrels", sorted((result / "runs").glob("*.trec"))
+    return {
+        "score": tree.bakeoff("score", qrels, *runs, "-f", "json", "-q").document() if runs else None,
+        "compare": tree.bakeoff("compare", result, "-f", "json").document(),
+        "compare_two": tree.bakeoff(
+            "compare", result, baseline, "--contender", best, "--contender", worst, "--all-pairs", "-f", "json",
+            "--equivalent-within", "0.05",
+        ).document(),
+        "gate": of_gate(tree, result, baseline),
+        "gate_dropped": of_gate(tree, result, baseline, "--contender", f"{worst}={best}", "--max-drop", "0.01"),
+    }  # fmt: skip
 
 
-def alike(before: Any, after: Any) -> bool:
-    """Equal; vectors to a unit in the sixth digit, because TF-IDF's last bits are no longer scikit-learn's."""
+def of_gate(tree: Tree, result: Path, baseline: Path, *options: str) -> dict[str, Any]:
+    """Its exit code, its lines and its JUnit file."""
+    file = tree.work / "junit.xml"
+    file.unlink(missing_ok=True)
+    done = tree.bakeoff("gate", result, "--baseline", baseline, "--junit", file, *options, expected=(0, 1))
+    written = ElementTree.fromstring(tree.without_paths(file.read_text())).iter() if file.is_file() else ()
+    junit = [{**part.attrib, "tag": part.tag, "text": (part.text or "").strip()} for part in written]
+    return {"code": done.code, "said": done.out.splitlines(), "errors": done.err.splitlines(), "junit": junit}
+
+
+def plan_of(output: Output) -> dict[str, Any]:
+    """The table of a dry run by its rows, without the minutes, and the lines below it."""
+    if output.code:
+        return output.failure()
+    lines = [re.split(r"\s{2,}", line.strip()) for line in output.out.splitlines() if line.strip(" ─")]
+    head, *rows = lines
+    cells = [dict(zip(head, row, strict=False)) for row in rows if len(row) > 1]
+    table = {f"{row.get('task', '')} {row['rows']}".strip(): row for row in cells}
+    return {
+        "table": {name: {key: cell for key, cell in row.items() if key != "minutes"} for name, row in table.items()},
+        "said": [row[0] for row in rows if len(row) == 1],
+    }
+
+
+def differing(before: Any, after: Any, ignored: Sequence[Pattern], path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Each path at which two documents differ, with both values."""
+    if before == after or any(pattern.search(path) for pattern in ignored):
+        return
+    before, after = keyed(before), keyed(after)
     if isinstance(before, dict) and isinstance(after, dict):
-        return before.keys() == after.keys() and all(alike(before[key], after[key]) for key in before)
-    if isinstance(before, Vector) and isinstance(after, Vector):
-        return before.rows.shape == after.rows.shape and bool(np.allclose(before.rows, after.rows, rtol=0, atol=1e-6))
-    return bool(before == after)
+        for key in dict.fromkeys((*before, *after)):
+            one, other = before.get(key, ABSENT), after.get(key, ABSENT)
+            yield from differing(one, other, ignored, f"{path}/{key}" if path else str(key))
+    elif isinstance(before, str) and isinstance(after, str):
+        if min(before.count(" "), after.count(" ")) > 1 and NUMBER.findall(before) == NUMBER.findall(after):
+            path = f"{path}/words"
+        timed = TIMED.search(before) and TIMED.search(after)
+        if not timed and not any(pattern.search(path) for pattern in ignored):
+            yield path, before, after
+    else:
+        yield path, before, after
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Vector:
-    """One cached vector."""
-
-    rows: npt.NDArray[np.float32]
-
-
-def cache_of(folder: Path) -> dict[str, Any]:
-    """Each space of cached vectors: its name, what identifies it, and what it holds under which key."""
-    identities: dict[str, Any] = {}
-    vectors: dict[str, dict[str, Vector]] = {}
-    for identity in sorted(folder.rglob("identity.json")):
-        name = identity.parent.relative_to(folder).as_posix()
-        identities[name] = json.loads(identity.read_bytes())
-        batches = [batch for path in identity.parent.glob("*.seg") for batch in _segment(path.read_bytes())]
-        batches += [batch for path in identity.parent.glob("*.manifest") for batch in _shard(path)]
-        vectors[name] = {}
-        for keys, rows in batches:
-            width = len(rows) // (len(keys) // 16)
-            for row in range(len(keys) // 16):
-                vector = np.frombuffer(rows[row * width : (row + 1) * width], dtype="<f4")
-                vectors[name][keys[16 * row : 16 * row + 16].hex()] = Vector(vector)
-    return {"cache identities": identities, "cache vectors": vectors}
+def keyed(value: Any) -> Any:
+    """A list by what names its entries, else by their places, and a table by its head; no sentences about time."""
+    if isinstance(value, dict) and {"head", "rows"} <= value.keys():
+        return value | {"rows": [dict(zip(value["head"], row, strict=False)) for row in value["rows"]]}
+    if not isinstance(value, list):
+        return value
+    if value and all(isinstance(entry, dict) for entry in value):
+        for names in NAMES:
+            keys = [" ".join(str(entry.get(name, "")) for name in names) for entry in value]
+            if len(set(keys)) == len(keys) and all(key.strip() for key in keys):
+                return dict(zip(keys, value, strict=True))
+    if value and all(isinstance(entry, str) for entry in value):
+        value = [entry for entry in value if not TIMED.search(entry)]
+    return {str(place): entry for place, entry in enumerate(value)}
 
 
-def _segment(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The keys and rows of each record, as caches were laid out before they became shards."""
-    at = 0
-    while at < len(data):
-        _, rows, dimensions, _, _ = struct.unpack_from("<4sIIII", data, at)
-        keys, end = at + 20, at + 20 + rows * (20 + 4 * dimensions)
-        yield data[keys : keys + 16 * rows], data[keys + 20 * rows : end]
-        at = end
+def as_pattern(path: str) -> Pattern:
+    """Whole steps of a path, anywhere in it; * stands for anything."""
+    return re.compile(rf"(^|/){'.*'.join(map(re.escape, path.strip('/').split('*')))}(/|$)")
 
 
-def _shard(manifest: Path) -> Iterator[tuple[bytes, bytes]]:
-    """The keys of each record of a manifest, and their rows from the file beside it."""
-    data, matrix = manifest.read_bytes(), manifest.with_suffix(".f32").read_bytes()
-    _, length, _ = struct.unpack_from("<4sIQ", data)
-    width, at = 4 * json.loads(data[16 : 16 + length])["dimensions"], 16 + length
-    while at < len(data):
-        _, rows, start, _, _ = struct.unpack_from("<4sIQQQ", data, at)
-        keys = at + 40
-        yield data[keys : keys + 16 * rows], matrix[start * width : (start + rows) * width]
-        at = keys + 20 * rows
+def leaves(value: Any) -> Iterator[Any]:
+    """Everything in a document that is no list and no table."""
+    if isinstance(value, (dict, list)):
+        for entry in value.values() if isinstance(value, dict) else value:
+            yield from leaves(entry)
+    else:
+        yield value
 
 
-def digest(value: Any) -> str:
-    """A short name for a value, so that a table can show it."""
-    if value is None:
-        return "absent"
-    content = value if isinstance(value, bytes) else repr(value).encode()
-    return hashlib.sha256(content).hexdigest()[:8]
+def not_run(figures: dict[str, Any]) -> dict[str, list[str]]:
+    """The rows of each line-up that can't run here."""
+    rows = {name: part.get("metrics_summary", {}).get("rows", ()) for name, part in figures.items()}
+    lost = {name: [row["label"] for row in found if row["not_run"]] for name, found in rows.items()}
+    return {name: labels for name, labels in lost.items() if labels}
 
 
-def first_difference(before: Mapping[str, Any], after: Mapping[str, Any], what: str) -> str:
-    """Where two values part, as a path of keys."""
-    a, b, place = before.get(what), after.get(what), []
-    while isinstance(a, dict) and isinstance(b, dict):
-        key = next(key for key in [*a, *b] if not alike(a.get(key), b.get(key)))
-        a, b = a.get(key), b.get(key)
-        place.append(str(key))
-    return f"{' / '.join(place)}: {str(a)[:60]} → {str(b)[:60]}"
+def report(differences: Sequence[tuple[str, Any, Any]], *, everything: bool) -> None:
+    """Each difference on a line; of one output of one line-up the first ones, unless all are wanted."""
+    shown: Counter[str] = Counter()
+    for path, before, after in differences:
+        part = "/".join(path.split("/")[:2])
+        shown[part] += 1
+        if everything or shown[part] <= SHOWN:
+            print(f"{path}: {short(before)} → {short(after)}")
+    for part, count in shown.items():
+        if count > SHOWN and not everything:
+            print(f"{part}: {count - SHOWN} more (--all prints them)")
+
+
+def short(value: Any) -> str:
+    """A value on part of a line."""
+    text = value if value is ABSENT else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 160 else f"{text[:160]}…"
 
 
 if __name__ == "__main__":

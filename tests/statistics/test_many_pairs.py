@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -16,23 +17,67 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 
-def _counted(differences: Values) -> float:
-    """Every one of the 2ⁿ flips, one by one."""
-    n = len(differences)
-    signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-    sums = np.abs(signs @ differences)
-    return float(np.mean(sums >= abs(differences.sum()) * (1 - 1e-12)))
+def _counter(differences: Values) -> Callable[[float], float]:
+    """For a bar, the share of all 2ⁿ flips whose sum is at least as far from 0, from the sums of two halves."""
+    half = len(differences) // 2
+    left, right = (_flipped(part) for part in (differences[:half], differences[half:]))
+    right.sort()
+    return lambda bar: 2 * int((len(right) - np.searchsorted(right, bar - left)).sum()) / 2.0 ** len(differences)
+
+
+def _flipped(differences: Values) -> Values:
+    signs = 1.0 - 2.0 * ((np.arange(2 ** len(differences))[:, None] >> np.arange(len(differences))) & 1)
+    return np.asarray(signs @ differences)
+
+
+SHAPES: dict[str, Callable[[np.random.Generator], Values]] = {
+    "normal": lambda rng: rng.normal(size=28),
+    "skewed": lambda rng: rng.exponential(size=28) - 1,
+    "heavy": lambda rng: rng.laplace(size=28),
+}
+READ_BELOW = 0.02  # where the tail is read: fewer than 20 of at least 1,000 flips
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from(["normal", "skewed", "heavy"]), st.floats(0.3, 1.5))
+@given(st.integers(0, 10_000), st.sampled_from(list(SHAPES)), st.floats(0.3, 1.5))
 def test_the_tail_is_that_of_all_flips_counted(seed: int, shape: str, shift: float) -> None:
-    rng = np.random.default_rng(seed)
-    drawn = {"normal": rng.normal(size=16), "skewed": rng.exponential(size=16) - 1, "heavy": rng.laplace(size=16)}
-    differences = drawn[shape] + shift
-    counted = _counted(differences)
-    if 20 / 2**16 <= counted <= 0.2:  # fewer than 20 flips of 65,536: the true p itself jumps
-        assert tail_p(differences[None])[0] == pytest.approx(counted, rel=0.25)
+    """Counted flips make steps, of a third of p where sums lie close together; the tail is smooth and runs between.
+
+    So it must be a share that is counted within 0.06 deviations of the observed sum.
+    """
+    differences = SHAPES[shape](np.random.default_rng(seed)) + shift
+    if 20 / 2**28 <= _counter(differences)(abs(float(differences.sum())) * (1 - 1e-12)) <= READ_BELOW:
+        _check_between_steps(differences)
+
+
+def _check_between_steps(differences: Values) -> None:
+    counted, total = _counter(differences), abs(float(differences.sum()))
+    near = 0.06 * float(np.sqrt((differences**2).sum()))
+    assert counted(total + near) <= tail_p(differences[None])[0] <= counted(total - near)
+
+
+def test_the_tail_runs_through_a_step_of_the_counted_flips() -> None:
+    """Two differences near 0 and three alike: 16 of the 48 flips as extreme lie within 0.06 of the observed sum."""
+    sizes = [0.41, 0.48, 0.58, 0.736, 1.34, 1.341, 1.345, 1.62, 1.742, 1.747, 1.91, 2.03, 2.35]
+    differences = np.array([-0.741, -0.017, -0.004, *sizes])
+    counted, total = _counter(differences), float(differences.sum())
+    assert counted(total - 1e-9) * 2**16 == 48
+    assert counted(total + 0.06) * 2**16 == 32
+    assert 32 < tail_p(differences[None])[0] * 2**16 < 48
+    _check_between_steps(differences)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_tail_is_neither_above_nor_below_the_counted_flips_as_a_rule(shape: str) -> None:
+    ratios = []
+    for seed in range(80):
+        differences = SHAPES[shape](np.random.default_rng(seed)) + 0.7
+        p = _counter(differences)(abs(float(differences.sum())) * (1 - 1e-12))
+        if 1000 / 2**28 <= p <= READ_BELOW:  # so many flips that steps hardly show
+            ratios.append(tail_p(differences[None])[0] / p)
+    assert len(ratios) >= 40
+    assert np.median(ratios) == pytest.approx(1, abs=0.02)
+    assert ratios == pytest.approx([1.0] * len(ratios), abs=0.15)
 
 
 def test_signs_alone_are_a_binomial_test() -> None:

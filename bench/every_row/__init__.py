@@ -1,0 +1,1 @@
+"""Two line-ups with every row type, for `same_figures.py`."""

@@ -6,7 +6,10 @@ INFINITY := .venv-infinity
 MILVUS := .venv-milvus
 OTHER_RAY := .venv-other-ray
 
-.PHONY: run run-stores format test test-slow test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants clean
+# Tests start Python many times over: it would compile every module again each time.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: run run-stores dev reference format test test-slow test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -16,15 +19,29 @@ run-stores: $(VENV)/.run
 	$(BIN)/pip install --quiet -e '.[local,stores]'
 	$(BIN)/bakeoff run stores
 
+# Everything that the other targets below start from, and nothing run.
+dev: $(VENV)/.test
+
+# results/reference, without keys and best on an idle machine, and what the pages and stored screens show of it.
+reference: $(VENV)/.test
+	env -u OPENAI_API_KEY -u GEMINI_API_KEY -u GOOGLE_API_KEY -u VOYAGE_API_KEY $(BIN)/bakeoff run --out results
+	newest=$$(ls -d results/[0-9]*-wikipedia | tail -n 1) && rm -rf results/reference && mv "$$newest" results/reference
+	$(BIN)/python -m tests.test_docs_output $(notdir $(shell grep -l 'results/reference' README.md docs/*.md))
+	$(BIN)/python -m tests.report.test_screens
+
+# mypy runs beside the tests, and is shown after them. Neighbouring tests share a worker, and with it what they prepare.
 test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/pytest -n auto -m 'not slow and not browser and not servers and not ray and not wheel'
+	@$(BIN)/mypy > $(VENV)/mypy.txt 2>&1 & types=$$!; \
+	$(BIN)/pytest -n auto --dist worksteal --hypothesis-profile dev \
+	  -m 'not slow and not browser and not servers and not ray and not wheel'; tests=$$?; \
+	wait $$types; types=$$?; echo "mypy:"; cat $(VENV)/mypy.txt; \
+	test $$tests -eq 0 && test $$types -eq 0
 
-# What takes seconds each: thousands of simulated experiments, whole workflows, real models at length.
+# What takes seconds each: thousands of simulated experiments, whole workflows, real models at length; all properties.
 test-slow: $(VENV)/.test
-	$(BIN)/pytest -n auto -m slow
+	$(BIN)/pytest -n auto --dist worksteal --hypothesis-profile thorough -m 'slow or hypothesis'
 
 # The wheel, installed without extras into a clean environment beside folders that are called harness and providers.
 test-wheel: $(VENV)/.test

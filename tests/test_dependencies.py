@@ -12,8 +12,6 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 OURS = {"bakeoff", "bakeoff_providers"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -64,18 +62,26 @@ def _imports(tree: ast.AST, place: str, *, eager: bool = True) -> Iterator[Impor
         yield from _imports(node, place, eager=eager and not inside)
 
 
-IMPORTS = [
-    found
-    for path in MODULES
-    for found in _imports(ast.parse(path.read_text(encoding="utf-8")), path.relative_to(ROOT).as_posix())
-]
+@cache
+def _texts() -> dict[Path, str]:
+    return {path: path.read_text(encoding="utf-8") for path in MODULES}
 
 
-def _needed(place: str) -> bool:
-    name = re.sub(r"^(harness|providers)/|\.py:\d+$", "", place).replace("/", ".")
+@cache
+def _all_imports() -> list[Import]:
+    return [
+        found
+        for path, text in _texts().items()
+        for found in _imports(ast.parse(text), path.relative_to(ROOT).as_posix())
+    ]
+
+
+@cache
+def _needed(module: str) -> bool:
+    name = re.sub(r"^(harness|providers)/|\.py$", "", module).replace("/", ".")
     parent, _, last = name.rpartition(".")
     ways = re.compile(rf"\b{re.escape(name)}\b|from {re.escape(parent)} import .*\b{last}\b")
-    return any(ways.search(path.read_text(encoding="utf-8")) for path in MODULES)
+    return any(last in text and ways.search(text) for text in _texts().values())
 
 
 NOT_INSTALLED = {"chdb": {"chdb-core"}}  # names differ, and the tests here do without it
@@ -85,18 +91,22 @@ def _sources(package: str) -> set[str]:
     return _distributions().get(package) or NOT_INSTALLED.get(package, {_normal(package)})
 
 
-@pytest.mark.parametrize("package", sorted({found.package for found in IMPORTS}))
-def test_a_library_is_declared(package: str) -> None:
+def test_every_library_is_declared() -> None:
     """What comes with a module must come with Bakeoff; what a function imports may be an extra's.
 
     A module that no other names, such as the stores' conformance suite, is imported by those who want it.
     """
-    eager = [found.place for found in IMPORTS if found.package == package and found.eager and _needed(found.place)]
-    assert _sources(package) & (CORE if eager else CORE | EXTRAS), eager
+    undeclared = dict[str, list[str]]()
+    for package in {found.package for found in _all_imports()}:
+        places = [found.place for found in _all_imports() if found.package == package and found.eager]
+        eager = [place for place in places if _needed(place.rpartition(":")[0])]
+        if not _sources(package) & (CORE if eager else CORE | EXTRAS):
+            undeclared[package] = eager
+    assert undeclared == {}
 
 
 def test_every_dependency_is_used() -> None:
-    used = set().union(*(_sources(found.package) for found in IMPORTS))
+    used = set().union(*(_sources(found.package) for found in _all_imports()))
     assert CORE - used == set()
 
 

@@ -16,6 +16,8 @@ from bakeoff_providers.options import REST, Option, bare, is_union
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+
 # Measures are spelt in a grammar of their own, which has its own checks.
 SORTS = [sort for sort in sorts() if sort.registry.noun != "measure"]
 OPTIONS = [
@@ -83,7 +85,7 @@ def test_every_option_takes_its_default_and_neither_other_types_nor_numbers_out_
             _refused(sort, name, option, number)
 
 
-@settings(max_examples=60, deadline=None, database=None)
+@settings(max_examples=examples(60), deadline=None, database=None)
 @given(st.data())
 def test_whatever_is_drawn_for_an_option_is_refused(data: st.DataObject) -> None:
     sort, name, option = data.draw(st.sampled_from(OPTIONS))

@@ -7,6 +7,7 @@ import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from importlib import import_module
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -65,10 +66,23 @@ def importable(module: str) -> bool:
 
 def offered(groups: Sequence[str]) -> dict[str, list[Any]]:
     """What other packages offer, by the group of their entry points; all are read in one pass."""
+    points = _entry_points(installed_state())
+    return {group: list(points.select(group=group)) for group in groups}
+
+
+@lru_cache(maxsize=1)
+def _entry_points(state: object) -> Any:  # noqa: ARG001 - what is read depends on it
     from importlib.metadata import entry_points  # not above: it takes longer than Python's start
 
-    points = entry_points()
-    return {group: list(points.select(group=group)) for group in groups}
+    return entry_points()
+
+
+def installed_state() -> tuple[tuple[str, int], ...]:
+    """Changes when a package is installed or a folder joins the path; until then its metadata is read once."""
+    from pathlib import Path
+
+    folders = [Path(entry) for entry in sys.path]
+    return tuple((str(folder), folder.stat().st_mtime_ns) for folder in folders if folder.is_dir())
 
 
 def _others(group: str) -> list[Any]:

@@ -1,36 +1,22 @@
-"""The commands as a user meets them: in a process of their own."""
+"""The commands as a user meets them, from the terminal."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from bakeoff.cli import checks, tasks
 from bakeoff.cli.command_table import all_commands
 from bakeoff.cli.main import _verbose_first, app
-from bakeoff_providers.errors import InputError
+from bakeoff.core import printable
+from bakeoff_providers.errors import BakeoffError, InputError, StoreError
 from typer.testing import CliRunner
 
-ROOT = Path(__file__).parents[2]
-SOURCES = os.pathsep.join([str(ROOT / "harness"), str(ROOT / "providers")])
-
-
-def bakeoff(*arguments: str, cwd: Path, path: str = SOURCES, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
-    return subprocess.run(
-        [sys.executable, "-c", "from bakeoff.cli.main import main; main()", *arguments],
-        cwd=cwd,
-        env=clean | {"PYTHONPATH": path} | environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+from tests.terminal import ROOT, bakeoff, bakeoff_process
 
 
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
@@ -40,10 +26,8 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
         "heavy = {'numpy', 'chromadb', 'faiss', 'ollama', 'sklearn', 'scipy', 'openai', 'voyageai', 'torch'}\n"
         "print('HEAVY', sorted(heavy & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES}, capture_output=True,
-        text=True, check=True,
-    )  # fmt: skip
+    done = bakeoff_process(cwd=tmp_path, code=script)
+    assert done.returncode == 0, done.stderr
     assert "HEAVY []" in done.stdout
     named = set(re.findall(r"[a-z-]+", done.stdout))
     assert named.issuperset(all_commands())
@@ -51,7 +35,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
 
 
 def test_the_version_is_the_distributions(tmp_path: Path) -> None:
-    done = bakeoff("--version", cwd=tmp_path)
+    done = bakeoff_process("--version", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"bakeoff {version('bakeoff')}\n"
 
@@ -73,25 +57,35 @@ def test_verbose_may_stand_anywhere_before_the_dashes(given: list[str], taken: l
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        ("ZeroDivisionError('by\\nnothing')", 70, "unexpected error: ZeroDivisionError: by nothing"),
-        ("BakeoffError('it failed')", 1, "error: it failed"),
-        ("InputError('is wrong', remedy='do better')", 2, "error: is wrong\n  remedy: do better"),
-        ("KeyboardInterrupt", 130, ""),
+        (ZeroDivisionError("by\nnothing"), 70, "unexpected error: ZeroDivisionError: by nothing"),
+        (BakeoffError("it failed"), 1, "error: it failed"),
+        (InputError("is wrong", remedy="do better"), 2, "error: is wrong\n  remedy: do better"),
+        (KeyboardInterrupt(), 130, ""),
     ],
 )
 @pytest.mark.parametrize("verbose", [(), ("--verbose",)])
 def test_errors_leave_in_words_and_with_their_code(
-    tmp_path: Path, error: str, code: int, said: str, verbose: tuple[str, ...]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    said: str,
+    verbose: tuple[str, ...],
 ) -> None:
-    """A command that fails in each way, in a process of its own."""
-    script = (
-        "from bakeoff.cli import main as cli\nfrom bakeoff_providers.errors import BakeoffError, InputError\n"
-        f"from bakeoff.cli import tasks\ndef fail() -> None:\n    raise {error}\ntasks.tasks = fail\ncli.main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, "tasks", *verbose], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    """A command that fails in each way; Ctrl-C ends the process itself."""
+
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(tasks, "tasks", fail)
+    if code == 130:
+        script = (
+            "from bakeoff.cli import main as cli\nfrom bakeoff.cli import tasks\n"
+            "def fail() -> None:\n    raise KeyboardInterrupt\ntasks.tasks = fail\ncli.main()"
+        )
+        done = bakeoff_process("tasks", *verbose, cwd=tmp_path, code=script)
+    else:
+        done = bakeoff("tasks", *verbose, cwd=tmp_path)
     assert done.returncode == code
     assert said in done.stderr
     assert ("Traceback" in done.stderr) == bool(verbose and code != 130)
@@ -99,18 +93,17 @@ def test_errors_leave_in_words_and_with_their_code(
     assert bool(re.search(r"\n  at bakeoff[\w.]*:\d+\n", done.stderr)) == (code == 70)
 
 
-def test_an_unforeseen_error_names_the_last_line_of_ours(tmp_path: Path) -> None:
-    """The failing line of `counted`, by its source; what it calls is this script's, and no place to look."""
-    script = (
-        "from bakeoff.cli import main as cli\nfrom bakeoff.cli import tasks\nfrom bakeoff.core import printable\n"
-        "class Number(int):\n    def __eq__(self, other):\n        raise ZeroDivisionError('two')\n"
-        "    __hash__ = int.__hash__\n"
-        "tasks.tasks = lambda: printable.counted(Number(2), 'row')\ncli.main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, "tasks"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+def test_an_unforeseen_error_names_the_last_line_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failing line of `counted`, by its source; what it calls is this test's, and no place to look."""
+
+    class Number(int):
+        def __eq__(self, other: object) -> bool:
+            raise ZeroDivisionError("two")
+
+        __hash__ = int.__hash__
+
+    monkeypatch.setattr(tasks, "tasks", lambda: printable.counted(Number(2), "row"))
+    done = bakeoff("tasks", cwd=tmp_path)
     source = (ROOT / "harness" / "bakeoff" / "core" / "printable.py").read_text().splitlines()
     line = next(number for number, text in enumerate(source, start=1) if "if number == 1" in text)
     assert done.returncode == 70
@@ -119,7 +112,7 @@ def test_an_unforeseen_error_names_the_last_line_of_ours(tmp_path: Path) -> None
 
 def test_a_run_prints_the_matrix_and_show_prints_it_again(tmp_path: Path) -> None:
     chosen = [part for name in ("fake", "bm25", "voyage") for part in ("--contender", name)]
-    done = bakeoff("run", *chosen, "--rounds", "2", cwd=tmp_path)
+    done = bakeoff_process("run", *chosen, "--rounds", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "not run: VOYAGE_API_KEY is not set" in done.stdout
     stable = "Stable: all 2 rounds ranked identically, over one build of each index"
@@ -206,7 +199,7 @@ def test_list_tells_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
     ],
 )
 def test_built_in_examples_run_by_their_names(tmp_path: Path, arguments: list[str], said: str, file: str) -> None:
-    done = bakeoff("run", *arguments, cwd=tmp_path)
+    done = bakeoff_process("run", *arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert said in done.stdout
     (folder,) = (tmp_path / "results").iterdir()
@@ -250,7 +243,7 @@ def test_a_page_is_opened_in_the_browser(tmp_path: Path) -> None:
     browser.chmod(0o755)
     page = tmp_path / "page.html"
     reference = str(ROOT / "results" / "reference")
-    done = bakeoff(
+    done = bakeoff_process(  # Python looks for browsers once
         "report", reference, "--out", str(page), "--no-pictures", "--open", cwd=tmp_path, BROWSER=f"{browser} %s"
     )
     assert done.returncode == 0, done.stderr
@@ -263,17 +256,14 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(tmp_path: Path) -> None:
         "def stop():\n    raise KeyboardInterrupt\ncli.app = stop\n"
         "sys.argv = ['bakeoff', 'run', 'my line-up.toml']\ncli.main()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES}, capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+    done = bakeoff_process(cwd=tmp_path, code=script)
     assert done.returncode == 130
     assert "are kept" in done.stderr
     assert done.stderr.endswith("\n  bakeoff run 'my line-up.toml'\n")
 
 
 def test_the_shell_can_complete(tmp_path: Path) -> None:
-    done = bakeoff("--show-completion", "bash", cwd=tmp_path, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    done = bakeoff_process("--show-completion", "bash", cwd=tmp_path, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     assert done.returncode == 0, done.stderr
     assert "_BAKEOFF_COMPLETE" in done.stdout or "COMPLETE" in done.stdout
 
@@ -290,14 +280,8 @@ def test_the_shell_can_complete(tmp_path: Path) -> None:
 )
 def test_the_shell_is_offered_commands_and_options(tmp_path: Path, typed: str, offered: list[str]) -> None:
     """As bash asks for them, of commands that are imported only when they are named."""
-    done = subprocess.run(
-        [sys.executable, "-c", "import sys; sys.argv[0] = 'bakeoff'; from bakeoff.cli.main import main; main()"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-        env=os.environ | {
-            "PYTHONPATH": SOURCES, "_BAKEOFF_COMPLETE": "complete_bash", "COMP_WORDS": typed,
-            "COMP_CWORD": str(len(typed.split()) - 1),
-        },
-    )  # fmt: skip
+    asked = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    done = bakeoff(cwd=tmp_path, _BAKEOFF_COMPLETE="complete_bash", **asked)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == offered
 
@@ -368,18 +352,13 @@ def test_a_database_whose_address_is_torn_keeps_its_password(tmp_path: Path, com
     assert "pgvector" in ended.stderr
 
 
-def test_whatever_is_said_on_stderr_holds_no_secret(tmp_path: Path) -> None:
+def test_whatever_is_said_on_stderr_holds_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a command prints by itself: a check that could not reach its service."""
-    script = (
-        "from bakeoff.cli import main as cli\nfrom bakeoff.cli import checks, tasks\n"
-        "from bakeoff_providers.errors import StoreError\ndef fail() -> None:\n"
-        f"    raise StoreError('no answer from http://me:{SECRET}@h/x?key={SECRET}')\n"
-        "def check() -> None:\n    checks.deliver('probe', fail, as_json=False, metrics_file=None)\n"
-        "tasks.tasks = check\ncli.main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, "tasks"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": SOURCES},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+
+    def fail() -> NoReturn:
+        raise StoreError(f"no answer from http://me:{SECRET}@h/x?key={SECRET}")
+
+    monkeypatch.setattr(tasks, "tasks", lambda: checks.deliver("probe", fail, as_json=False, metrics_file=None))
+    done = bakeoff("tasks", cwd=tmp_path)
     assert done.returncode == 3
     assert done.stderr == "error: no answer from http://***@h/x?***\n"

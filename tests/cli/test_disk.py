@@ -18,6 +18,7 @@ from bakeoff.core.paths import root
 from bakeoff.embedding.space import Space
 from bakeoff_providers.errors import InputError
 
+from tests.terminal import Ended, bakeoff
 from tests.wire import PROXIES, WireServer
 
 NOWHERE = Path("/proc/no-such-folder")
@@ -37,12 +38,12 @@ def _bakeoff_without_room(folder: Path, *arguments: str) -> subprocess.Completed
     )
 
 
-def _bakeoff_without_home(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _bakeoff_without_home(folder: Path, *arguments: str) -> Ended:
     """Where nobody can make a folder: results can be written, vectors and scores can't be kept."""
-    variables = {name: value for name, value in os.environ.items() if name not in PROXIES}
-    variables |= {"BAKEOFF_HOME": str(NOWHERE), "OPENAI_API_KEY": "k" * 20, "CO_API_KEY": "k" * 20}
-    command = [sys.executable, "-m", "bakeoff", *arguments]
-    return subprocess.run(command, env=variables, cwd=folder, capture_output=True, text=True, check=False)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in PROXIES:
+            patch.delenv(name, raising=False)
+        return bakeoff(*arguments, cwd=folder, BAKEOFF_HOME=str(NOWHERE), OPENAI_API_KEY="k" * 20, CO_API_KEY="k" * 20)
 
 
 def test_a_judge_is_not_asked_where_its_grades_can_not_be_kept(tmp_path: Path) -> None:

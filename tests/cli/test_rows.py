@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.test_cli import bakeoff
 from tests.native_task import native_files, write_lineup
+from tests.terminal import bakeoff
 
 LOST = '[[contender]]\nprovider = "fake"\nstore = "faiss"\ndimensions = 900\n'
 

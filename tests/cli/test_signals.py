@@ -18,6 +18,7 @@ from bakeoff.running.runner import Settings, run
 from bakeoff.search.stores.scratch import LOCK, PREFIX, collect, scratch
 
 from tests.native_task import native_files, ungraded_task, write_lineup
+from tests.terminal import bakeoff
 from tests.wire import PROXIES, Fault, WireServer
 
 PATIENCE = 30.0  # seconds after which a test gives up; the waits that it cancels are longer
@@ -29,13 +30,17 @@ def wire() -> Iterator[WireServer]:
         yield server
 
 
-def _start(folder: Path, wire: WireServer, out: Path | None = None) -> subprocess.Popen[str]:
-    lineup = folder / "lineup.toml"
-    lineup.write_text(
+def _lineup(wire: WireServer) -> str:
+    return (
         'task = "wikipedia"\n[[contender]]\nprovider = "openai"\nstore = "faiss"\n'
         f'options = {{ base_url = "{wire.base("openai")}", batch_items = 4 }}\n'
     )
-    return _bakeoff(folder, "run", str(lineup), "--out", str(out or folder / "results"))
+
+
+def _start(folder: Path, wire: WireServer) -> subprocess.Popen[str]:
+    lineup = folder / "lineup.toml"
+    lineup.write_text(_lineup(wire))
+    return _bakeoff(folder, "run", str(lineup), "--out", str(folder / "results"))
 
 
 def _bakeoff(folder: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -175,22 +180,22 @@ def test_what_a_killed_run_leaves_is_collected(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write into")
 def test_a_folder_that_can_not_be_written_is_found_before_anything_is_asked(tmp_path: Path, wire: WireServer) -> None:
-    process = _start(tmp_path, wire, out=Path("/proc/results"))
-    _, said = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 2
-    assert "can't be written" in said
+    (tmp_path / "lineup.toml").write_text(_lineup(wire))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in PROXIES:
+            patch.delenv(name, raising=False)
+        done = bakeoff(
+            "run", "lineup.toml", "--out", "/proc/results", cwd=tmp_path, BAKEOFF_HOME=str(tmp_path / "home"),
+            OPENAI_API_KEY="k" * 20,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert "can't be written" in done.stderr
     assert wire.embeddings() == []
 
 
 @pytest.mark.parametrize("command", ["show", "compare", "validate", "run"])
 def test_a_name_that_no_file_may_have_is_one_line(tmp_path: Path, command: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "bakeoff", command, "x" * 5000 + ".toml"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = bakeoff(command, "x" * 5000 + ".toml", cwd=tmp_path)
     assert done.returncode in (1, 2)
     assert "Traceback" not in done.stderr
     assert "unexpected" not in done.stderr

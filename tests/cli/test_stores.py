@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_cli import bakeoff
+from tests.terminal import bakeoff
 from tests.wire import PROXIES, WireServer
 
 

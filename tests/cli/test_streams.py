@@ -12,6 +12,7 @@ from bakeoff.core.whole import whole_number
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import terminal
 from tests.native_task import native_files, write_lineup
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
@@ -25,6 +26,11 @@ def bakeoff(
     variables = {**os.environ, "BAKEOFF_HOME": str(folder / "home"), **environment}
     command = ["sh", "-c", f'exec "$@" {shell}', "sh", sys.executable, "-m", "bakeoff", *arguments]
     return subprocess.run(command, env=variables, cwd=folder, capture_output=True, check=False)
+
+
+def bakeoff_within(folder: Path, *arguments: str, **environment: str) -> terminal.Ended:
+    """Where no stream or locale is at stake."""
+    return terminal.bakeoff(*arguments, cwd=folder, **{"BAKEOFF_HOME": str(folder / "home"), **environment})
 
 
 @pytest.mark.parametrize("locale", [C_LOCALE, {"PYTHONIOENCODING": "ascii"}])
@@ -52,9 +58,9 @@ def test_a_closed_stream_costs_no_result(tmp_path: Path) -> None:
 
 
 def test_a_user_without_a_home_is_told_what_to_set(tmp_path: Path) -> None:
-    told = bakeoff(tmp_path, "cache", "info", BAKEOFF_HOME="~nobody-of-this-name/x")
+    told = bakeoff_within(tmp_path, "cache", "info", BAKEOFF_HOME="~nobody-of-this-name/x")
     assert told.returncode == 2
-    assert b"remedy: set BAKEOFF_HOME to a folder that can be written" in told.stderr
+    assert "remedy: set BAKEOFF_HOME to a folder that can be written" in told.stderr
 
 
 def test_a_user_without_a_name_is_told_to_give_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +85,7 @@ def test_files_whose_names_are_no_utf8_are_imported_each_for_itself(tmp_path: Pa
     (tmp_path / "docs").mkdir()
     for name in (b"caf\xe9.md", b"caf\xe8.md"):
         (tmp_path / "docs" / os.fsdecode(name)).write_text("copper mines")
-    done = bakeoff(tmp_path, "corpus", "import", "docs", "--out", "articles.json")
+    done = bakeoff_within(tmp_path, "corpus", "import", "docs", "--out", "articles.json")
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "articles.json").read_text(encoding="utf-8")
     assert r"caf\\xe9" in text
@@ -101,14 +107,14 @@ def test_numbers_and_files_that_are_none(tmp_path: Path, arguments: list[str], s
     write_lineup(tmp_path, native_files(), contenders='[[contender]]\nranker = "bm25"\n')
     (tmp_path / "articles.json").unlink()
     os.mkfifo(tmp_path / "articles.json")
-    told = bakeoff(tmp_path, *arguments)
-    assert (told.returncode, said in told.stderr.decode()) == (2, True), told.stderr
+    told = bakeoff_within(tmp_path, *arguments)
+    assert (told.returncode, said in told.stderr) == (2, True), told.stderr
 
 
 def test_a_byte_order_mark_is_no_part_of_a_lineup(tmp_path: Path) -> None:
     lineup = write_lineup(tmp_path, native_files(), contenders='[[contender]]\nranker = "bm25"\n')
     lineup.write_bytes(b"\xef\xbb\xbf" + lineup.read_bytes())
-    assert bakeoff(tmp_path, "validate", str(lineup), "--no-health").returncode == 0
+    assert bakeoff_within(tmp_path, "validate", str(lineup), "--no-health").returncode == 0
 
 
 @given(st.text() | st.integers().map(str))
@@ -120,5 +126,5 @@ def test_a_whole_number_is_in_plain_digits(text: str) -> None:
 def test_a_query_that_is_graded_in_two_places_is_an_error(tmp_path: Path) -> None:
     files = native_files() | {"truth": '{"grades": {"q1": {"1": 3}, "q2": {"2": 2}, "q1": {"2": 0}, "q3": {}}}'}
     lineup = write_lineup(tmp_path, files, contenders='[[contender]]\nranker = "bm25"\n')
-    told = bakeoff(tmp_path, "run", str(lineup))
-    assert (told.returncode, b"'q1' is there twice" in told.stderr) == (2, True), told.stderr
+    told = bakeoff_within(tmp_path, "run", str(lineup))
+    assert (told.returncode, "'q1' is there twice" in told.stderr) == (2, True), told.stderr

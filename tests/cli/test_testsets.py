@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -13,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bakeoff.cli.main import main
 
-from tests.cli.test_cli import ROOT
+from tests.terminal import ROOT, bakeoff
 from tests.wiki import Page, Wiki
 from tests.wire import PROXIES, WireServer
 
@@ -75,19 +71,13 @@ def home(tmp_path: Path) -> Path:
 
 
 def say(home: Path, *arguments: str, code: int = 0, **environment: str) -> str:
-    """What a command prints, run as the terminal runs it but within this process: starting one takes seconds."""
-    out, err = io.StringIO(), io.StringIO()
+    """What a command prints: its output, or its errors where it is to fail."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(home)
-        patch.setattr(sys, "argv", ["bakeoff", *arguments])
-        for name in [name for name in os.environ if name.endswith("_API_KEY") or name in PROXIES]:
-            patch.delenv(name)
-        for name, value in {"BAKEOFF_HOME": str(home / "cache"), **environment}.items():
-            patch.setenv(name, value)
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
-            main()
-    assert (ended.value.code or 0) == code, out.getvalue() + err.getvalue()
-    return out.getvalue() if code == 0 else err.getvalue()
+        for name in PROXIES:
+            patch.delenv(name, raising=False)
+        done = bakeoff(*arguments, cwd=home, **{"BAKEOFF_HOME": str(home / "cache"), **environment})
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout if code == 0 else done.stderr
 
 
 @pytest.mark.slow

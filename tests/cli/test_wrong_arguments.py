@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import io
 import json
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
-from bakeoff.cli.main import main
 from bakeoff.cli.shared_options import MOST_ROUNDS
 from bakeoff.core.paths import root, task_file
 from bakeoff.lineup.checks import MOST
+
+from tests import terminal
 
 ROOT = Path(__file__).parents[2]
 POOL = root() / "corpora" / "wikipedia" / "articles.json"
@@ -22,16 +21,10 @@ REFERENCE = str(ROOT / "results" / "reference")
 
 
 def bakeoff(folder: Path, *arguments: str, **environment: str) -> tuple[int, str, str]:
-    """Exit code, output and errors of a command, run as the terminal runs it but within this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setattr(sys, "argv", ["bakeoff", *arguments])
-        for name, value in {"BAKEOFF_HOME": str(folder / "home"), "COLUMNS": "200", **environment}.items():
-            patch.setenv(name, value)
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
-            main()
-    return int(ended.value.code or 0), out.getvalue(), err.getvalue()
+    """Exit code, output and errors of a command with an empty cache and a wide screen."""
+    return terminal.bakeoff(
+        *arguments, cwd=folder, **{"BAKEOFF_HOME": str(folder / "home"), "COLUMNS": "200", **environment}
+    )
 
 
 @pytest.fixture

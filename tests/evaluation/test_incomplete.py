@@ -19,6 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import dcg_score
 
+from tests.examples import examples
+
 QUERIES = ["q1", "q2", "q3"]
 DOCUMENTS = [f"d{n}" for n in range(14)]
 GRADES = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 4), min_size=1, max_size=10)
@@ -38,7 +40,7 @@ def ours(text: str, run: Run, judgments: Judgments) -> list[float]:
     return values
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(RUNS, JUDGMENTS)
 def test_bpref_infap_and_gm_map_are_trec_evals(run: Run, judgments: Judgments) -> None:
     theirs = pytrec_eval.RelevanceEvaluator(judgments, {"bpref", "infAP", "gm_map"}).evaluate(run)
@@ -50,7 +52,7 @@ def test_bpref_infap_and_gm_map_are_trec_evals(run: Run, judgments: Judgments) -
     assert Measure.parse("gm_map").aggregate(logs) == pytest.approx(geometric, abs=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(RUNS, JUDGMENTS)
 def test_infap_of_a_sampled_pool_is_trec_evals(run: Run, judgments: Judgments) -> None:
     """trec_eval marks a document that was pooled and not judged by the grade −1."""
@@ -60,7 +62,7 @@ def test_infap_of_a_sampled_pool_is_trec_evals(run: Run, judgments: Judgments) -
     assert ours("infap(pool=ranked)", run, judgments) == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(RUNS, JUDGMENTS)
 def test_condensed_lists_are_trec_evals(run: Run, judgments: Judgments) -> None:
     """Its option -J leaves unjudged documents out of the ranking."""

@@ -17,6 +17,8 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+
 CUTS = (1, 2, 3, 5, 10)
 TREC = {f"{ours}@{k}": f"{theirs}_{k}" for k in CUTS for ours, theirs in (
     ("p", "P"), ("recall", "recall"), ("ndcg", "ndcg_cut"), ("map", "map_cut"), ("acc", "success"),
@@ -142,7 +144,7 @@ scores = st.dictionaries(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.dictionaries(st.sampled_from(QUERIES), scores),
     st.fixed_dictionaries(dict.fromkeys(QUERIES, grades)),

@@ -13,6 +13,8 @@ from bakeoff.evaluation.unjudged import if_relevant, top_grade, winner_changing_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+
 
 def ranking(ids: str) -> Ranking:
     return Ranking(tuple(ids), tuple(float(-place) for place in range(len(ids))))
@@ -70,7 +72,7 @@ def test_a_document_that_the_best_has_by_chance_above_a_challengers_match_turns_
 IDS = st.permutations("abcdef").map(lambda ids: ranking("".join(ids[:4])))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     IDS,
     IDS,

@@ -18,6 +18,8 @@ from bakeoff.lineup.values import json_safe, toml_value
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)  # TOML has every character but lone surrogates
 PRINTED = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), max_size=8)
 NAMES = st.one_of(
@@ -125,7 +127,7 @@ def _file(content: dict[str, Any]) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(content=FILES, fusions=st.lists(FUSION, max_size=2), weights=st.lists(st.floats(0.1, 9), min_size=2, max_size=2))
 def test_what_is_written_reads_back_the_same(
     tmp_path: Path, content: dict[str, Any], fusions: list[dict[str, Any]], weights: list[float]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -127,6 +129,23 @@ def test_a_package_is_named_by_all_its_files(tmp_path: Path, monkeypatch: pytest
     (package / "words.py").write_text("WORDS = 2\n")
     assert code_identity(module.Mine) != first
     del sys.modules[package.name]
+
+
+def test_a_distribution_is_named_also_when_it_is_installed_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "installed_meanwhile.py").write_text("def embed(texts): return texts\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    embed = import_module("installed_meanwhile").embed
+    assert set(code_identity(embed) or ()) == {"code"}
+    for number in (1, 2):
+        info = tmp_path / f"meanwhile-{number}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: meanwhile\nVersion: {number}\n")
+        (info / "top_level.txt").write_text("installed_meanwhile\n")
+        assert (code_identity(embed) or {})["distribution"] == f"meanwhile {number}"
+        shutil.rmtree(info)
+    del sys.modules["installed_meanwhile"]
 
 
 def test_code_without_a_source_is_not_named() -> None:

@@ -28,6 +28,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from rich.console import Console
 
+from tests.examples import examples
 from tests.native_task import native_files, write_lineup
 from tests.report.parsed import ParsedPage
 from tests.reporting import wikipedia_result
@@ -88,7 +89,7 @@ def test_one_failing_file_leaves_everything_else(folder: Path, tmp_path: Path) -
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.text())
 def test_no_text_in_a_chart_is_more_than_xml_can_hold(text: str) -> None:
     (cleaned,) = chart_values({"values": [text]})["values"]

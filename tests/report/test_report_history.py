@@ -20,8 +20,8 @@ from bakeoff.report.site import HOST, Site, entries
 from bakeoff.results.schema import SUMMARY, Summary, read_summary
 from msgspec.structs import replace
 
-from tests.cli.test_cli import bakeoff
 from tests.reporting import SCRIPT, wikipedia_result
+from tests.terminal import bakeoff
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from tests.examples import examples
 from tests.native_task import annotate, ungraded_task
 
 ROOT = Path(__file__).parents[2]
@@ -159,7 +160,7 @@ WORD = st.text("abcdefghij0.[]★", min_size=1, max_size=18)
     st.lists(st.lists(st.lists(WORD, max_size=6), min_size=7, max_size=7), min_size=1, max_size=4),
     st.integers(40, 120),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_word_is_ever_broken(heads: list[tuple[bool, str]], rows: list[list[list[str]]], width: int) -> None:
     table = Grid([Figures(word) if figures else word for figures, word in heads])
     for row in rows:

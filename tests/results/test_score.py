@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 from scipy import stats as scipy_stats
 
+from tests.examples import examples
+
 NDCG, MAP = Measure.parse("ndcg@10"), Measure.parse("map")
 QRELS = {"q1": {"d1": 1}, "q2": {"d1": 2, "d2": 1}, "q3": {"d3": 0}}
 GOOD = {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 2.0, "d2": 1.0}, "q3": {"d3": 1.0}}
@@ -82,7 +84,7 @@ QUERIES = st.sampled_from([f"q{number}" for number in range(6)])
 RUNS = st.dictionaries(QUERIES, st.dictionaries(IDS, st.sampled_from([0.0, 0.5, 1.0]) | st.floats(-9, 9), min_size=1))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.dictionaries(QUERIES, st.dictionaries(IDS, st.integers(0, 3), min_size=1), min_size=1),
     RUNS,
@@ -166,7 +168,7 @@ def test_runs_are_named_by_their_files() -> None:
         run_names([Path("a/run"), Path("a/run")])
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.dictionaries(
         QUERIES, st.dictionaries(IDS, st.sampled_from([0.0, 0.5, 1.0]) | st.floats(-9, 9), min_size=1), min_size=1

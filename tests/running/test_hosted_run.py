@@ -18,6 +18,7 @@ from bakeoff.running.runner import Outcome, Settings, run
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role
 
+from tests.native_task import native_files, write_lineup
 from tests.wire import PROXIES, Fault, WireServer
 
 KEY = "sk-secret-0123456789"
@@ -53,6 +54,15 @@ def _lineup(folder: Path, wire: WireServer, provider: str, extra: str = "") -> L
         f'store = "faiss"\noptions = {{ base_url = "{wire.base(provider)}" }}\n{extra}'
     )
     return Lineup.read(path)
+
+
+def _short_lineup(folder: Path, wire: WireServer, provider: str) -> Lineup:
+    """Three documents and as many queries: every query is a request."""
+    contender = (
+        f'[[contender]]\nprovider = "{provider}"\nmodel = "{HOSTED[provider]}"\nstore = "faiss"\n'
+        f'options = {{ base_url = "{wire.base(provider)}" }}\n'
+    )
+    return Lineup.read(write_lineup(folder, native_files(), contenders=contender))
 
 
 def _settings(folder: Path, **changes: Any) -> Settings:
@@ -127,7 +137,7 @@ def test_offline_with_an_empty_cache_says_what_is_missing(tmp_path: Path, wire: 
 def test_a_passing_fault_costs_exactly_one_more_request(
     tmp_path: Path, wire: WireServer, provider: str, fault: Fault
 ) -> None:
-    lineup = _lineup(tmp_path, wire, provider)
+    lineup = _short_lineup(tmp_path, wire, provider)
     (told,) = plan(lineup, _settings(tmp_path))
     wire.faults.append(fault)
     outcome = _ran(run(lineup, _settings(tmp_path)))

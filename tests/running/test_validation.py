@@ -13,9 +13,9 @@ from bakeoff.running.validation import Checked, check_rows, check_task
 from bakeoff.tasks.kinds import load_kind
 from bakeoff_providers.errors import InputError
 
-from tests.cli.test_cli import bakeoff
 from tests.cli.test_wrong_arguments import bakeoff as bakeoff_within
 from tests.native_task import native_files, write_files, write_lineup
+from tests.terminal import bakeoff
 
 
 def _checked(folder: Path, contenders: str, task: str = "") -> list[Checked]:

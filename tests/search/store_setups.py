@@ -74,17 +74,10 @@ ELSEWHERE = {
 }
 
 
-def opener(setup: Setup, servers: dict[str, str]) -> OpenStore:
-    """How to open this setup in a folder, and to open it again."""
-    options = dict(setup.options) | ({"url": servers[setup.server]} if setup.server else {})
+def opener(setup: Setup, url: str | None = None) -> OpenStore:
+    """How to open this setup in a folder, and to open it again; `url` is its server's."""
+    options = dict(setup.options) | ({"url": url} if url else {})
     return lambda folder, dimensions: STORES.create(setup.store, dimensions=dimensions, folder=folder, **options)
-
-
-@contextmanager
-def running_servers(folder: Path) -> Iterator[dict[str, str]]:
-    """A real Chroma server and a real PostgreSQL, for as long as the tests last."""
-    with postgres_server() as postgres, chroma_server(folder / "chroma") as chroma:
-        yield {"chroma": chroma, "postgres": postgres}
 
 
 @contextmanager

@@ -20,13 +20,11 @@ from bakeoff.running.plan import plan
 from bakeoff.running.runner import Outcome, Settings, run
 from bakeoff.search.existing import EXISTING
 from bakeoff.search.existing.base import ExistingIndex
-from bakeoff.search.stores.pgvector import PgVector
 from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.fake import Fake
 
 from tests.native_task import native_files, write_lineup
-from tests.search.store_setups import chroma_server
 
 # Chunks of the task's documents, the documents that they belong to; document 3 is not there, and one more is.
 ENTRIES = [
@@ -140,19 +138,6 @@ MAKERS: dict[str, tuple[Callable[[Path, str], Made], str]] = {  # by what they a
     "chroma": (_chroma, ""), "chroma-server": (_chroma_server, "chroma"), "pgvector": (_pgvector, "postgres"),
     "qdrant": (_qdrant, ""), "lancedb": (_lancedb, ""), "sqlite_vec": (_sqlite_vec, ""), "faiss": (_faiss, ""),
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    store = PgVector(dimensions=2, folder=tmp_path_factory.mktemp("postgres"))
-    yield store.url
-    store.discard()
-
-
-@pytest.fixture(scope="module")
-def chroma(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with chroma_server(tmp_path_factory.mktemp("chroma")) as url:
-        yield url
 
 
 @pytest.fixture(params=MAKERS)

@@ -24,8 +24,6 @@ from bakeoff.statistics.stratified import Strata
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
-from qdrant_client import models
-from qdrant_client.hybrid.fusion import distribution_based_score_fusion
 from scipy.stats import gmean, zscore
 from sklearn.preprocessing import minmax_scale
 
@@ -265,6 +263,9 @@ def test_score_fusions_agree_with_other_libraries(
 
 @given(SCORES, SCORES)
 def test_dbsf_is_qdrants(first: dict[str, float], second: dict[str, float]) -> None:
+    from qdrant_client import models
+    from qdrant_client.hybrid.fusion import distribution_based_score_fusion
+
     points = [
         [models.ScoredPoint(id=ord(document), version=0, score=score) for document, score in scores.items()]
         for scores in (first, second)

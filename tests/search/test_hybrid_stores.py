@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 from bakeoff.search.stores import STORES
@@ -14,13 +13,6 @@ from bakeoff.search.stores.pgvector import PgVector
 from bakeoff.search.stores.qdrant import Qdrant
 
 from tests.search.hybrid_suite import HybridSuite, OpenHybrid, opener
-from tests.search.store_setups import postgres_server
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    with postgres_server() as url:
-        yield url
 
 
 class TestPostgres(HybridSuite):

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from bakeoff.search.stores import STORES
 from bakeoff.search.stores.left_on_servers import drop_left
 from bakeoff.search.stores.scratch import NOTE, collect, scratch
 
-from tests.search.store_setups import chroma_server, postgres_server
+from tests.search.store_setups import chroma_server
 
 KILLED = """
 import os, signal, sys
@@ -55,12 +54,6 @@ def _tables(url: str) -> list[str]:
     with psycopg.connect(url) as connection:
         rows = connection.execute("select tablename from pg_tables where tablename like 'bakeoff_%' order by 1")
         return [str(row[0]) for row in rows.fetchall()]
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    with postgres_server() as url:
-        yield url
 
 
 def test_a_table_of_a_killed_run_is_dropped_by_the_next_that_knows_the_server(

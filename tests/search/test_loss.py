@@ -26,6 +26,7 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.native_task import native_files, pages, write_lineup
 
 ANGLES = {"a": 0, "b": 20, "c": 40, "d": 60, "e": 80}
@@ -155,7 +156,7 @@ def test_exact_search_among_chunks_holds_few_of_them_and_widens_for_those_that_n
 
 
 @given(dimensions=st.sampled_from([96, 384, 768]), lost=st.integers(0, 5), seed=st.integers(0, 20))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_counting_by_score_never_gives_less_than_counting_by_id(dimensions: int, lost: int, seed: int) -> None:
     """Rankings without some of the exact twelve, over vectors whose products round differently one by one."""
     rng = np.random.default_rng(seed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,6 @@ from bakeoff.search.variants import Precision, Variant
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
-
-from tests.search.store_setups import postgres_server
 
 ROWS, DIMENSIONS = 1024, 256  # sqlite-vec keeps 1,024 vectors to a block
 DOCUMENTS, QUERIES = clustered(ROWS, DIMENSIONS), clustered(12, DIMENSIONS, seed=7)
@@ -55,12 +52,6 @@ NONE: list[tuple[str, Precision, dict[str, Any]]] = [
     ("faiss", "int8", {"index": "PQ8x8"}),
     ("lancedb", "int8", {"index": "IVF_PQ"}),
 ]
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    with postgres_server() as url:
-        yield url
 
 
 def _filled(store: str, options: dict[str, Any], vectors: Any, folder: Path) -> Store:

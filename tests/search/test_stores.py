@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.conformance import OpenStore, StoreConformance
+from bakeoff.search.stores.conformance_data import DIMENSIONS, IDS, VECTORS, recall
 
-from tests.search.store_setups import ELSEWHERE, SETUPS, Setup, opener, running_servers
-
-
-@pytest.fixture(scope="session")
-def servers() -> Iterator[dict[str, str]]:
-    """In a folder of its own: PostgreSQL's user may not enter pytest's."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, running_servers(Path(folder)) as urls:
-        yield urls
+from tests.search.store_setups import ELSEWHERE, SETUPS, Setup, opener
 
 
 @pytest.fixture(scope="class", params=SETUPS, ids=str)
@@ -31,8 +23,9 @@ class TestStores(StoreConformance):
 
     @pytest.fixture(scope="class")
     @classmethod
-    def open_store(cls, setup: Setup, servers: dict[str, str]) -> OpenStore:
-        return opener(setup, servers)
+    def open_store(cls, setup: Setup, request: pytest.FixtureRequest) -> OpenStore:
+        """The server that the setup asks for starts with the first test that needs it."""
+        return opener(setup, request.getfixturevalue(setup.server) if setup.server else None)
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -49,3 +42,14 @@ def test_every_built_in_store_has_a_setup() -> None:
     assert set(STORES.builtin) == {setup.store for setup in SETUPS} | set(ELSEWHERE)
     for test in ELSEWHERE.values():
         assert "StoreConformance" in (Path(__file__).parents[1] / "servers" / test).read_text()
+
+
+def test_a_store_that_loses_documents_fails_with_its_recall(tmp_path: Path) -> None:
+    """Every second document is missing, and with it about half of what is nearest."""
+    store = STORES.create("faiss", dimensions=DIMENSIONS, folder=tmp_path)
+    store.add(IDS[::2], VECTORS[::2])
+    store.build()
+    share = recall(store, 10)
+    assert 0.3 < share < 0.7
+    with pytest.raises(AssertionError, match=f"{share:.3f}"):
+        StoreConformance().test_the_nearest_are_found(store)

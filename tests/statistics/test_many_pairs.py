@@ -16,6 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
+from tests.examples import examples
+
 
 def _counter(differences: Values) -> Callable[[float], float]:
     """For a bar, the share of all 2ⁿ flips whose sum is at least as far from 0, from the sums of two halves."""
@@ -38,7 +40,7 @@ SHAPES: dict[str, Callable[[np.random.Generator], Values]] = {
 READ_BELOW = 0.02  # where the tail is read: fewer than 20 of at least 1,000 flips
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(list(SHAPES)), st.floats(0.3, 1.5))
 def test_the_tail_is_that_of_all_flips_counted(seed: int, shape: str, shift: float) -> None:
     """Counted flips make steps, of a third of p where sums lie close together; the tail is smooth and runs between.

@@ -15,6 +15,8 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+
 GOOD = [{"_id": f"d{number}", "title": f" T{number}", "text": "word "} for number in range(20)]
 
 
@@ -67,7 +69,7 @@ def test_what_needs_a_closer_look_is_read_alike(tmp_path: Path) -> None:
     assert (documents[7].title, documents[7].text, documents[7].metadata) == ("", "only text", {})
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     rows=st.lists(st.dictionaries(st.sampled_from(["_id", "title", "text", "more"]), st.text(max_size=3) | st.none()))
 )

@@ -7,9 +7,11 @@ import functools
 import os
 import platform
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
+from bakeoff_providers.registry import installed_state
 
 from bakeoff.core.figures import CallTime
 
@@ -34,6 +36,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 def machine(distributions: Iterable[str] = (), threads: Mapping[str, int] | None = None) -> Machine:
     """This process's machine. The caller says which packages count and which of them are held to how many threads."""
     names = dict.fromkeys((*ALWAYS_RECORDED, *distributions))
+    state = installed_state()
     pinned = {name: str(count) for name, count in (threads or {}).items()}
     return Machine(
         cpu=_cpu(),
@@ -41,7 +44,7 @@ def machine(distributions: Iterable[str] = (), threads: Mapping[str, int] | None
         memory_gb=_memory_gb(),
         system=f"{platform.system()} {platform.release()}",
         python=platform.python_version(),
-        versions={name: installed for name in names if (installed := _version(name))},
+        versions={name: installed for name in names if (installed := _version(name, state))},
         threads={name: os.environ[name] for name in THREAD_SETTINGS if name in os.environ} | pinned,
         load_before=load(),
     )
@@ -88,7 +91,8 @@ def _memory_gb() -> float:
         return 0.0
 
 
-def _version(name: str) -> str | None:
+@lru_cache(maxsize=256)
+def _version(name: str, state: object) -> str | None:  # noqa: ARG001 - what is installed depends on it
     from importlib.metadata import PackageNotFoundError, version  # not above: it takes longer than Python's start
 
     try:

@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from tests.examples import examples
+
 
 def test_ties_are_pessimistic(tmp_path: Path) -> None:
     np.save(tmp_path / "s.npy", np.array([[0.5, 0.2, 0.1], [0.5, 0.5, 0.1], [0.3, 0.3, 0.3], [0.1, 0.2, 0.9]]))
@@ -24,7 +26,7 @@ def test_ties_are_pessimistic(tmp_path: Path) -> None:
     assert tops.tolist() == [0, 1, 0, 2]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     hnp.arrays(np.float32, st.tuples(st.integers(1, 12), st.integers(2, 6)), elements=st.sampled_from([0.0, 0.5, 1.0])),
     st.integers(0, 1000),

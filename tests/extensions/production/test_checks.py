@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from tests.cli.test_cli import bakeoff
+from tests.terminal import bakeoff
 
 
 @given(st.lists(st.tuples(st.text(max_size=20), st.floats(allow_nan=False)), max_size=5))

@@ -18,8 +18,8 @@ from bakeoff.report.history import Entry, changes, charts
 from bakeoff.results.schema import SUMMARY, Summary, read_summary
 from bakeoff_providers import weights
 
-from tests.cli.test_cli import ROOT, SOURCES
 from tests.reporting import wikipedia_result
+from tests.terminal import ROOT, SOURCES
 
 PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
 _NAMED = re.compile(r"^`([\w./-]+)`:\n\n```(\w+)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)

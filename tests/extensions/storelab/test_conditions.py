@@ -30,6 +30,8 @@ from bakeoff_providers.errors import InputError, Unavailable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+
 REAL = ("faiss", "chroma", "lancedb", "qdrant")
 AXES: Vectors = np.array([[1, 0], [0.8, 0.6], [0, 1], [-1, 0]], dtype=np.float32)
 EAST: Vectors = np.array([[1, 0]], dtype=np.float32)
@@ -56,7 +58,7 @@ def test_recall_over_what_is_there_now_by_hand(tmp_path: Path) -> None:
     assert contents.look(store, EAST, 2) == (1.0, 0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(documents=st.integers(40, 400), share=st.floats(2.5, 24))
 def test_a_plan_changes_each_document_at_most_once(documents: int, share: float) -> None:
     changed = round(documents * share / 100)

@@ -17,6 +17,8 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+
 
 @pytest.fixture(scope="module")
 def sample() -> VectorSample:
@@ -65,7 +67,7 @@ def test_an_index_that_searches_everything_misses_nothing(index: str, tuning: di
 
 
 @given(dimensions=st.sampled_from([96, 384, 768]), probes=st.integers(1, 16), seed=st.integers(0, 20))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 def test_counting_by_score_never_gives_less_than_counting_by_id(dimensions: int, probes: int, seed: int) -> None:
     """An index that misses some: what it answers is compared with a full sort, id by id."""
     vectors = np.random.default_rng(seed).standard_normal((900, dimensions)) + 0.65

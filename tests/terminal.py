@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import typer
 from bakeoff.cli import main as cli
 from bakeoff.cli import signals
 from bakeoff_providers import stopping
@@ -86,7 +85,7 @@ class _Stream(io.TextIOWrapper):
 @contextmanager
 def _kept_process() -> Iterator[None]:
     """Puts back what a command changes in its process because it has it for itself."""
-    variables, path, echo = dict(os.environ), list(sys.path), typer.echo
+    variables, path = dict(os.environ), list(sys.path)
     loggers = [(logger, logger.level, list(logger.handlers)) for logger in map(logging.getLogger, _LOGGERS)]
     with ExitStack() as kept:
         kept.enter_context(warnings.catch_warnings())
@@ -95,7 +94,7 @@ def _kept_process() -> Iterator[None]:
         try:
             yield
         finally:
-            typer.echo, sys.path[:] = echo, path
+            sys.path[:] = path
             for logger, level, handlers in loggers:
                 logger.setLevel(level)
                 logger.handlers[:] = handlers

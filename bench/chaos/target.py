@@ -125,7 +125,10 @@ def load(work: Path, rng: random.Random) -> None:  # noqa: ARG001 - as every tar
 @lru_cache
 def _command_line() -> Any:
     """Made once: most of the time of a command that refuses its input goes into this."""
-    return typer.main.get_command(app)
+    group: Any = typer.main.get_command(app)
+    made = {name: group.get_command(None, name) for name in group.list_commands(None)}
+    group.get_command = lambda _, name: made.get(name)
+    return group
 
 
 def write(folder: Path, files: dict[str, Any]) -> list[str]:

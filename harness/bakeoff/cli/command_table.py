@@ -121,7 +121,6 @@ class CheckedCommand(TyperCommand):
             raise
 
 
-@cache
 def build_command(command: Command) -> Any:
     """What click calls, from the function or the family that the record names."""
     imported = load_place(command.place)

@@ -70,7 +70,7 @@ NOT_COMPARED = (
 )
 TIMED = re.compile(r"\b(ms|seconds|minutes|faster|slower|timings?)\b")  # a sentence about time
 RENDERED = re.compile(r"matrix\.|evaluation_report|charts/|\.(png|md)$|metrics_summary|detailed_results")
-STAMP = re.compile(r"\d{8}-\d{6}")  # the date in a result's name
+STAMP = re.compile(r"\d{8}[-_]\d{6}|\d{4}-\d\d-\d\dT[\d:.]+(?:\+[\d:]+|Z)?")  # the date in a name or a file
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 NAMES = (("label",), ("title",), ("use",), ("a", "b"), ("contender",), ("name", "tag"))  # what names a list's entries
 Pattern = re.Pattern[str]

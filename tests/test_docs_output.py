@@ -11,7 +11,6 @@ temporary folders and addresses are masked before a comparison. <!-- slow output
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import re
 import shlex
@@ -25,6 +24,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs_data import make
+from tests.terminal import bakeoff
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -92,13 +92,12 @@ def session(work: Path) -> Iterator[None]:
     """Commands of one page see each other's files, in copies of the corpora that they name."""
     shutil.copytree(ROOT / "tests" / "docs_corpora", work, dirs_exist_ok=True)
     before = {name: os.environ.get(name) for name in ("COLUMNS", "BAKEOFF_HOME")}
-    folder, arguments = Path.cwd(), sys.argv
+    folder = Path.cwd()
     os.environ["COLUMNS"] = "100"
     try:
         yield
     finally:
         os.chdir(folder)
-        sys.argv = arguments
         for name, value in before.items():
             os.environ.pop(name, None)
             if value is not None:
@@ -113,19 +112,14 @@ def output(block: re.Match[str], work: Path) -> str:
     os.chdir(work / folder if folder else ROOT)
     name, *words = shlex.split(command)
     arguments = [path for word in words for path in (sorted(map(str, Path().glob(word))) if "*" in word else [word])]
-    printed = _in_process(arguments) if name == "bakeoff" else _as_process([name, *arguments])
+    printed = _of_bakeoff(arguments) if name == "bakeoff" else _as_process([name, *arguments])
     text = printed.replace(f"{ROOT}/", "").replace(f"{work}/", "")
     return "".join(f"{line.rstrip()}\n" for line in text.strip("\n").splitlines())
 
 
-def _in_process(arguments: list[str]) -> str:
-    from bakeoff.cli.main import main
-
-    sys.argv = ["bakeoff", *arguments]
-    printed, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors), contextlib.suppress(SystemExit):
-        main()
-    return printed.getvalue() + errors.getvalue()
+def _of_bakeoff(arguments: list[str]) -> str:
+    done = bakeoff(*arguments, cwd=Path.cwd())
+    return done.stdout + done.stderr
 
 
 def _as_process(command: list[str]) -> str:

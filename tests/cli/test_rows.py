@@ -22,7 +22,7 @@ def test_no_row_that_ran_is_exit_1_without_a_result(tmp_path: Path) -> None:
 
 def test_the_other_rows_are_written_and_verbose_has_the_traceback(tmp_path: Path) -> None:
     write_lineup(tmp_path, native_files(), contenders=f'{LOST}[[contender]]\nranker = "bm25"\n')
-    done = bakeoff("--verbose", "run", "own.toml", cwd=tmp_path)
+    done = bakeoff("--verbose", "run", "own.toml", "--no-charts", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Traceback" in done.stderr
     assert "900 dimensions asked for" in done.stdout

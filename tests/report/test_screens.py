@@ -32,6 +32,7 @@ from rich.console import Console
 
 from tests.examples import examples
 from tests.native_task import annotate, ungraded_task
+from tests.terminal import bakeoff
 
 ROOT = Path(__file__).parents[2]
 SCREENS = Path(__file__).parent / "screens"
@@ -200,18 +201,10 @@ def test_a_pipe_is_as_wide_as_columns_says_or_100(monkeypatch: pytest.MonkeyPatc
         ["cache", "--help"],
     ],
 )
-def test_every_line_of_every_command_fits_80_columns(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from bakeoff.cli.main import main
-
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("sys.argv", ["bakeoff", *arguments])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert not left.value.code
-    lines = capsys.readouterr().out.splitlines()
+def test_every_line_of_every_command_fits_80_columns(arguments: list[str]) -> None:
+    done = bakeoff(*arguments, cwd=ROOT, COLUMNS="80")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
     assert len(lines) > 2
     assert [line for line in lines if cell_len(line) > 80] == []
     assert [line for line in lines if line != line.rstrip()] == []

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from bakeoff.cli.main import app, main
+from bakeoff.cli.main import app
 from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
@@ -25,6 +25,9 @@ from bakeoff.results.save import save
 from bakeoff.running.runner import run
 from bakeoff_providers.errors import InputError
 from typer.testing import CliRunner
+
+from tests import terminal
+from tests.terminal import bakeoff
 
 VERBS = ["walk", "jump", "paint", "cook", "sail", "climb", "plant", "build", "melt", "sort", "fish", "kick"]
 NDCG = Measure.parse("ndcg@10")
@@ -95,9 +98,7 @@ def test_contenders_of_one_result_are_compared_with_each_other(make: Make) -> No
     assert "plain" in caught.value.remedy
 
 
-def test_choosing_contenders_does_not_weaken_the_correction(
-    make: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_choosing_contenders_does_not_weaken_the_correction(make: Make) -> None:
     more = '[[contender]]\nranker = "bm25"\nlabel = "plain"\noptions = { language = "none" }\n'
     more += '[[contender]]\nprovider = "fake"\nstore = "faiss"\n'
     folder = make("one", "english", more=more)
@@ -112,10 +113,8 @@ def test_choosing_contenders_does_not_weaken_the_correction(
     assert chosen.pairs == every.pairs[:1]
     assert chosen.p_equivalent == every.p_equivalent[:1]
     assert list(chosen.means) == ["bm25", "plain"]
-    monkeypatch.setattr("sys.argv", ["bakeoff", "compare", str(folder), "--contender", "bm25", "--contender", "plain"])
-    with pytest.raises(SystemExit):
-        main()
-    out = " ".join(capsys.readouterr().out.split())
+    done = bakeoff("compare", str(folder), "--contender", "bm25", "--contender", "plain", cwd=folder)
+    out = " ".join(done.stdout.split())
     assert "Shown: 1 of 3 pairs; Holm's correction is over all of them." in out
 
 
@@ -136,9 +135,7 @@ def test_a_contender_is_called_in_results_as_it_is_in_a_line_up(make: Make) -> N
     assert "has no contender 'tfidff'" in gate(new, old, NDCG, contenders=["tfidff"]).refused[0]
 
 
-def test_rows_that_only_one_result_has_are_named(
-    make: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_that_only_one_result_has_are_named(make: Make) -> None:
     def row(label: str) -> str:
         return f'[[contender]]\nranker = "bm25"\nlabel = "{label}"\n'
 
@@ -149,17 +146,12 @@ def test_rows_that_only_one_result_has_are_named(
     ]
     assert compare_results(_read(old, new), NDCG).unmatched == sentences
     assert compare_results(_read(old, new), NDCG, ["bm25"]).unmatched == sentences  # all are bm25s
-    monkeypatch.setattr("sys.argv", ["bakeoff", "compare", str(old), str(new)])
-    with pytest.raises(SystemExit):
-        main()
-    out = " ".join(capsys.readouterr().out.split())
+    out = " ".join(bakeoff("compare", str(old), str(new), cwd=old).stdout.split())
     assert out.startswith("A = old B = new NDCG@10")
     assert "Not compared: gone and also-gone, which only A has. Not compared: added, which only B has." in out
     assert "Differ most, bm25 (A) → bm25 (B):" in out
-    monkeypatch.setattr("sys.argv", ["bakeoff", "compare", str(old), str(new), "--format", "json"])
-    with pytest.raises(SystemExit):
-        main()
-    assert json.loads(capsys.readouterr().out)["unmatched"] == sentences
+    done = bakeoff("compare", str(old), str(new), "--format", "json", cwd=old)
+    assert json.loads(done.stdout)["unmatched"] == sentences
 
 
 def test_long_names_of_results_fit_a_narrow_screen(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,16 +305,9 @@ class TestGate:
         assert refused.find("testcase/error") is not None
 
 
-def test_the_commands_exit_as_they_promise(
-    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def bakeoff(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["bakeoff", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
+def test_the_commands_exit_as_they_promise(make: Make, tmp_path: Path) -> None:
+    def bakeoff(*arguments: str | Path) -> terminal.Ended:
+        return terminal.bakeoff(*map(str, arguments), cwd=tmp_path)
 
     new, old, other = make("new", "none"), make("old", "english"), make("other", "none", grade=2)
     code, out, _ = bakeoff("gate", new, "--baseline", old, "--measure", "ndcg@10", "--junit", tmp_path / "x.xml")
@@ -360,9 +345,7 @@ def test_the_commands_exit_as_they_promise(
     assert "no such file" in err
 
 
-def test_rows_that_score_alike_count_once_and_are_listed_once(
-    make: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_that_score_alike_count_once_and_are_listed_once(make: Make) -> None:
     """Four rows, of which two and two are the same: six pairs, and one that is tested."""
     alike = "".join(
         f'[[contender]]\nranker = "bm25"\nlabel = "{label}"\noptions = {{ language = "{language}" }}\n'
@@ -371,10 +354,7 @@ def test_rows_that_score_alike_count_once_and_are_listed_once(
     folder = make("alike", "none", more=alike)
     comparison = compare_results(_read(folder), NDCG)
     assert (len(comparison.tested), comparison.distinct) == (6, 1)
-    monkeypatch.setattr("sys.argv", ["bakeoff", "compare", str(folder), "-m", "ndcg@10"])
-    with pytest.raises(SystemExit):
-        main()
-    out = " ".join(capsys.readouterr().out.split())
+    out = " ".join(bakeoff("compare", str(folder), "-m", "ndcg@10", cwd=folder).stdout.split())
     assert (
         "4 of 6 pairs differ significantly over 12 queries (Holm over 1 pair, as rows that score alike count once, 5%)."
         in out

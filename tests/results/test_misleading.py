@@ -21,6 +21,8 @@ from bakeoff.results.verdict import decide
 from bakeoff.statistics.averaging import PerQuery
 from rich.console import Console
 
+from tests.terminal import bakeoff
+
 NDCG, MRR = Measure.parse("ndcg@10"), Measure.parse("mrr")
 
 
@@ -183,10 +185,6 @@ def test_a_label_in_brackets_is_printed_as_it_is(summary: Summary) -> None:
     assert printed.getvalue().startswith("[categories]: task wikipedia")
 
 
-def test_a_help_keeps_its_brackets(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from bakeoff.cli.main import main
-
-    monkeypatch.setattr("sys.argv", ["bakeoff", "queries", "generate", "--help"])
-    with pytest.raises(SystemExit):
-        main()
-    assert "A line-up whose [categories] are yours." in " ".join(capsys.readouterr().out.split())
+def test_a_help_keeps_its_brackets(tmp_path: Path) -> None:
+    shown = bakeoff("queries", "generate", "--help", cwd=tmp_path).stdout
+    assert "A line-up whose [categories] are yours." in " ".join(shown.split())

@@ -11,8 +11,7 @@ from bakeoff.calls.ask import Unusable, read_object
 from bakeoff.core.files import _toml_remedy
 from bakeoff.embedding.chunking import sentences
 from bakeoff.extensions.production.log_import import personal
-from bakeoff.extensions.testsets.document_files import read_html
-from bakeoff.extensions.testsets.text_files import read_markdown
+from bakeoff.extensions.testsets.document_files import read_html, read_markdown
 from bakeoff_providers.errors import BakeoffError
 from bakeoff_providers.secrets import without_secrets
 

@@ -84,7 +84,7 @@ def _kind(name: str, work: Path, rng: random.Random) -> None:
 
 
 def _arrays(folder: Path) -> list[Target]:
-    from bakeoff.extensions.kinds.score_arrays import ranks_and_tops, read_targets
+    from bakeoff.extensions.kinds.single import ranks_and_tops, read_targets
 
     folder.mkdir(parents=True)
     np.save(folder / "scores.npy", np.arange(12.0).reshape(4, 3))

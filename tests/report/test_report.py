@@ -19,8 +19,7 @@ from bakeoff.report.matrix import matrix
 from bakeoff.report.notes import advice, notes
 from bakeoff.report.page_data import payload
 from bakeoff.report.plots import charts, front_of
-from bakeoff.report.provenance import task_facts, use_table
-from bakeoff.report.result_page import page
+from bakeoff.report.result_page import page, task_facts, use_table
 from bakeoff.report.templating import embedded
 from bakeoff.report.terminal import terminal
 from bakeoff.results.columns import columns

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.breakdowns import breakdown_sections, by_language, by_length
+from bakeoff.results.summary import breakdown_sections, by_language, by_length
 from bakeoff.statistics.averaging import PerQuery
 
 P1 = Measure.parse("p@1")

@@ -13,7 +13,7 @@ from bakeoff.core.figures import Loss, Percentiles
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report.matrix import keys, matrix
 from bakeoff.report.notes import headline, notes
-from bakeoff.report.provenance import USE, use_table
+from bakeoff.report.result_page import USE, use_table
 from bakeoff.report.terminal import terminal
 from bakeoff.results.recommend import recommend
 from bakeoff.results.schema import Cost, Latency, Row, Summary, Value, Verdict, read_summary

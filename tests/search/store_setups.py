@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.search.stores import STORES
-from bakeoff.search.stores.conformance import OpenStore
-from bakeoff.search.stores.conformance_data import DIMENSIONS
+from bakeoff.search.stores.conformance import DIMENSIONS, OpenStore
 from bakeoff.search.stores.pgvector import PgVector
 
 

@@ -11,7 +11,7 @@ import pytest
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.codes import bit_codes, bit_similarity, int8_codes, signs
-from bakeoff.search.stores.conformance_data import clustered
+from bakeoff.search.stores.conformance import clustered
 from bakeoff.search.variants import Precision, Variant
 from bakeoff_providers.errors import InputError
 from hypothesis import given

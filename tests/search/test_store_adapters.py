@@ -13,7 +13,7 @@ from bakeoff.core.filters import conditions, passes, token
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import graph_bytes
 from bakeoff.search.stores.chroma import Chroma
-from bakeoff.search.stores.conformance_data import DIMENSIONS, clustered
+from bakeoff.search.stores.conformance import DIMENSIONS, clustered
 from bakeoff.search.stores.duckdb_vss import DuckdbVss
 from bakeoff.search.stores.faiss import Faiss
 from bakeoff.search.stores.id_map import IdMap

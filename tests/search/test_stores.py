@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from bakeoff.search.stores import STORES
-from bakeoff.search.stores.conformance import OpenStore, StoreConformance
-from bakeoff.search.stores.conformance_data import DIMENSIONS, IDS, VECTORS, recall
+from bakeoff.search.stores.conformance import DIMENSIONS, IDS, VECTORS, OpenStore, StoreConformance, recall
 
 from tests.search.store_setups import ELSEWHERE, SETUPS, Setup, opener
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bakeoff.search.stores.conformance_data import DIMENSIONS
+from bakeoff.search.stores.conformance import DIMENSIONS
 from bakeoff.search.stores.pgvector import PgVector
 from bakeoff.search.stores.qdrant import Qdrant
 

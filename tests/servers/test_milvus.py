@@ -7,8 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from bakeoff.search.stores.conformance import OpenStore, StoreConformance
-from bakeoff.search.stores.conformance_data import DIMENSIONS, IDS, VECTORS
+from bakeoff.search.stores.conformance import DIMENSIONS, IDS, VECTORS, OpenStore, StoreConformance
 from bakeoff.search.stores.milvus import Milvus
 from bakeoff_providers.errors import InputError, Unavailable
 

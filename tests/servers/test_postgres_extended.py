@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.search.stores.conformance import OpenStore, StoreConformance
-from bakeoff.search.stores.conformance_data import DIMENSIONS, IDS, clustered
+from bakeoff.search.stores.conformance import DIMENSIONS, IDS, OpenStore, StoreConformance, clustered
 from bakeoff.search.stores.pgvector import PgVector
 from bakeoff_providers.errors import InputError, Unavailable
 

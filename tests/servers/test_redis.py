@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bakeoff.search.stores.conformance import OpenStore, StoreConformance
-from bakeoff.search.stores.conformance_data import IDS, VECTORS
+from bakeoff.search.stores.conformance import IDS, VECTORS, OpenStore, StoreConformance
 from bakeoff.search.stores.redis import URL, Redis
 from bakeoff_providers.errors import Unavailable
 

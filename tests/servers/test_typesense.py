@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bakeoff.search.stores.conformance import OpenStore, StoreConformance
-from bakeoff.search.stores.conformance_data import IDS, VECTORS
+from bakeoff.search.stores.conformance import IDS, VECTORS, OpenStore, StoreConformance
 from bakeoff.search.stores.typesense import KEY, URL, Typesense
 from bakeoff_providers.errors import Unavailable
 

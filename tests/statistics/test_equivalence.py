@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
+from bakeoff.statistics.averaging import winning
 from bakeoff.statistics.equivalence import equivalence_test, equivalence_tests, relation
 from bakeoff.statistics.small_samples import exact_interval, too_few
-from bakeoff.statistics.winning import winning
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats

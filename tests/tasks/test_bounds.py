@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bakeoff.cli.shared_options import parse_value
-from bakeoff.extensions.kinds.score_arrays import read_targets
+from bakeoff.extensions.kinds.single import read_targets
 from bakeoff.extensions.kinds.snapshot import write_snapshot
 from bakeoff.tasks.kinds import load_kind
 from bakeoff_providers.errors import InputError

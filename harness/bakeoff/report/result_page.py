@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bakeoff.core.figures import Section
+from bakeoff.core.printable import counted
 from bakeoff.lineup.toml import lineup_text
 from bakeoff.report import plots
 from bakeoff.report.charts import Chart, available, colours, shapes
@@ -13,8 +17,109 @@ from bakeoff.report.frame import Head, document
 from bakeoff.report.matrix import Bar, keys, matrix, short_name
 from bakeoff.report.notes import Note, notes
 from bakeoff.report.page_data import LIMITS, payload, shown_contenders
-from bakeoff.report.provenance import USE, run_facts, task_facts, use_table
-from bakeoff.results.schema import Detailed, Summary
+from bakeoff.results.schema import Cost, Detailed, Latency, Row, Summary
+
+Facts = list[tuple[str, str]]
+
+
+def task_facts(summary: Summary, detailed: Detailed) -> Facts:
+    """What was asked, and how far the judgments carry."""
+    task = summary.task
+    grades = Counter(grade for query in detailed.queries.values() for grade in query.grades.values())
+    relevant = [sum(grade >= task.rel for grade in query.grades.values()) for query in detailed.queries.values()]
+    drawn = f" drawn from {task.drawn_from:,}, with all that have a grade" if task.drawn_from else ""
+    cut = f", cut into {task.chunks:,}" if task.chunks != task.documents else ""
+    facts: Facts = [
+        ("Task", f"{task.name} ({task.kind}), fingerprint {task.fingerprint}"),
+        ("Documents", f"{task.documents:,}{drawn}{cut}"),
+        ("Queries", f"{task.queries:,}" + (f" in {len(task.categories)} categories" if task.categories else "")),
+    ]
+    if grades:
+        shares = ", ".join(f"{count:,} of grade {grade}" for grade, count in sorted(grades.items(), reverse=True))
+        facts.append(("Judgments", f"{sum(grades.values()):,}: {shares}; relevant from grade {task.rel} on"))
+        facts.append(
+            ("Relevant per query", f"median {statistics.median(relevant):g}, {min(relevant)} to {max(relevant)}")
+        )
+    unjudged = {row.label: row.measures["judged@10"].mean for row in summary.ran if "judged@10" in row.measures}
+    if unjudged:
+        least = min(unjudged, key=lambda label: unjudged[label])
+        facts.append(("Judged among the first 10", f"{unjudged[least]:.0%} or more (least: {least})"))
+    lost = ", ".join(task.without_relevant)
+    facts.append(("Queries without a relevant document", lost or "none"))
+    return facts
+
+
+def run_facts(summary: Summary) -> Facts:
+    """When, where, with what, how often."""
+    machine, lineup = summary.machine, summary.lineup
+    versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
+    tests = "sign-flip randomisation test, Holm over all distinct pairs; bootstrap or exact intervals"
+    if weighting := summary.task.weighting:
+        intervals = "intervals by Student and bootstrap, or exact"
+        tests = f"{weighting}; stratified t-tests, {intervals}, Holm over all distinct pairs"
+    return [
+        ("Made", f"{summary.started}, in {summary.seconds:.1f} s"),
+        ("Machine", f"{machine.cpu}, {machine.cores} cores, {machine.memory_gb:g} GB, {machine.system}"),
+        ("Load", f"{machine.load_before:g} before, {machine.load_after:g} after"),
+        ("Threads", ", ".join(f"{name} {value}" for name, value in machine.threads.items()) or "not pinned"),
+        ("Versions", f"Python {machine.python}, {versions}"),
+        ("Asked", f"top {lineup['depth']}, {counted(lineup['rounds'], 'round')}, seed {lineup['seed']}"),
+        ("Statistics", f"paired by query; {tests}"),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Use(Head):
+    """A column of what each contender took, and how a row fills it."""
+
+    text: Callable[[Row], str] = str
+
+
+def _cost_column(name: str, figure: Callable[[Cost], int]) -> Use:
+    return Use(name, text=lambda row: _number(figure(row.cost) if row.cost else None))
+
+
+def _latency_column(name: str, figure: Callable[[Latency], float | None], form: str = ",") -> Use:
+    return Use(name, text=lambda row: _number(figure(row.latency) if row.latency else None, form))
+
+
+USE = (
+    Use("Contender", is_text=True, text=lambda row: row.label),
+    Use("Model", is_text=True, text=lambda row: row.model),
+    Use("Dimensions", text=lambda row: _number(row.dimensions)),
+    Use("Build s", text=lambda row: _number(row.build_seconds, ".3f")),
+    _latency_column("Cold embed ms", lambda latency: latency.cold_embed_ms, ".1f"),
+    _latency_column("Cold search ms", lambda latency: latency.cold_search_ms, ".1f"),
+    _latency_column("Samples", lambda latency: latency.search.n),
+    Use("Tokens", text=lambda row: _tokens(row.cost)),
+    _cost_column("Requests", lambda cost: cost.requests),
+    _cost_column("Retries", lambda cost: cost.retries),
+    _cost_column("From cache", lambda cost: cost.cached),
+    Use("Cut", text=lambda row: _cut(row.cost)),
+    Use("Price", is_text=True, text=lambda row: (row.cost.price if row.cost else "") or "–"),
+)
+
+
+def use_table(summary: Summary) -> list[list[str]]:
+    """For each contender what it took: build, cold calls, samples, tokens, requests, cache."""
+    return [[column.text(row) for column in USE] for row in summary.ran]
+
+
+def _cut(cost: Cost | None) -> str:
+    """Texts from the cache were cut when they were embedded, and nobody counts them again."""
+    if cost is None or (cost.cached and not cost.truncated):
+        return "–"
+    return f"≥ {cost.truncated:,}" if cost.cached else f"{cost.truncated:,}"
+
+
+def _tokens(cost: Cost | None) -> str:
+    if cost is None or not cost.tokens:
+        return "–"
+    return ("~" if cost.tokens_estimated else "") + f"{cost.tokens:,.0f}"
+
+
+def _number(value: float | None, form: str = ",") -> str:
+    return "–" if value is None else f"{value:{form}}"
 
 
 def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = None) -> str:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from bakeoff.core.arrays import Values
 from bakeoff.core.figures import Section, Timing
 from bakeoff.core.progress import steps
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Task, document_ids
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.measures.base import options_of
 from bakeoff.results.all_scores import AllQueries, AllScores
-from bakeoff.results.breakdowns import breakdown_sections
 from bakeoff.results.rows import Rows
 from bakeoff.results.schema import ContenderResult, Detailed, QueryInfo, QueryResult, Summary, TaskInfo, Verdict
 from bakeoff.results.standings import standing_sections, with_standings
-from bakeoff.results.trec_command import trec_commands
 from bakeoff.results.unjudged import possible_winner_sentences, possible_winners, unjudged_sections
 from bakeoff.results.verdict import decide, undecided
 from bakeoff.running.additions import Additions
@@ -27,6 +30,102 @@ from bakeoff.running.runner import Outcome
 from bakeoff.running.stages import Scored
 from bakeoff.statistics.averaging import WEIGHTED, Averaging, averaging_of
 from bakeoff.tasks.kinds import TASK_KINDS
+
+LANGUAGE_KEYS = ("language", "lang")
+LENGTHS = ((1, 3), (4, 8), (9, 16), (17, None))  # words of a query
+FEWEST = 10  # queries in a group: fewer say nothing
+
+
+def by_language(task: Task) -> list[str]:
+    """For each query, the language of its relevant documents; "" where they have none, or several."""
+    if not any(key in next(iter(task.documents)).metadata for key in LANGUAGE_KEYS):
+        return [""] * len(task.queries)  # a large corpus is not read for nothing
+    languages = {
+        document.id: str(next((document.metadata[key] for key in LANGUAGE_KEYS if key in document.metadata), ""))
+        for document in task.documents
+    }
+    of_relevant = [
+        {languages[document] for document, grade in task.judgments.get(query.id, {}).items() if grade >= task.rel}
+        for query in task.queries
+    ]
+    return [next(iter(names)) if len(names) == 1 else "" for names in of_relevant]
+
+
+def by_length(task: Task) -> list[str]:
+    """For each query, the band of its number of words."""
+    counts = [len(query.text.split()) for query in task.queries]
+    return [
+        next((_band(low, high) for low, high in LENGTHS if low <= count <= (high or count)), "") for count in counts
+    ]
+
+
+def _band(low: int, high: int | None) -> str:
+    return f"{low}–{high} words" if high else f"{low} words or more"
+
+
+def breakdown_sections(
+    task: Task, scores: Mapping[str, Values], measure: Measure, averaging: Averaging
+) -> list[Section]:
+    """A table for each way to group the queries that gives at least two groups of ten."""
+    sections = []
+    for title, groups in (("language", by_language(task)), ("length of the query", by_length(task))):
+        names = np.array(groups)
+        kept = [name for name in dict.fromkeys(sorted(groups, key=_order)) if name and (names == name).sum() >= FEWEST]
+        if len(kept) < 2:
+            continue
+        sections.append(
+            Section(
+                title=f"{measure.label} by {title}",
+                head=["Contender", *(f"{name} ({int((names == name).sum())})" for name in kept)],
+                rows=[
+                    [label, *(f"{measure.figure(averaging.mean(values, names == name)):.3f}" for name in kept)]
+                    for label, values in scores.items()
+                ],
+                notes=[f"In brackets: queries. Groups of fewer than {FEWEST} are left out."],
+            )
+        )
+    return sections
+
+
+def _order(name: str) -> tuple[int, str]:
+    """Bands of words by their number, anything else by its name."""
+    number = re.match(r"[0-9]{1,9}", name)  # a language is whatever the documents' metadata say
+    return (int(number[0]) if number else 0, name)
+
+
+QRELS_FILE, RUN_FILE = "judgments.qrels", "runs/{}.trec"
+
+
+def trec_commands(task: Task, measures: Sequence[Measure], depth: int, labels: Sequence[str]) -> list[str]:
+    """One line for each threshold and cut that trec_eval takes as an option; none where a kind scores otherwise.
+
+    Every line is for the first contender; the others' run files are beside its own.
+    """
+    if not labels or TASK_KINDS.get(task.kind).scores_itself:
+        return []
+    commands: dict[tuple[int, int | None], list[str]] = {}
+    for measure in measures:
+        if (name := _name(measure, depth)) is not None:
+            rel = measure.options.get("rel") or task.rel
+            cut = measure.k if measure.k and measure.trec_cut_name is None else None  # mrr@10 is -M 10 -m recip_rank
+            commands.setdefault((rel, cut), []).append(name)
+    files = f"{QRELS_FILE} {shlex.quote(RUN_FILE.format(labels[0]))}"
+    options = {(rel, cut): f"-l {rel}" + (f" -M {cut}" if cut else "") for rel, cut in commands}
+    return [
+        f"trec_eval -c {options[key]} {' '.join(f'-m {name}' for name in names)} {files}"
+        for key, names in commands.items()
+    ]
+
+
+def _name(measure: Measure, depth: int) -> str | None:
+    """What trec_eval calls a measure; None where it has none, or where an option makes it another one."""
+    defaults = options_of(type(measure))
+    if any(value != defaults[option] for option, value in measure.options.items() if option != "rel"):
+        return None
+    if measure.trec_cut_name and (measure.k or not measure.trec_name):
+        return f"{measure.trec_cut_name}.{measure.k or depth}"
+    return measure.trec_name
+
 
 TITLE_LENGTH = 90
 DETAILED_QUERIES = 10_000  # beyond this a reader needs a program, and the runs hold everything

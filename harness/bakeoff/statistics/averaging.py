@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.task import Drawn
 from bakeoff.statistics import stratified
-from bakeoff.statistics.columns import differences_of, table_of
+from bakeoff.statistics.columns import affordable, differences_of, table_of
 from bakeoff.statistics.compare import (
     Outlook,
     compare_nearest,
@@ -26,13 +26,40 @@ from bakeoff.statistics.compare import (
     tied_pairs,
     tied_with_best,
 )
-from bakeoff.statistics.constants import SEED
+from bakeoff.statistics.constants import NOISE, SEED
 from bakeoff.statistics.effects import wins_ties_losses
 from bakeoff.statistics.equivalence import equivalence_tests
+from bakeoff.statistics.intervals import RESAMPLES, resamples_of
 from bakeoff.statistics.small_samples import doubt, mean_intervals
 from bakeoff.statistics.stratified import Strata
 from bakeoff.statistics.tests import holm_of_distinct, holm_of_pairs, hypothesis_of, sign_flip_tests, wilcoxon
-from bakeoff.statistics.winning import Winning, winning
+
+
+class Winning(NamedTuple):
+    """`probability`: the share of resampled sets of queries on which it is best, equals sharing it.
+
+    `regret`: how far its mean is below the best one's in such a set, on average.
+    """
+
+    probability: float
+    regret: float
+
+
+def winning(scores: Mapping[str, Values], *, resamples: int = RESAMPLES, seed: int = SEED) -> dict[str, Winning]:
+    """For each contender, over bootstrap resamples of the queries that all share."""
+    if not scores:
+        return {}
+    table = table_of(list(scores.values()))
+    n, shared, regret, drawn = len(table), np.zeros(table.shape[1]), np.zeros(table.shape[1]), 0
+    for counts in resamples_of(n, affordable(resamples, n), seed):
+        means = counts @ table / n
+        behind = means.max(axis=1, keepdims=True) - means
+        leading = behind <= NOISE
+        shared += (leading / leading.sum(axis=1, keepdims=True)).sum(axis=0)
+        regret += np.where(leading, 0.0, behind).sum(axis=0)
+        drawn += len(means)
+    return {label: Winning(float(shared[at] / drawn), float(regret[at] / drawn)) for at, label in enumerate(scores)}
+
 
 WEIGHTED = "per query asked: weighted by traffic"
 

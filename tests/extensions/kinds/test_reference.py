@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.core.paths import lineup_file
-from bakeoff.extensions.kinds.reference import _std
-from bakeoff.extensions.kinds.similarities import pair_similarities, sampled_pairs, spearman
+from bakeoff.extensions.kinds.reference import _std, pair_similarities, sampled_pairs, spearman
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import render
 from bakeoff.results.save import save

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.extensions.kinds import score_arrays as arrays
-from bakeoff.extensions.kinds.score_arrays import ranks_and_tops, read_targets
+from bakeoff.extensions.kinds import single as arrays
+from bakeoff.extensions.kinds.single import ranks_and_tops, read_targets
 from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st

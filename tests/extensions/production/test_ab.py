@@ -7,9 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.extensions.production.ab import always_valid, compare_arms, difference, metric_of, mismatch
+from bakeoff.extensions.production.ab import (
+    always_valid,
+    compare_arms,
+    difference,
+    metric_of,
+    mismatch,
+    p_value,
+    ratio,
+    split_p,
+    width,
+)
 from bakeoff.extensions.production.clusters import Clusters
-from bakeoff.extensions.production.sequential import p_value, ratio, split_p, width
 from bakeoff.tasks.search_log import Impression, LogColumns
 from bakeoff_providers.errors import InputError
 from hypothesis import given

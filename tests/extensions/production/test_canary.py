@@ -25,8 +25,7 @@ from bakeoff.extensions.production.canary import (
     save,
     shipped_texts,
 )
-from bakeoff.extensions.production.canary_change import compare
-from bakeoff.extensions.production.canary_check import check, effect_on
+from bakeoff.extensions.production.canary_check import check, compare, effect_on
 from bakeoff_providers import PROVIDERS, weights
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role
 from bakeoff_providers.errors import InputError

@@ -14,12 +14,11 @@ import psutil
 import pytest
 from bakeoff.core.filters import Condition
 from bakeoff.extensions.storelab import cold, page_cache
-from bakeoff.extensions.storelab.churn import Contents, Write, churn, planned
+from bakeoff.extensions.storelab.churn import Contents, ReadWriteLock, Write, churn, planned
 from bakeoff.extensions.storelab.conditions import ConditionSettings, conditions
 from bakeoff.extensions.storelab.conditions_table import conditions_sheet
 from bakeoff.extensions.storelab.filtered import filter_test, metadata_of
 from bakeoff.extensions.storelab.own_process import in_own_process
-from bakeoff.extensions.storelab.read_write_lock import ReadWriteLock
 from bakeoff.extensions.storelab.tables import markdown
 from bakeoff.extensions.storelab.vector_sample import VectorSample, synthetic
 from bakeoff.search.hits import Hits

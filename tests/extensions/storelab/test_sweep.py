@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from bakeoff.core.figures import Percentiles
 from bakeoff.extensions.storelab import sweep_pictures
-from bakeoff.extensions.storelab.points import Point, mark_fronts, sentences
-from bakeoff.extensions.storelab.sweep import StoreGrid, sweep
+from bakeoff.extensions.storelab.sweep import Point, StoreGrid, mark_fronts, sentences, sweep
 from bakeoff.extensions.storelab.tables import markdown, sweep_sheet
 from bakeoff.extensions.storelab.vector_sample import VectorSample, synthetic
 from bakeoff.search.stores import STORES

@@ -17,9 +17,15 @@ from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.task import DocumentChunking
 from bakeoff.extensions.testsets import mediawiki
 from bakeoff.extensions.testsets.corpus import Options, import_corpus
-from bakeoff.extensions.testsets.document_files import READERS, Unreadable, read_html, read_pdf
+from bakeoff.extensions.testsets.document_files import (
+    READERS,
+    Unreadable,
+    read_html,
+    read_markdown,
+    read_pdf,
+    read_text,
+)
 from bakeoff.extensions.testsets.select import select
-from bakeoff.extensions.testsets.text_files import read_markdown, read_text
 from bakeoff.tasks.formats import native
 from bakeoff.tasks.formats.native import Article
 from bakeoff_providers.errors import CallFailed, InputError

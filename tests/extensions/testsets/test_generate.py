@@ -23,9 +23,8 @@ from bakeoff.extensions.testsets.generate import (
     query_file,
     without_places,
 )
-from bakeoff.extensions.testsets.key_phrases import key_phrases
 from bakeoff.extensions.testsets.select import read_pool
-from bakeoff.extensions.testsets.template_maker import TemplateMaker
+from bakeoff.extensions.testsets.template_maker import TemplateMaker, key_phrases
 from bakeoff.lineup.lineup import Category, Lineup
 from bakeoff.tasks.formats.native import Article, QueryFile
 from bakeoff_providers.errors import CallFailed, InputError

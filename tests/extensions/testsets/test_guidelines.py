@@ -3,7 +3,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 import pytest
-from bakeoff.extensions.testsets.guidelines import to_html
+from bakeoff.extensions.testsets.annotate import to_html
 from bakeoff.tasks.task_folder import TaskFolder
 from hypothesis import given
 from hypothesis import strategies as st

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -21,11 +22,82 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, join, random_expectation, score_queries
 from bakeoff.extensions.kinds.eligibility import Rule, matches, overlap, reasons
 from bakeoff.extensions.kinds.profiles_report import NOT_THERE, artifact, report, sections
-from bakeoff.extensions.kinds.profiles_settings import LabelMode, ProfileSettings, StageWeights
-from bakeoff.extensions.kinds.sidecar import read_sidecar
-from bakeoff.extensions.kinds.snapshot import Snapshot, columns_of, newest, read_snapshot
+from bakeoff.extensions.kinds.snapshot import KEY, Snapshot, columns_of, newest, read_snapshot
 from bakeoff.lineup.sources import row_type_of
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, ScoredContender, TaskKind
+
+LabelMode = Literal["hybrid", "no_similarity"]
+THRESHOLDS = {"tfidf": 0.12, "embeddings": 0.30}
+
+
+class StageWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much similarity and common keywords count in the second stage."""
+
+    similarity: Annotated[float, "weight of the similarity"] = 0.7
+    keywords: Annotated[float, "weight of the share of common keywords"] = 0.3
+
+
+class BoostStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The third stage: rules that hold lift an item by their boost, within the first `depth` places."""
+
+    depth: Annotated[int, "places of a ranking that boosts may change"] = 30
+    boosts: Annotated[list[Rule], "rules that add their boost to what they hold for"] = []
+
+
+class LabelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which labels judge the matrix, which attributes must match for a 2, and from which similarity on a 1 is given."""
+
+    mode: Annotated[LabelMode, "which labels judge the matrix"] = "no_similarity"
+    match: Annotated[tuple[str, ...], "attributes that must match by name for a label of 2"] = (
+        "major",
+        "state",
+        "education_level",
+    )
+    needs: Annotated[Literal["all", "any"], "how many of them must match"] = "all"
+    thresholds: Annotated[
+        dict[str, float],
+        "a similarity above it makes a label of 1 in hybrid mode, by provider; embeddings: all others",
+    ] = msgspec.field(default_factory=lambda: dict(THRESHOLDS))
+
+    @property
+    def all_thresholds(self) -> dict[str, float]:
+        """With the defaults of those that are not set."""
+        return {**THRESHOLDS, **self.thresholds}
+
+
+class ProfileSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The settings of the task file that have a shape of their own."""
+
+    rules: Annotated[list[Rule], "who may have what, each with a reason code"]
+    weights: Annotated[StageWeights, "how much similarity and common keywords count"] = StageWeights()
+    rerank: Annotated[BoostStage, "rules that lift items at the end"] = BoostStage()
+    labels: Annotated[LabelSettings, "how items are labelled without people"] = LabelSettings()
+    k: Annotated[int, "items that a profile is given"] = 10
+
+
+VECTORS = "vectors"
+
+
+def read_sidecar(folder: Path, model: str, snapshot: Snapshot) -> GivenVectors | None:
+    """What this model made of the snapshot's items; None where there is no file for it."""
+    names = [re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("_") for name in (model, model.rpartition("/")[2])]
+    files = [folder / "embeddings" / name / "embeddings.npz" for name in names if name]
+    file = next((file for file in files if file.is_file()), None)
+    if file is None or not snapshot.keys:
+        return None
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            keys, vectors = arrays[KEY].tolist(), arrays[VECTORS]
+    except Exception as error:  # a damaged archive raises anything
+        remedy = f"expected arrays `{KEY}` and `{VECTORS}`; or remove the file"
+        raise InputError(f"unreadable: {error}", file=file, remedy=remedy) from None
+    if vectors.ndim != 2 or vectors.dtype.kind != "f" or len(keys) != len(vectors):
+        problem = f"{len(keys)} keys for vectors of shape {vectors.shape} and type {vectors.dtype}"
+        raise InputError(problem, file=file, remedy=f"expected one row of floating numbers for each {KEY}")
+    rows = {str(key): row for row, key in enumerate(keys)}
+    of_text = {item.whole(): snapshot.keys.get(item.id, "") for item in snapshot.documents}
+    return GivenVectors(file, {text: rows[key] for text, key in of_text.items() if key in rows}, vectors)
+
 
 SCORE_DIGITS = 9
 TOP_SHARE = 0.25  # of the items without a common keyword: what calibration would let through

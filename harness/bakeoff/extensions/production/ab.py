@@ -5,16 +5,53 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.whole import whole_number
 from bakeoff.extensions.production.clusters import Clusters
-from bakeoff.extensions.production.sequential import p_value, ratio, split_p, width
 from bakeoff.results.check import Check, Gauge
 from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.tasks.search_log import Impression, LogColumns, read_log, timestamp
+
+
+def ratio(n: float, planned: float, alpha: float) -> float:
+    """The r of the formula that makes the interval tightest when n is as planned."""
+    return _tightest(alpha) * n / planned
+
+
+@cache
+def _tightest(alpha: float) -> float:
+    """The r with the least width: there, ln((1 + r)/α²) = r."""
+    from scipy.special import lambertw
+
+    return float(-lambertw(-(alpha**2) / math.e, -1).real) - 1
+
+
+def width(r: float, alpha: float) -> float:
+    """How many standard errors the interval reaches to either side."""
+    return math.sqrt((1 + 1 / r) * math.log((1 + r) / alpha**2))
+
+
+def p_value(z: float, r: float) -> float:
+    """The smallest level at which the interval leaves out 0 when the estimate is z standard errors from it."""
+    return min(1.0, math.sqrt(1 + r) * math.exp(-(z**2) * r / (2 * (1 + r))))
+
+
+def split_p(users: Sequence[int], split: Sequence[float]) -> float:
+    """p that users came in the planned proportions, valid at every look.
+
+    The inverse of a likelihood ratio: of proportions drawn evenly from all there are, against the planned ones. Where
+    these hold it is a martingale, which ever exceeds 1/p with a probability of p at most (Ville's inequality).
+    """
+    evidence = math.lgamma(len(users)) - math.lgamma(sum(users) + len(users))
+    evidence += sum(
+        math.lgamma(n + 1) - n * math.log(share / sum(split)) for n, share in zip(users, split, strict=True)
+    )
+    return math.exp(min(0.0, -evidence))
+
 
 NEEDED = ("query", "user", "session", "shown", "clicked", "arm")
 MISMATCH = 0.001  # a split this unlikely is a fault of the experiment, not chance

@@ -6,9 +6,11 @@ since nobody can say what a search that runs beside a write should have seen; ti
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,11 +26,56 @@ from bakeoff.core import clock
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
 from bakeoff.extensions.storelab.client_loops import ClientSamples, closed, closed_during
-from bakeoff.extensions.storelab.read_write_lock import ReadWriteLock
 from bakeoff.extensions.storelab.vector_sample import VectorSample, rows_of
 from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
+
+
+class ReadWriteLock:
+    """The lock of an application around an engine that can't be written to while it is searched. Writes go first."""
+
+    def __init__(self, *, needed: bool) -> None:
+        self._needed = needed
+        self._changed = threading.Condition()
+        self._readers = 0
+        self._writers = 0  # waiting or at work
+        self._writing = False
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Waits for writes to end."""
+        if not self._needed:
+            yield
+            return
+        with self._changed:
+            self._changed.wait_for(lambda: not self._writers)
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._readers -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keeps new searches waiting until it is over."""
+        if not self._needed:
+            yield
+            return
+        with self._changed:
+            self._writers += 1
+            self._changed.wait_for(lambda: not self._readers and not self._writing)
+            self._writing = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._writers -= 1
+                self._writing = False
+                self._changed.notify_all()
+
 
 CHECKS = 5  # how often recall is looked at while documents change
 WRITES = 20  # between two looks: each inserts, deletes and updates some

@@ -7,6 +7,7 @@ import importlib
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -20,14 +21,151 @@ from bakeoff.core.filters import Condition, Metadata, Scalar
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
-from bakeoff.search.stores.hybrid import POOL, HybridStore
+from bakeoff.search.stores.codes import bit_similarity
+from bakeoff.search.stores.hybrid import POOL, C, HybridStore
 from bakeoff.search.stores.left_on_servers import note_dropped, note_made
-from bakeoff.search.stores.pgvector_columns import Column
 from bakeoff.search.stores.pgvector_connection import connected
-from bakeoff.search.stores.pgvector_words import Words
 from bakeoff.search.stores.servers import collection_name, family, server_url
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, Lists, M, Probes, SearchKind, Url
 from bakeoff.search.variants import Precision
+
+FULL, HALF = 2000, 4000  # dimensions that an index takes as 32-bit and as 16-bit numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of vectors. `indexed` may be a smaller type: beyond 2,000 dimensions an index takes 16-bit numbers."""
+
+    type: str
+    dimensions: int
+    indexed: str
+    operator: str
+    width: float  # bytes per component
+
+    @classmethod
+    def of(cls, type: str, dimensions: int, *, index: str) -> Column:
+        """The column that an option names."""
+        if type not in WIDTHS:
+            raise InputError(f"pgvector has no type {type!r}", remedy=nearest(type, list(WIDTHS)))
+        if index != "none" and type != "bit" and dimensions > HALF:
+            raise InputError(f"pgvector indexes up to {HALF} dimensions, not {dimensions}", remedy='use index = "none"')
+        indexed = "halfvec" if type == "vector" and dimensions > FULL and index != "none" else type
+        return cls(type, dimensions, indexed, "<~>" if type == "bit" else "<=>", WIDTHS[type])
+
+    @property
+    def declared(self) -> str:
+        """As `create table` has it."""
+        return f"{self.type}({int(self.dimensions)})"
+
+    @property
+    def expression(self) -> str:
+        """What is indexed and compared with."""
+        if self.indexed == self.type:
+            return "embedding"
+        return f"(embedding::{self.indexed}({int(self.dimensions)}))"
+
+    @property
+    def operators(self) -> str:
+        """The operator class of an index."""
+        return "bit_hamming_ops" if self.type == "bit" else f"{self.indexed}_cosine_ops"
+
+    @property
+    def index_width(self) -> float:
+        """Bytes per component in an index."""
+        return WIDTHS[self.indexed]
+
+    @property
+    def distance(self) -> str:
+        """SQL with one gap, for the query."""
+        return f"{self.expression} {self.operator} %s::{self.indexed}({int(self.dimensions)})"
+
+    def value(self, vector: Vectors) -> Any:
+        """The vector as the client sends it."""
+        from pgvector import Bit, HalfVector
+
+        match self.type:
+            case "bit":
+                return Bit(vector >= 0)
+            case "halfvec":
+                return HalfVector(vector)
+        return vector
+
+    def similarity(self, distance: float) -> float:
+        """The cosine, from what the operator gives."""
+        return float(bit_similarity(distance, self.dimensions)) if self.type == "bit" else 1.0 - distance
+
+
+WIDTHS = {"vector": 4.0, "halfvec": 2.0, "bit": 1 / 8}
+
+
+KINDS = ("ts_rank", "bm25")
+NORMALISED = 1  # ts_rank divides by 1 + the logarithm of the length
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A column of texts and how it is ranked."""
+
+    table: str
+    kind: str
+
+    @classmethod
+    def of(cls, table: str, kind: str) -> Words:
+        """The ranking that an option names."""
+        if kind not in KINDS:
+            raise InputError(f"pgvector has no ranking by words {kind!r}", remedy=nearest(kind, list(KINDS)))
+        return cls(table, kind)
+
+    @property
+    def columns(self) -> str:
+        """What `create table` has more."""
+        if self.kind == "bm25":
+            return ", body text not null"
+        return ", body text not null, words tsvector generated always as (to_tsvector('english', body)) stored"
+
+    @property
+    def index(self) -> str:
+        """As SQL."""
+        column = "bm25 (body) with (text_config = 'english')" if self.kind == "bm25" else "gin (words)"
+        return f"create index if not exists {self.table}_words on {self.table} using {column}"
+
+    def ranking(self, pool: int, passing: str) -> str:
+        """The best by words, with one gap for the text, and those of the filter after it."""
+        limit = int(pool)
+        if self.kind == "bm25":
+            return f"select id, min(score) as score from ({self._bm25(limit, passing)}) ranked group by id"
+        # A document need not have all words of a query: the parts of the query are joined by "or".
+        asked = "(select replace(plainto_tsquery('english', %s)::text, '&', '|')::tsquery as query) as asked"
+        also = f" and {passing}" if passing else ""
+        return (
+            f"select id, -ts_rank(words, query, {NORMALISED}) as score from {self.table}, {asked}"
+            f" where words @@ query{also} order by score limit {limit}"
+        )
+
+    def _bm25(self, limit: int, passing: str) -> str:
+        """May hold a row twice. The index answers what shares a word, and in order; to read a score takes a parse.
+
+        Under a filter the index may be left out: then scores are read, which are negative, and 0 for no shared word.
+        """
+        distance = f"body <@> to_bm25query(%s, '{self.table}_words')"
+        if passing:
+            scored = f"select id, {distance} as score from {self.table} where {passing} order by score limit {limit}"
+            return f"select id, score from ({scored}) scored where score < 0"
+        ordered = f"select id from {self.table} order by {distance} limit {limit}"
+        return f"select id, row_number() over () as score from ({ordered}) ordered"
+
+    def fused(self, distance: str, k: int, pool: int, passing: str) -> str:
+        """One statement: both rankings, each place as 1 / (60 + place), summed."""
+        where = f" where {passing}" if passing else ""
+        return (
+            f"with near as (select id, {distance} as distance from {self.table}{where} order by {distance}"
+            f" limit {int(pool)}), said as ({self.ranking(pool, passing)}),"
+            " near_places as (select id, row_number() over (order by distance, id) as place from near),"
+            " said_places as (select id, row_number() over (order by score, id) as place from said)"
+            f" select id, coalesce(1.0 / ({C} + near_places.place), 0) + coalesce(1.0 / ({C} + said_places.place), 0)"
+            f" as score from near_places full join said_places using (id) order by score desc, id limit {int(k)}"
+        )
+
 
 URL = "PGVECTOR_URL"
 INDEXES = ("hnsw", "ivfflat", "diskann", "none")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,10 +15,49 @@ from bakeoff_providers.shapes import converted
 from bakeoff.core.corpus import collected
 from bakeoff.core.filters import parse_where
 from bakeoff.core.id_rows import IdRows
-from bakeoff.core.task import Judgments, Query, Task
+from bakeoff.core.task import Drawn, Judgments, Query, Task
 from bakeoff.tasks.formats.cells import BLOCK, Rows, column_of, id_of, text_of
 from bakeoff.tasks.formats.document_rows import DocumentColumns, UniqueIds, read_documents
-from bakeoff.tasks.formats.drawn import checked_draw, drawn_of
+
+WEIGHT, STRATUM_SIZE = "weight", "stratum_queries"  # a weight alone may mean anything; both are of a sample
+REMEDY = "take the rows as log sample wrote them, or remove the columns weight and stratum_queries"
+
+
+def drawn_of(row: Mapping[str, Any], category: str, table: Rows, place: str) -> Drawn | None:
+    """What a row stands for; nothing where it has not both columns."""
+    if row.get(WEIGHT) in (None, "") or row.get(STRATUM_SIZE) in (None, ""):
+        return None
+    try:
+        weight, size = float(row[WEIGHT]), float(row[STRATUM_SIZE])
+    except (TypeError, ValueError):
+        weight = size = 0.0
+    if not 0 < weight <= 1 or size < 1 or not size.is_integer():
+        raise InputError(
+            f"weight {row[WEIGHT]!r} of a stratum of {row[STRATUM_SIZE]!r} queries is not a share of traffic",
+            file=table.source,
+            place=place,
+            remedy=REMEDY,
+        )
+    return Drawn(weight=weight, stratum=category, of=int(size))
+
+
+def checked_draw(queries: Sequence[Query], source: Path | str) -> None:
+    """All queries have weights or none, they make the whole traffic, and no stratum has more than it has."""
+    drawn = [query.drawn for query in queries if query.drawn is not None]
+    if not drawn:
+        return
+    problem = ""
+    if len(drawn) < len(queries):
+        problem = f"{len(queries) - len(drawn)} of {len(queries)} queries have no weight"
+    elif abs((total := sum(each.weight for each in drawn)) - 1) > 1e-6:
+        problem = f"the weights of the queries sum to {total:.6g}, not to 1"
+    for name in dict.fromkeys(each.stratum for each in drawn):
+        sizes = [each.of for each in drawn if each.stratum == name]
+        if min(sizes) != max(sizes) or len(sizes) > sizes[0]:
+            problem = problem or f"stratum {name!r} has {len(sizes)} queries, of {min(sizes)} to {max(sizes)}"
+    if problem:
+        raise InputError(problem, file=source, remedy=REMEDY)
+
 
 Judgment = tuple[str, str, str, int]  # place, query, document and grade
 

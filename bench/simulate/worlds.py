@@ -128,6 +128,15 @@ def hidden_failures_among_ties(k: int, share: float) -> World:
     return World(f"{share:.0%} hidden failures, ties", np.append(rivals + LEAD, np.full(k - 1, rivals)), draw)
 
 
+def lucky_leaders(k: int, share: float) -> World:
+    """The best never fails; rivals score 0.02 more but fail, so that whoever of them shows no failure leads."""
+
+    def draw(rng: Generator, n: int) -> Values:
+        return np.hstack((rng.uniform(0.85, 0.95, (n, 1)), _failing(rng, rng.uniform(0.87, 0.97, (n, k - 1)), share)))
+
+    return World(f"{share:.0%} failures of lucky leaders", np.append(0.9, np.full(k - 1, 0.92 * (1 - share))), draw)
+
+
 def skewed(k: int, *, rare_gains: bool = False) -> World:
     """Differences of +0.02 on most queries and −0.38 on one in twenty, or the reverse; the first row is the best."""
     usual, seldom = (-0.02, 0.38) if rare_gains else (0.02, -0.38)
@@ -207,6 +216,7 @@ def confidence_worlds(k: int) -> list[World]:
         *(rare_failures(k, share) for share in RARE),
         *(hidden_failures(k, share) for share in RARE),
         *(hidden_failures_among_ties(k, share) for share in RARE),
+        *(lucky_leaders(k, share) for share in RARE[1:]),
         skewed(k),
         skewed(k, rare_gains=True),
     ]

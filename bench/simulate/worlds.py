@@ -80,7 +80,16 @@ def equal_means_by_failures(k: int) -> World:
 def spread_means(k: int, sd: float) -> World:
     """Real rows whose true means are spread normally: the leader of a draw is selected, and often not the best."""
     quantiles = np.array([NormalDist().inv_cdf((at + 0.5) / k) for at in range(k)])
-    return _at_means(f"means spread by {sd}", real_rows(k), np.median(real_rows(8).mean(axis=0)) - sd * quantiles)
+    levels = real_rows(8).mean(axis=0)
+    centre = min(float(np.median(levels)), float(levels.max()) - sd * quantiles.max())
+    return _at_means(f"means spread by {sd}", real_rows(k), centre - sd * quantiles)
+
+
+def one_better(k: int, gap: float) -> World:
+    """Real rows at one mean, but for the second row."""
+    targets = np.full(k, np.median(real_rows(8).mean(axis=0)))
+    targets[1] += gap
+    return _at_means(f"one row {gap} better", real_rows(k), targets)
 
 
 def duplicates(k: int) -> World:
@@ -226,6 +235,8 @@ def _at_means(name: str, rows: Values, targets: Values) -> World:
     """By query and at random a row scores as the best one or the worst one does, or 0, as often as its target takes."""
     everything = np.column_stack((real_rows(8), np.zeros(len(rows))))
     levels, means = everything.mean(axis=0), rows.mean(axis=0)
+    if (targets > np.maximum(means, levels.max()) + 1e-12).any():
+        raise ValueError(f"no real row has a mean of {targets.max():.3f}")
     best, worst, nothing = int(levels.argmax()), int(levels[:-1].argmin()), len(levels) - 1
     towards = np.where(targets > means, best, np.where(targets >= levels[worst], worst, nothing))
     apart = levels[towards] - means

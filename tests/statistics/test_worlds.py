@@ -15,6 +15,7 @@ EVERY = [
     worlds.with_poor_rows(worlds.as_measured(8)),
     worlds.with_poor_rows(worlds.equal_means(3)),
     *(worlds.loss_by_failures(loss, ties=ties) for loss in (0.02, 0.05, 0.1) for ties in (False, True)),
+    worlds.one_better(8, 0.1),
     worlds.tilted(GAPS, 0.1),
     worlds.failing_rival(worlds.scifact()[:, :2], 0.1),
 ]

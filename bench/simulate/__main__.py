@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from simulate import sets
+from simulate import incumbents, sets
 from simulate.table import Line, Simulation, print_table
 
-SECTIONS: dict[str, Simulation] = {"sets": sets.simulate}
+SECTIONS: dict[str, Simulation] = {"sets": sets.simulate, "incumbent": incumbents.simulate}
 
 
 def main() -> int:

@@ -27,7 +27,7 @@ def simulate(effort: float) -> Iterator[Line]:
             yield from held(world, worlds.QUERIES, max(20, round(effort * SETS[k])))
     for k in (8, 20):
         yield from sizes(worlds.as_measured(k), worlds.QUERIES, max(20, round(effort * 200)))
-    for world in (worlds.as_measured(8), worlds.equal_means(8)):
+    for world in (worlds.as_measured(8), worlds.equal_means(8), worlds.as_measured(20)):
         yield from changes(world, worlds.QUERIES, max(20, round(effort * 300)))
 
 
@@ -87,13 +87,9 @@ def changes(world: World, queries: tuple[int, ...], sets: int) -> Iterator[Line]
             for n in queries
         ]
     ).mean(axis=1)  # fmt: skip
-    early = [at for at, n in enumerate(queries) if n < 100]
-    late = [at for at, n in enumerate(queries) if n >= 100]
-    for at in early:
-        yield Line("ten poor rows change the set", world.name, k, queries[at : at + 1], [changed[at, 0]], sets,
-                   at_most=float(changed[at, 1]))  # fmt: skip
-    yield Line("ten poor rows change the set", world.name, k, [queries[at] for at in late], changed[late, 0].tolist(),
-               sets, at_most=0.02)  # fmt: skip
+    for at, n in enumerate(queries):
+        at_most = {50: max(0.02, float(changed[at, 1])), 100: 0.02, 300: 0.02}.get(n)
+        yield Line("ten poor rows change the set", world.name, k, (n,), [changed[at, 0]], sets, at_most=at_most)
     yield Line("ten poor rows change Holm's group", world.name, k, queries, changed[:, 1].tolist(), sets)
 
 

@@ -15,11 +15,11 @@ from scipy import stats
 from simulate import sets, worlds
 
 
-def _p_by_hand(table: Values, row: int, rivals: list[int], signs: Values) -> float:
-    """Largest studentised lead over a row, two imagined queries included, among those under the given signs."""
+def _p_by_hand(table: Values, row: int, rivals: list[int], signs: Values, imagined: int) -> float:
+    """Largest studentised lead over a row, imagined queries included, among those under the given signs."""
     leads = {}
     for rival in rivals:
-        lead = np.append(table[:, rival] - table[:, row], [-table[:, row].mean()] * 2)
+        lead = np.append(table[:, rival] - table[:, row], [-table[:, row].mean()] * imagined)
         if rival != row and stats.ttest_1samp(lead, 0).statistic > -math.sqrt(math.log(len(lead))):
             leads[rival] = lead / np.sqrt((lead**2).sum())
     if not leads:
@@ -29,12 +29,12 @@ def _p_by_hand(table: Values, row: int, rivals: list[int], signs: Values) -> flo
     return float(np.mean(flipped >= observed - 1e-9))
 
 
-def _set_by_hand(table: Values, signs: Values) -> Values:
+def _set_by_hand(table: Values, signs: Values, imagined: int = 2) -> Values:
     """p of each row: a tenth of alpha for all rivals, the rest for rivals that pass that."""
     rows = range(table.shape[1])
-    first = [_p_by_hand(table, row, list(rows), signs) for row in rows]
+    first = [_p_by_hand(table, row, list(rows), signs, imagined) for row in rows]
     passed = [row for row in rows if first[row] > 0.005]
-    second = [_p_by_hand(table, row, passed, signs) for row in rows]
+    second = [_p_by_hand(table, row, passed, signs, imagined) for row in rows]
     return np.minimum(1, np.minimum(np.array(first) / 0.1, np.array(second) / 0.9))
 
 
@@ -94,6 +94,19 @@ def test_twenty_queries_do_not_exclude_a_row_that_may_only_fail_less_often() -> 
     assert best_set(np.hstack((scores, scores + 0.03 + jitter))).within.tolist() == [True, True]
     assert best_set(np.hstack((scores, scores + 0.03 + jitter)), bounded=False).within.tolist() == [False, True]
     assert best_set(np.hstack((scores, scores + 0.4 + jitter))).within.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(("poor", "imagined"), [(0, 3), (30, 2)])
+def test_thirty_rows_near_the_leader_have_a_third_imagined_query(poor: int, imagined: int) -> None:
+    """They scatter alike, or thirty are far behind; the first row is bad enough to have a p that tells."""
+    rng = np.random.default_rng(6)
+    table = 0.3 + 0.1 * rng.random((40, 50))
+    table[:, 0] -= 0.035
+    table[:, 50 - poor :] *= 0.2
+    signs = rng.choice([1.0, -1.0], (60_000, 40 + imagined))
+    assert best_set(table).p[:3] == pytest.approx(_set_by_hand(table, signs, imagined)[:3], abs=0.02)
+    other = rng.choice([1.0, -1.0], (60_000, 45 - imagined))
+    assert best_set(table).p[0] != pytest.approx(_set_by_hand(table, other, 5 - imagined)[0], abs=0.05)
 
 
 @settings(max_examples=60)

@@ -185,20 +185,26 @@ def loss_by_failures(loss: float, *, ties: bool) -> World:
     return World(f"loses {loss} by failures{', ties' if ties else ''}", np.array([mean, mean - loss]), draw)
 
 
-def tilted(differences: Values, gap: float) -> World:
-    """A row and one that is 0 throughout: their difference has these values, weighted until its mean is the gap."""
+def tilted(pair: Values, gap: float) -> World:
+    """Two real rows, whose queries are weighted by exp(λ · difference) so that the first is better by the gap.
+
+    That keeps ties and which differences there are.
+    """
+    differences = pair[:, 0] - pair[:, 1]
+    if not differences.min() < gap < differences.max():
+        raise ValueError(f"no tilt gives a gap of {gap:.3f}")
     low, high = -200.0, 200.0
-    weights = np.full(len(differences), 1 / len(differences))
+    weights = np.full(len(pair), 1 / len(pair))
     for _ in range(80):
         middle = (low + high) / 2
-        weights = np.exp(middle * (differences - (differences.max() if middle > 0 else differences.min())))
+        weights = np.exp(middle * differences - np.max(middle * differences))
         weights /= weights.sum()
         low, high = (middle, high) if weights @ differences < gap else (low, middle)
 
     def draw(rng: Generator, n: int) -> Values:
-        return np.stack((rng.choice(differences, n, p=weights), np.zeros(n)), axis=1)
+        return pair[rng.choice(len(pair), n, p=weights)]
 
-    return World(f"tilted to {gap}", np.array([float(weights @ differences), 0.0]), draw)
+    return World(f"tilted to {gap:.3g}", weights @ pair, draw)
 
 
 def failing_rival(pair: Values, gap: float) -> World:

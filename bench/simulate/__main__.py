@@ -6,13 +6,14 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from simulate import incumbents, intervals, sets
+from simulate import incumbents, intervals, planning, sets
 from simulate.table import Line, Simulation, print_table
 
 SECTIONS: dict[str, Simulation] = {
     "sets": sets.simulate,
     "incumbent": incumbents.simulate,
     "intervals": intervals.simulate,
+    "planning": planning.simulate,
 }
 
 

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import Pairs, across, without_noise
 from bakeoff.statistics.constants import ALPHA
+from bakeoff.statistics.design import _fewest
 from bakeoff.statistics.intervals import PAIRS_AT_ONCE
-from bakeoff.statistics.power import MOST_QUERIES
 from bakeoff.statistics.small_samples import DIFFERENCES, FEWEST_UNLIKE, exact_interval, exact_p_below
 
 FAR = 0.25  # from the median: a side is thin where fewer than FEWEST_UNLIKE differences lie beyond
@@ -117,12 +117,4 @@ def queries_for_equivalence(
         error = math.sqrt((sd**2 * (n - 1) + worst**2 * n / (n + 1)) / n / (n + 1))
         return worst / (n + 1) + float(stdtrit(n, 1 - alpha)) * error + reach * sd / math.sqrt(n) < margin
 
-    low, high = 1, 2
-    while not enough(high):
-        low, high = high, 2 * high
-        if high > MOST_QUERIES:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return _fewest(enough)

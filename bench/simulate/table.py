@@ -11,7 +11,7 @@ HEAD = ("claim", "world", "rows", "queries", "promised", "measured", "data sets"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was measured at each number of queries, over so many data sets each; `error` is the standard error."""
+    """What was measured at each number of queries, over so many data sets each; a `share` has a standard error."""
 
     claim: str
     world: str

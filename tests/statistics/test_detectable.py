@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.best_set import best_set
-from bakeoff.statistics.detectable import queries_for_gap, round_gap, shows_lead, unnoticed_below
+from bakeoff.statistics.detectable import queries_for_gap, round_gap, unnoticed_below
 from scipy.optimize import brentq
 from scipy.special import softmax
 from simulate import planning, worlds
@@ -14,17 +14,6 @@ from simulate import planning, worlds
 
 def _pair(seed: int, n: int) -> Values:
     return worlds.scifact()[np.random.default_rng(seed).integers(300, size=n)][:, [0, 4]]
-
-
-@pytest.mark.parametrize("world", [worlds.as_measured(2), worlds.hidden_failures(2, 0.1), worlds.one_better(2, 0.1)])
-@pytest.mark.parametrize("n", [20, 100])
-def test_the_quick_test_is_the_one_of_the_set(world: worlds.World, n: int) -> None:
-    rng = np.random.default_rng(n)
-    tables = [world.draw(rng, n) for _ in range(150)]
-    excluded = [not best_set(table, flips=4999).within[1] for table in tables]
-    leads = np.array([table[:, 0] - table[:, 1] for table in tables])
-    quick = shows_lead(leads, np.array([table[:, 1].mean() for table in tables]), imagined=2)
-    assert np.mean(quick == np.array(excluded)) >= 0.97
 
 
 @pytest.mark.parametrize("n", [40, 150])
@@ -52,9 +41,12 @@ def test_nothing_is_said_where_few_queries_differ_or_no_tilt_is_enough() -> None
 
 
 def test_more_queries_notice_more() -> None:
-    gaps = [unnoticed_below(*np.tile(_pair(3, 40), (times, 1)).T) or 1.0 for times in (1, 2, 8)]
-    assert gaps == sorted(gaps, reverse=True)
-    assert gaps[0] / gaps[2] == pytest.approx(8**0.5, rel=0.35)
+    """By the root of their number where no failure is imagined, which matters less the more there are."""
+    pairs = [np.tile(_pair(3, 40), (times, 1)) for times in (4, 32)]
+    few, many = (unnoticed_below(*pair.T, bounded=False) or 0.0 for pair in pairs)
+    assert few / many == pytest.approx(8**0.5, rel=0.15)
+    guarded = [unnoticed_below(*pair.T) or 0.0 for pair in pairs]
+    assert guarded[0] / few > guarded[1] / many > 1
 
 
 @pytest.mark.parametrize(("gap", "queries", "rounded"), [(0.2417, 20, 0.2), (0.0962, 49, 0.1), (0.0962, 50, 0.096)])

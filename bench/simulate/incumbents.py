@@ -25,6 +25,8 @@ def simulate(effort: float) -> Iterator[Line]:
         for world in worlds.confidence_worlds(k):
             for incumbent in (0, k - 1):
                 yield from held(world, incumbent, worlds.QUERIES, max(20, round(effort * SETS[k])))
+    for world in worlds.confidence_worlds(8):
+        yield from held(worlds.by_traffic(world), 0, worlds.QUERIES, max(20, round(effort * 400)))
     for k in (8, 20):
         yield from found(k, (50, 300), max(20, round(effort * 200)))
 

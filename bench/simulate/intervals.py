@@ -29,9 +29,15 @@ def simulate(effort: float) -> Iterator[Line]:
         yield from weighted_means(share, worlds.QUERIES, several)
     for world in (*worlds.confidence_worlds(8), *_losses()):
         yield from differences(world, worlds.QUERIES, several)
+    for world in (*worlds.confidence_worlds(8), *_losses()):
+        yield from differences(worlds.by_traffic(world), worlds.QUERIES, several)
     for margin in MARGINS:
         for ties in (False, True):
-            yield from equivalence(worlds.loss_by_failures(margin, ties=ties), margin, LONG, 2 * several, at_most=0.05)
+            world = worlds.loss_by_failures(margin, ties=ties)
+            yield from equivalence(world, margin, LONG, 2 * several, at_most=0.05)
+            yield from equivalence(
+                worlds.by_traffic(world), margin, worlds.QUERIES, 2 * several, at_most=0.05, worst=worlds.HEAVIEST
+            )
         yield from equivalence(worlds.duplicates(2), margin, LONG, several)
         yield from equivalence(worlds.loss_by_failures(0, ties=True), margin, LONG, several)
     for margin in (0.05, 0.1):
@@ -87,10 +93,12 @@ def differences(world: World, queries: tuple[int, ...], sets: int) -> Iterator[L
 
 
 def equivalence(
-    world: World, margin: float, queries: tuple[int, ...], sets: int, at_most: float | None = None
+    world: World, margin: float, queries: tuple[int, ...], sets: int, at_most: float | None = None, worst: float = 1.0
 ) -> Iterator[Line]:
     """How often two rows are called equivalent: wrong where the loss is as large as the margin."""
-    said = [np.mean([equivalence_p(d, margin) <= 0.05 for d in _differences(world, n, sets)]) for n in queries]
+    said = [
+        np.mean([equivalence_p(d, margin, worst=worst) <= 0.05 for d in _differences(world, n, sets)]) for n in queries
+    ]
     claim = f"{'wrongly ' if at_most else ''}as good within {margin}"
     yield Line(claim, world.name, 2, queries, [float(each) for each in said], sets, at_most=at_most)
 

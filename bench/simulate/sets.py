@@ -25,6 +25,8 @@ def simulate(effort: float) -> Iterator[Line]:
     for k in worlds.ROWS:
         for world in worlds.confidence_worlds(k):
             yield from held(world, worlds.QUERIES, max(20, round(effort * SETS[k])))
+    for world in worlds.confidence_worlds(8):
+        yield from held(worlds.by_traffic(world), worlds.QUERIES, max(20, round(effort * 400)))
     for k in (8, 20):
         yield from sizes(worlds.as_measured(k), worlds.QUERIES, max(20, round(effort * 200)))
     for world in (worlds.as_measured(8), worlds.equal_means(8), worlds.as_measured(20)):

@@ -16,6 +16,7 @@ from statistics import NormalDist
 
 import numpy as np
 from bakeoff.core.arrays import Values
+from bakeoff.statistics.stratified import Strata, linearised
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -23,6 +24,8 @@ ROWS = (3, 8, 20, 60)
 QUERIES = (20, 50, 100, 300)
 RARE = (0.02, 0.05, 0.1)  # shares of queries on which a row fails
 LEAD = 0.002  # of a best row over rivals that look better
+HEAD = 0.7  # of the traffic, for half of the queries
+HEAVIEST = 2 * HEAD  # what a query of these counts for, where a plain one counts for 1
 _MAKER = 2026  # seed of what belongs to a world and not to a draw
 
 Mask = NDArray[np.bool_]
@@ -217,6 +220,18 @@ def failing_rival(pair: Values, gap: float) -> World:
         return _failing(rng, pair[rng.integers(len(pair), size=n)], failures)
 
     return World(f"fails until {gap} behind", means * (1 - failures), draw)
+
+
+def by_traffic(world: World) -> World:
+    """The same rows, where half of the queries stand for 70% of the traffic; scores are made alike to plain ones."""
+
+    def draw(rng: Generator, n: int) -> Values:
+        head = np.arange(n) < n // 2
+        weights = np.where(head, HEAD / head.sum(), (1 - HEAD) / (~head).sum())
+        strata = Strata(weights, np.where(head, "head", "tail").tolist(), [1_000_000] * n)
+        return np.stack([linearised(scores, strata) for scores in world.draw(rng, n).T], axis=1)
+
+    return World(f"{world.name}, by traffic", world.means, draw)
 
 
 def confidence_worlds(k: int) -> list[World]:

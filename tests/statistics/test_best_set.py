@@ -131,6 +131,12 @@ def test_set_and_bounds_hold_in_every_world(k: int, at: int) -> None:
 
 
 @pytest.mark.slow
+def test_set_and_bounds_hold_by_traffic() -> None:
+    for line in sets.held(worlds.by_traffic(worlds.hidden_failures(8, 0.1)), (20, 100), 150):
+        assert line.missed == [], line
+
+
+@pytest.mark.slow
 def test_the_set_is_no_larger_than_holms_group_and_poor_rows_leave_it_alone() -> None:
     for line in (
         *sets.sizes(worlds.as_measured(8), (20, 100), 60),

@@ -66,3 +66,10 @@ def test_exact_copies_are_copies() -> None:
     assert (table[:, 0] == table[:, 1]).all()
     assert (table[:, 0] == table[:, 2]).all()
     assert 0.02 < (table[:, 0] != table[:, 7]).mean() < 0.1
+
+
+def test_by_traffic_a_mean_is_that_of_weighted_queries() -> None:
+    world = worlds.equal_means(3)
+    plain = world.draw(np.random.default_rng(6), 40)
+    weighted = 0.7 * plain[:20].mean(axis=0) + 0.3 * plain[20:].mean(axis=0)
+    assert worlds.by_traffic(world).draw(np.random.default_rng(6), 40).mean(axis=0) == pytest.approx(weighted)

@@ -89,7 +89,8 @@ def equivalence_p(differences: ArrayLike, margin: float, *, worst: float = WORST
     """p of two one-sided tests (Schuirmann, 1987): small where the true mean is within ± the margin.
 
     Each side has one imagined query with the worst difference, however many queries differ: a rule that counts them
-    would let losses through as large as the margin.
+    would let losses through as large as the margin. Values that stand for unequal shares have a `worst` that is the
+    number of queries times the largest share.
     """
     from scipy.special import stdtr
 

@@ -99,6 +99,22 @@ def test_fewest_queries_for_equivalence(margin: float, about: int) -> None:
 
 
 @pytest.mark.slow
-def test_intervals_and_equivalence_hold_in_every_world() -> None:
-    for line in intervals.simulate(0.2):
+@pytest.mark.parametrize("at", range(len(worlds.confidence_worlds(2))))
+def test_intervals_hold_in_every_world(at: int) -> None:
+    world = worlds.confidence_worlds(2)[at]
+    for line in (intervals.means(world, (20, 50), 100), *intervals.differences(world, (20, 100, 300), 300)):
+        assert line.missed == [], line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("margin", intervals.MARGINS)
+def test_a_loss_as_large_as_the_margin_is_not_called_equivalence(margin: float, ties: bool) -> None:
+    world = worlds.loss_by_failures(margin, ties=ties)
+    for line in (
+        *intervals.equivalence(world, margin, (20, 100, 300), 400, at_most=0.05),
+        *intervals.equivalence(worlds.by_traffic(world), margin, (100,), 400, at_most=0.05, worst=worlds.HEAVIEST),
+        *intervals.differences(world, (20, 50, 100), 300),
+        *intervals.weighted_means(margin, (20, 50), 100),
+    ):
         assert line.missed == [], line

@@ -6,10 +6,14 @@ INFINITY := .venv-infinity
 MILVUS := .venv-milvus
 OTHER_RAY := .venv-other-ray
 
+<<<<<<< HEAD
 # Tests start Python many times over: it would compile every module again each time.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run run-stores dev reference format test test-slow test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants clean
+=======
+.PHONY: run run-stores format test test-slow test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants simulate clean
+>>>>>>> stats
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -116,6 +120,10 @@ chaos: $(VENV)/.test
 # Small errors put into the modules that figures and money depend on: fails if their tests overlook more than one in ten.
 mutants: $(VENV)/.test
 	PYTHONPATH=bench $(BIN)/python -m mutants --seed $(or $(SEED),1) -n $(or $(N),300) $(ARGS)
+
+# What statistics claim, against worlds whose truth is known; half an hour: make simulate ARGS='--only sets --effort 0.2'
+simulate: $(VENV)/.test
+	PYTHONPATH=bench $(BIN)/python -m simulate $(ARGS)
 
 # The published figures of SciFact, from our own rows: make calibrate DATA=folder with BEIR's scifact/ in it
 calibrate: $(VENV)/.run

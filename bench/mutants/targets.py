@@ -59,6 +59,10 @@ TARGETS = (
             "statistics/test_stratified.py",
             "statistics/test_averaging.py",
             "statistics/test_pareto.py",
+            "statistics/test_best_set.py",
+            "statistics/test_incumbent.py",
+            "statistics/test_guarded.py",
+            "statistics/test_detectable.py",
         ),
     ),
     Target(

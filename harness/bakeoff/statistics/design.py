@@ -28,7 +28,7 @@ def residual_variance(tables: Sequence[Values]) -> float:
 def queries_for_width(width: float, variance: float, level: float = 1 - ALPHA) -> int | None:
     """The fewest queries whose paired interval is on average no wider than this; `variance` is of one score."""
     sd = math.sqrt(2 * variance)
-    return _fewest(lambda n: expected_width(n, sd, level) <= width)
+    return fewest_queries(lambda n: expected_width(n, sd, level) <= width)
 
 
 def expected_width(n: int, sd: float, level: float = 1 - ALPHA) -> float:
@@ -67,10 +67,10 @@ def queries_for_anova(
         shift = n * difference**2 / (2 * variance)
         return float(1 - ncfdtr(between, within, shift, fdtri(between, within, 1 - alpha))) >= power
 
-    return _fewest(enough)
+    return fewest_queries(enough)
 
 
-def _fewest(enough: Callable[[int], bool]) -> int | None:
+def fewest_queries(enough: Callable[[int], bool]) -> int | None:
     """The smallest number from 2 on for which this holds; it holds for every larger one."""
     low, high = 1, 2
     while not enough(high):

@@ -1,0 +1,34 @@
+"""`make simulate`: one table of claims, worlds, promised and measured rates. Exits 1 if a promise is missed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+
+from simulate import incumbents, intervals, planning, sets
+from simulate.table import Line, Simulation, print_table
+
+SECTIONS: dict[str, Simulation] = {
+    "sets": sets.simulate,
+    "incumbent": incumbents.simulate,
+    "intervals": intervals.simulate,
+    "planning": planning.simulate,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="simulate", description="Claims against worlds of known truth")
+    parser.add_argument("--only", nargs="*", choices=SECTIONS, default=list(SECTIONS), help="sections to run")
+    parser.add_argument("--effort", type=float, default=1.0, help="multiply the number of data sets")
+    given = parser.parse_args()
+
+    def lines() -> Iterator[Line]:
+        for name in given.only:
+            yield from SECTIONS[name](given.effort)
+
+    return int(print_table(lines()) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+"""The confidence set of the best row: with 95% confidence the row with the highest true mean is in it.
+
+Each row is tested against all others at once: the largest studentised lead that a rival has over it, among the largest
+under random flips of the signs of whole queries (max-T). No correction over the rows is needed, since only the test of
+the truly best row can exclude it.
+
+A few queries can't rule out that a rival fails now and then. So each test has two imagined queries on which every rival
+scores 0 and the tested row its mean, or three of them where there are many rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bakeoff.core.arrays import Values
+from bakeoff.statistics.columns import affordable, without_noise
+from bakeoff.statistics.constants import ALPHA, SEED
+from bakeoff.statistics.tests import first_equal, flipped_sums
+
+MANY_ROWS = 30  # from here on the luckiest of them hides more failures
+FIRST = 0.1  # share of alpha for a first test against all rows; the second is against those that pass it
+FLIPS = 9_999
+EXACT_UP_TO = 13  # queries, imagined ones included, of which all flips are counted
+CELLS = 400_000_000  # rows × rows × flips, where there are very many rows
+FEWEST_FLIPS = 2000
+ROUNDING = 1e-9  # of a studentised sum
+LARGE = 1e100  # stands for infinity, where that times 0 would be no number
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class BestSet:
+    """For each row whether it may be the best, the p of that, and how far behind the best it may be.
+
+    `least` and `most` bound the best row's true mean minus this one's, each with the confidence of the set. `least` is
+    0 for rows in the set; `most` is 0 for a row that is alone in it.
+    """
+
+    within: Mask
+    p: Values
+    least: Values
+    most: Values
+
+
+def best_set(
+    table: Values, *, bounded: bool = True, alpha: float = ALPHA, flips: int = FLIPS, seed: int = SEED
+) -> BestSet:
+    """Of queries × rows. `bounded` are measures from 0 to 1; no failure can be imagined of others."""
+    _, firsts, place = np.unique(first_equal(table), return_index=True, return_inverse=True)
+    rows = table[:, firsts]
+    flipped = _Flipped.of(rows, imagined_queries(_count_near_leader(rows)) if bounded else 0, flips, seed)
+    levels = FIRST * alpha, (1 - FIRST) * alpha
+    everyone = np.ones(len(firsts), dtype=bool)
+    before = [flipped.test(row).against(everyone, levels[0]) for row in range(len(firsts))]
+    passed = np.array([p > levels[0] for p, _ in before])
+    p, least, most = np.ones(len(firsts)), np.zeros(len(firsts)), np.zeros(len(firsts))
+    for row in range(len(firsts)):
+        test = flipped.test(row)
+        after = test.against(passed, levels[1])
+        p[row] = min(before[row][0] / FIRST, after[0] / (1 - FIRST), 1.0)
+        if p[row] > alpha:
+            most = np.maximum(most, test.most_behind(passed, levels[1]))
+        else:
+            least[row] = max(before[row][1], after[1])
+    return BestSet((p > alpha)[place], p[place], least[place], np.minimum(most, 1.0 if bounded else np.inf)[place])
+
+
+@dataclass(frozen=True, slots=True)
+class _Flipped:
+    """Rows, and their sums under flips that all tests share; the last sum is that of the imagined queries' signs."""
+
+    table: Values
+    imagined: int
+    sums: Values
+    exact: bool
+
+    @classmethod
+    def of(cls, table: Values, imagined: int, flips: int, seed: int) -> _Flipped:
+        n, rows = table.shape
+        padded = np.zeros((n + imagined, rows + 1))
+        padded[:n, :rows], padded[n:, rows] = table, 1.0
+        if len(padded) <= EXACT_UP_TO:
+            return cls(table, imagined, all_flips(padded), exact=True)
+        flips = min(affordable(flips, n), max(FEWEST_FLIPS, CELLS // rows**2))
+        return cls(table, imagined, np.concatenate(list(flipped_sums(padded, flips, seed)), axis=1), exact=False)
+
+    def test(self, row: int) -> _Test:
+        """Of this row against all others."""
+        mean, n = float(self.table[:, row].mean()), len(self.table) + self.imagined
+        leads = without_noise(self.table - self.table[:, [row]])
+        sums = leads.sum(axis=0) - self.imagined * mean
+        squares = (leads**2).sum(axis=0) + self.imagined * mean**2
+        sums[row], squares[row] = 0.0, np.inf  # no rival of itself
+        flipped = (self.sums[:-1] - self.sums[row] - mean * self.sums[-1]) / np.sqrt(squares)[:, None]
+        error = np.sqrt(np.maximum(squares - sums**2 / n, 0.0) / (n * max(n - 1, 1)))
+        error[row] = 0.0
+        return _Test(row, n, sums / n, error, sums / np.sqrt(squares), flipped, self.exact)
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """Each rival's mean lead over a row, with its error; the same studentised, as observed and under flips."""
+
+    row: int
+    n: int
+    lead: Values
+    error: Values
+    observed: Values
+    flipped: Values
+    exact: bool
+
+    def against(self, rivals: Mask, level: float) -> tuple[float, float]:
+        """p of this row being the best, and what it is behind the best at least."""
+        near = self._near(rivals)
+        if not near.any():
+            return 1.0, 0.0
+        largest = self.flipped[near].max(axis=0)
+        (p,) = share_reaching(largest, self.observed[near].max(keepdims=True) - ROUNDING, exact=self.exact)
+        least = self.lead[near] - np.minimum(self._bar(largest, level), LARGE) * self.error[near]
+        return float(p), float(least.max())
+
+    def most_behind(self, rivals: Mask, level: float) -> Values:
+        """What every other row is behind this one at most, if this is the best."""
+        near = self._near(rivals)
+        largest = self.flipped[near].max(axis=0, initial=-np.inf)
+        bar = np.where(near, self._bar(largest, level), 0.0)
+        for row in np.flatnonzero(~near & (np.arange(len(near)) != self.row)):
+            bar[row] = self._bar(np.maximum(largest, self.flipped[row]), level)
+        most: Values = np.maximum(0.0, np.minimum(bar, LARGE) * self.error - self.lead)
+        return np.where(np.isinf(bar), np.inf, most)
+
+    def _near(self, rivals: Mask) -> Mask:
+        """Rivals that are far behind are left out: they can't be better, and would make the test blunter."""
+        near: Mask = rivals & _is_near(self.observed, self.n)
+        near[self.row] = False
+        return near
+
+    def _bar(self, largest: Values, level: float) -> float:
+        return float(student(bar(largest, level, exact=self.exact), self.n))
+
+
+def _is_near(studentised: Values, n: int, times: int = 1) -> Mask:
+    """Whether a row may be as good, by a bound that grows with the queries (Andrews & Soares, 2010)."""
+    near: Mask = student(studentised, n) > -times * np.sqrt(np.log(n))
+    return near
+
+
+def _count_near_leader(rows: Values) -> int:
+    """Counted generously: a leader among many was lucky."""
+    leads = without_noise(rows - rows[:, [int(rows.mean(axis=0).argmax())]])
+    size = np.sqrt((leads**2).sum(axis=0))
+    return 1 + int(_is_near(leads.sum(axis=0)[size > 0] / size[size > 0], len(rows), times=2).sum())
+
+
+def imagined_queries(rows: int) -> int:
+    """On how many imagined queries a row fails that looks better than another."""
+    return 2 if rows < MANY_ROWS else 3
+
+
+def share_reaching(largest: Values, values: Values, *, exact: bool) -> Values:
+    """p: the share of flips that reach each value; where flips were drawn, the observed one counts as one of them."""
+    reached = len(largest) - np.searchsorted(np.sort(largest), values)
+    p: Values = reached / len(largest) if exact else (reached + 1) / (len(largest) + 1)
+    return p
+
+
+def bar(largest: Values, level: float, *, exact: bool) -> float:
+    """What a value must exceed for a p of at most the level, so that p and bounds agree."""
+    allowed = int(level * (len(largest) + (not exact)) + ROUNDING) - (not exact)
+    at = len(largest) - 1 - allowed
+    return float(np.partition(largest, at)[at]) if allowed >= 0 else np.inf
+
+
+def all_flips(table: Values) -> Values:
+    """Columns × flips: the columns' sums under every pattern of signs."""
+    sums = np.zeros((1, table.shape[1]))
+    for query in table:
+        sums = np.concatenate((sums + query, sums - query))
+    return np.ascontiguousarray(sums.T)
+
+
+def student(studentised: Values | float, n: int) -> Values:
+    """Student's t of a sum that is divided by the root of its sum of squares, which orders flips alike."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t: Values = studentised * np.sqrt(max(n - 1, 1) / np.maximum(n - np.square(studentised), 0.0))
+    return t

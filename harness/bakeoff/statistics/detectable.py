@@ -1,0 +1,89 @@
+"""What these queries can show: the gap below which a better row usually goes unnoticed, and the queries a gap takes.
+
+Rows differ on some queries and tie on others. A gap that is made by shifting every query alike is found far more often
+than a real one, so the observed queries are weighted by exp(λ · difference) until their mean difference is the gap:
+that keeps ties and which differences there are. The test is the one that decides whether a rival may be the best.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bakeoff.core.arrays import Values
+from bakeoff.statistics.best_set import FIRST, imagined_queries
+from bakeoff.statistics.columns import differences_of
+from bakeoff.statistics.constants import ALPHA, NOISE
+from bakeoff.statistics.design import fewest_queries
+from bakeoff.statistics.small_samples import FEWEST_UNLIKE
+
+STEEPEST = 100.0  # λ beyond which only the largest difference is left
+STEPS = 40  # halvings of the interval in which λ is looked for
+PILOT_OFF_BY = (0.8, 2.0)  # how far a plan from few queries is off
+FEW_PILOTS = 50
+
+
+def unnoticed_below(
+    leader: Values, rival: Values, *, bounded: bool = True, power: float = 0.8, alpha: float = ALPHA
+) -> float | None:
+    """The true gap that as many queries show in such a share of cases; smaller ones usually go unnoticed.
+
+    None where fewer than ten queries differ, or where no gap that these queries can be weighted to is found so often.
+    """
+    d = differences_of(leader, rival)
+    if np.count_nonzero(d) < FEWEST_UNLIKE:
+        return None
+
+    def found(steepness: float) -> tuple[float, float]:
+        """The gap, and how often it is found."""
+        weights = np.exp(steepness * d - np.max(steepness * d))
+        weights /= weights.sum()
+        gap = float(weights @ d)
+        variance, failure = float(weights @ (d - gap) ** 2), float(weights @ rival)
+        return gap, chance_to_show(gap, len(d), variance, failure if bounded else 0.0, alpha)
+
+    low, high = -STEEPEST, STEEPEST
+    if found(high)[1] < power:
+        return None
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if found(middle)[1] >= power else (middle, high)
+    return found(high)[0]
+
+
+def chance_to_show(gap: float, n: int, variance: float, failure: float, alpha: float = ALPHA) -> float:
+    """How often the set of the best excludes the worse of two rows: the normal approximation of its test.
+
+    `failure` is what an imagined one costs, which is the worse row's mean.
+    """
+    from scipy.special import ndtr, ndtri
+
+    imagined = imagined_queries(2)
+    size = math.sqrt(n * (variance + gap**2) + imagined * failure**2)
+    room = n * gap - imagined * failure - float(ndtri(1 - (1 - FIRST) * alpha)) * size
+    return float(ndtr(room / math.sqrt(n * max(variance, NOISE))))
+
+
+def queries_for_gap(
+    leader: Values, rival: Values, *, gap: float, bounded: bool = True, power: float = 0.8, alpha: float = ALPHA
+) -> tuple[int, int] | None:
+    """How many queries show a true gap in such a share of cases: from the pair's own spread, as a range if it is vague.
+
+    The spread is the plain one: weighted to a small gap, few queries would lose it. None where no number would do.
+    """
+    d = differences_of(leader, rival)
+    if len(d) < 2 or not np.any(d) or gap <= 0:
+        return None
+    variance, failure = float(d.var(ddof=1)), float(np.mean(rival)) if bounded else 0.0
+    needed = fewest_queries(lambda n: chance_to_show(gap, n, variance, failure, alpha) >= power)
+    if needed is None:
+        return None
+    off = PILOT_OFF_BY if len(d) < FEW_PILOTS else (1.0, 1.0)
+    return math.ceil(off[0] * needed), math.ceil(off[1] * needed)
+
+
+def round_gap(gap: float, queries: int) -> float:
+    """To one significant digit below 50 queries, to two from there on: more would not be known."""
+    digits = 1 if queries < FEW_PILOTS else 2
+    return float(f"{gap:.{digits}g}")

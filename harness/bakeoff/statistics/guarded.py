@@ -1,0 +1,121 @@
+"""Differences of two rows where failures may be rare: intervals, p and equivalence from samples with imagined queries.
+
+20 queries miss a failure on every twentieth query in 36% of samples, and then show neither the loss nor a spread that
+would warn of it. So each side on which few queries differ much has one imagined query more, on which the row that
+looks good fails. Interval and p are Student's, of the same samples: they never contradict each other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bakeoff.core.arrays import Values
+from bakeoff.statistics.columns import Pairs, across, without_noise
+from bakeoff.statistics.constants import ALPHA
+from bakeoff.statistics.design import fewest_queries
+from bakeoff.statistics.intervals import PAIRS_AT_ONCE
+from bakeoff.statistics.small_samples import DIFFERENCES, FEWEST_UNLIKE, exact_interval, exact_p_below
+
+FAR = 0.25  # from the median: a side is thin where fewer than FEWEST_UNLIKE differences lie beyond
+WORST = 1.0  # what a failure costs at most
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Of each pair: low and high end of the interval of the mean difference, and the two-sided p of its being 0."""
+
+    low: Values
+    high: Values
+    p: Values
+
+
+def guarded_differences(table: Values, pairs: Pairs, *, bounded: bool = True, level: float = 1 - ALPHA) -> Differences:
+    """Of pairs of columns (queries × rows); p is at most 1 − level where the interval is without 0.
+
+    `bounded` are measures from 0 to 1: others get Student's interval as it is, and none where all differ alike.
+    """
+    low, high, p = (np.full(len(pairs), np.nan) for _ in range(3))
+    means = table.mean(axis=0)
+    for start in range(0, len(pairs), PAIRS_AT_ONCE):
+        part = slice(start, start + PAIRS_AT_ONCE)
+        one, other = np.array(pairs[part], dtype=np.intp).reshape(-1, 2).T
+        d = without_noise(across(table.T, pairs[part]))
+        low[part], lower = _end(d, means[other], level, bounded=bounded)
+        high[part], upper = _end(-d, means[one], level, bounded=bounded)
+        p[part] = np.minimum(1.0, 2 * np.minimum(lower, upper))
+    high = -high
+    for at in np.flatnonzero(np.isnan(low)).tolist() if bounded and len(table) > 1 else ():
+        i, j = pairs[at]
+        low[at], high[at], p[at] = _of_alike(without_noise(table[:, i] - table[:, j]), level)
+    return Differences(low, high, np.where(np.isnan(p), 1.0, p))
+
+
+def _end(d: Values, failures: Values, level: float, *, bounded: bool) -> tuple[Values, Values]:
+    """The lower end of each row's mean and the one-sided p of its being 0 or less: the more cautious of both samples.
+
+    NaN where there is no spread.
+    """
+    low, p = _student(d, level)
+    if bounded:
+        few = (d < np.median(d, axis=1, keepdims=True) - FAR).sum(axis=1) < FEWEST_UNLIKE
+        guarded_low, guarded_p = _student(np.hstack((d, -failures[:, None])), level)
+        low, p = np.where(few, np.minimum(low, guarded_low), low), np.where(few, np.maximum(p, guarded_p), p)
+    return low, p
+
+
+def _student(d: Values, level: float) -> tuple[Values, Values]:
+    from scipy.special import stdtr, stdtrit
+
+    n, mean = d.shape[1], d.mean(axis=1)
+    if n < 2:
+        return np.full(len(d), np.nan), np.full(len(d), np.nan)
+    error = np.where(np.ptp(d, axis=1) > 0, d.std(axis=1, ddof=1), np.nan) / math.sqrt(n)
+    return mean - float(stdtrit(n - 1, (1 + level) / 2)) * error, stdtr(n - 1, -mean / error)
+
+
+def _of_alike(d: Values, level: float) -> tuple[float, float, float]:
+    """Of a difference that is the same on every query: exact for values that stay within their bounds."""
+    if np.ptp(d) > 0 or d.min() < DIFFERENCES[0] or d.max() > DIFFERENCES[1]:
+        return math.nan, math.nan, math.nan
+    low, high = exact_interval(d, DIFFERENCES, level=level)
+    return low, high, min(1.0, 2 * min(exact_p_below(side, 0.0, DIFFERENCES) for side in (d, -d)))
+
+
+def equivalence_p(differences: ArrayLike, margin: float, *, worst: float = WORST) -> float:
+    """p of two one-sided tests (Schuirmann, 1987): small where the true mean is within ± the margin.
+
+    Each side has one imagined query with the worst difference, however many queries differ: a rule that counts them
+    would let losses through as large as the margin. Values that stand for unequal shares have a `worst` that is the
+    number of queries times the largest share.
+    """
+    from scipy.special import stdtr
+
+    d = np.asarray(differences, dtype=np.float64)
+    largest = 0.0
+    for side in (d, -d):
+        guarded = np.append(side, -worst)
+        error = float(guarded.std(ddof=1)) / math.sqrt(len(guarded))
+        largest = max(largest, float(stdtr(len(d), -(float(guarded.mean()) + margin) / error)))
+    return largest
+
+
+def queries_for_equivalence(
+    margin: float, sd: float = 0.0, *, worst: float = WORST, power: float = 0.8, alpha: float = ALPHA
+) -> int | None:
+    """How many queries show two rows to be equivalent that are: in such a share of cases, for differences of this sd.
+
+    Without a spread it is the fewest with which equivalence can be shown at all. None where no number would do.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    reach = float(ndtri((1 + power) / 2))
+
+    def enough(n: int) -> bool:
+        error = math.sqrt((sd**2 * (n - 1) + worst**2 * n / (n + 1)) / n / (n + 1))
+        return worst / (n + 1) + float(stdtrit(n, 1 - alpha)) * error + reach * sd / math.sqrt(n) < margin
+
+    return fewest_queries(enough)

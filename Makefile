@@ -6,14 +6,10 @@ INFINITY := .venv-infinity
 MILVUS := .venv-milvus
 OTHER_RAY := .venv-other-ray
 
-<<<<<<< HEAD
 # Tests start Python many times over: it would compile every module again each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run run-stores dev reference format test test-slow test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants clean
-=======
-.PHONY: run run-stores format test test-slow test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants simulate clean
->>>>>>> stats
+.PHONY: run run-stores dev reference format test test-slow test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants simulate clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run

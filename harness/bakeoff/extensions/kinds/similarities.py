@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.embedding.vector_rows import VectorRows
-from bakeoff.lineup.contender import Contender
 from bakeoff.search.hits import SIMILARITY_DIGITS
+from bakeoff.systems.base import CorpusVectors, System
+from bakeoff.systems.embedding import EmbeddingRow
 from bakeoff.tasks.formats.cells import id_of
 from bakeoff.tasks.formats.tables import read_table
-from bakeoff.tasks.kinds.base import CorpusVectors
 
 PAIR_BLOCK = 2048  # pairs whose vectors are held at once
 
@@ -111,9 +111,9 @@ def spearman(a: Values, b: Values) -> float | None:
     return float(x @ y) / norm if norm else None
 
 
-def correlation(pairs: TargetPairs, contender: Contender, vectors: CorpusVectors) -> float | str | None:
+def correlation(pairs: TargetPairs, contender: System, vectors: CorpusVectors) -> float | str | None:
     """Spearman's ρ, or why there is none."""
-    if not contender.provider:
+    if not isinstance(contender, EmbeddingRow):
         return "has no vectors"
     if not pairs.by_id:
         if PROVIDERS.get(contender.provider).by_id:

@@ -18,10 +18,12 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bakeoff.evaluation.measures import Measure
-from bakeoff.lineup.lineup import Contender, Lineup
+from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.console import Bars
 from bakeoff.running.runner import NotRun, Outcome, Settings, run, vectors_folder
 from bakeoff.statistics.small_samples import mean_intervals
+from bakeoff.systems.dense import Dense
+from bakeoff.systems.lexical import Lexical
 
 NDCG = Measure.parse("ndcg@10")
 
@@ -54,10 +56,10 @@ def lineup(folder: Path) -> Lineup:
         name="calibrate",
         task={"name": "scifact", "format": "beir", "folder": str(folder)},
         contenders=(
-            Contender("minilm", provider="minilm", store="faiss"),
-            Contender("minilm-int8", provider="minilm", store="faiss", options={"compute": "int8"}),
-            Contender("granite", provider="granite", store="faiss"),
-            Contender("bm25", ranker="bm25"),
+            Dense("minilm", provider="minilm", store="faiss"),
+            Dense("minilm-int8", provider="minilm", store="faiss", options={"compute": "int8"}),
+            Dense("granite", provider="granite", store="faiss"),
+            Lexical("bm25", ranker="bm25"),
         ),
         measures=(NDCG,),
         primary=NDCG,

@@ -25,9 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.lineup.contender import Contender, Rerank
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import Outcome, run
+from bakeoff.systems.base import System
+from bakeoff.systems.lexical import Lexical
+from bakeoff.systems.reranked import Rerank, RerankedRow
 from bakeoff_providers import weights
 
 NDCG = Measure.parse("ndcg@10")
@@ -52,12 +54,12 @@ def main() -> int:
     return 0
 
 
-def answers(data: Path, split: str, depth: int, *second: Contender) -> Outcome:
+def answers(data: Path, split: str, depth: int, *second: System) -> Outcome:
     return run(
         Lineup(
             name=f"scifact-{split}",
             task={"name": "scifact", "format": "beir", "folder": str(data), "split": split},
-            contenders=(Contender("bm25", ranker="bm25"), *second),
+            contenders=(Lexical("bm25", ranker="bm25"), *second),
             measures=(NDCG,),
             primary=NDCG,
             depth=depth,
@@ -169,7 +171,7 @@ def write(torch: Any, model: Any, tokenizer: Any, folder: Path) -> None:
 
 def measure(data: Path, folder: Path, depth: int) -> None:
     options = {"context": CONTEXT}
-    second = Contender("bm25+cross", rerank=Rerank("bm25", "cross_encoder", str(folder), depth, options))
+    second = RerankedRow("bm25+cross", rerank=Rerank("bm25", "cross_encoder", str(folder), depth, options))
     outcome = answers(data, "test", 100, second)
     for row in outcome.not_run:
         print(f"{row.contender.label}: {row.reason}")

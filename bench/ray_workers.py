@@ -32,7 +32,7 @@ from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.extensions.ray.cluster import connect
 from bakeoff.extensions.ray.pool import EmbedPool, LimitsActor
 from bakeoff.extensions.ray.workers import WorkerJob
-from bakeoff.lineup.contender import Contender
+from bakeoff.systems.dense import Dense
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role
 
@@ -68,7 +68,7 @@ def _cpu(processes: list[psutil.Process]) -> list[float]:
 
 def embedded(workers: int, provider: str, corpus: list[str], folder: Path) -> Side:
     """All texts, by so many workers."""
-    contender = Contender("bench", provider=provider)
+    contender = Dense("bench", provider=provider)
     adapter = contender.create(folder)
     space = VectorCache(folder).space({**adapter.identity(Role.DOCUMENT), **(adapter.code() or {})})
     limits = LimitsActor(None)

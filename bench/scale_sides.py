@@ -140,6 +140,7 @@ def by_exact(folder: Path) -> dict[str, float]:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.running.embeddings import Embeddings
     from bakeoff.running.settings import Settings
+    from bakeoff.running.vectors import one_embedding
     from bakeoff.search.brute_force import nearest
     from bakeoff.search.exact_search import ExactSearch
     from bakeoff.search.loss import index_loss
@@ -147,7 +148,7 @@ def by_exact(folder: Path) -> dict[str, float]:
 
     lineup = Lineup.read(folder / "lineup.toml")
     task = load_kind(lineup.task, lineup.folder, lineup.overrides).task()
-    index = Embeddings(task, DEPTH, Settings(), lineup.folder).index(lineup.contenders[0])
+    index = Embeddings(task, DEPTH, Settings(), lineup.folder).index(one_embedding(lineup, None))
     relevant = _relevant(len(rows), len(task.queries))
     queries = np.ascontiguousarray(rows[relevant])
     queries /= np.linalg.norm(queries, axis=1, keepdims=True)

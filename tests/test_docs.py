@@ -16,7 +16,6 @@ from bakeoff import load, save
 from bakeoff.core.paths import lineup_file
 from bakeoff.extensions.testsets.annotate import Server
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.lineup.sources import row_type_of
 from bakeoff.running.runner import run
 from bakeoff.tasks.description import task_description
 from bakeoff.tasks.load import load_task
@@ -99,7 +98,7 @@ def _run_on_an_existing_index(text: str, folder: Path) -> None:
     head = (folder / "own.toml").read_text(encoding="utf-8").partition("[[contender]]")[0]
     (folder / "existing.toml").write_text(head + ours, encoding="utf-8")
     outcome = run(Lineup.read(folder / "existing.toml"))
-    assert [row_type_of(row.contender) for row in outcome.ran] == ["existing"]
+    assert [row.contender.row_type for row in outcome.ran] == ["existing"]
     assert {len(ranking) for ranking in outcome.ran[0].rankings.values()} == {len(documents)}
 
 
@@ -175,7 +174,7 @@ def test_the_rows_of_ones_own_run(tmp_path: Path) -> None:
     _run_on_an_existing_index(text, tmp_path)
     (endpoint,) = re.findall(r"^```toml\n(\[\[contender\]\]\nlabel = .*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     (tmp_path / "endpoint.toml").write_text(f'task = "wikipedia"\n{endpoint}')
-    assert Lineup.read(tmp_path / "endpoint.toml").contenders[0].remote
+    assert not Lineup.read(tmp_path / "endpoint.toml").contenders[0].local
 
 
 @pytest.mark.parametrize("page", ["docs/python.md", "docs/five-documents.md", "README.md"])

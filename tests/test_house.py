@@ -13,8 +13,8 @@ import pytest
 from tests.registries import MODULES, REGISTRIES
 
 PACKAGES = (
-    "core", "evaluation", "statistics", "calls", "embedding", "search", "lineup", "tasks", "running", "results",
-    "report", "cli", "pytest_plugin", "__main__", "extensions",
+    "core", "evaluation", "statistics", "calls", "embedding", "search", "systems", "lineup", "tasks", "running",
+    "results", "report", "cli", "pytest_plugin", "__main__", "extensions",
 )  # fmt: skip
 EXTENSIONS = "bakeoff.extensions."
 PURE = {"evaluation", "statistics"}

@@ -18,8 +18,7 @@ from tests.registries import REGISTRIES
 from tests.search.store_setups import ELSEWHERE, SETUPS
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTED = {  # by the group of entry points; types of rows have none
-    "": "docs/python.md",
+DOCUMENTED = {  # by the group of entry points
     "bakeoff.chats": "docs/test-sets.md",
     "bakeoff.engines": "docs/scale.md",
     "bakeoff.existing": "docs/rows.md",
@@ -32,6 +31,7 @@ DOCUMENTED = {  # by the group of entry points; types of rows have none
     "bakeoff.rerankers": "docs/rows.md",
     "bakeoff.retrievers": "docs/rows.md",
     "bakeoff.stores": "docs/stores.md",
+    "bakeoff.systems": "docs/python.md",
     "bakeoff.token_stores": "docs/rows.md",
     "bakeoff.vector_files": "docs/scale.md",
 }
@@ -53,7 +53,8 @@ def test_a_plugin_is_whole_and_says_what_it_needs(registry: Registry[Any], name:
     plugin = registry.get(name)
     assert inspect.getdoc(plugin)
     assert not inspect.isabstract(plugin)
-    assert getattr(plugin, "name", name) == name  # errors and reports call it as line-ups do
+    named = "row_type" if registry.group == "bakeoff.systems" else "name"
+    assert getattr(plugin, named, name) == name  # errors and reports call it as line-ups do
     extra = getattr(plugin, "extra", None)
     assert extra is None or extra in EXTRAS
     if missing := getattr(plugin, "missing", None):

@@ -103,8 +103,8 @@ def _search(url: str) -> None:
     from bakeoff.calls.retry import RetryPolicy
     from bakeoff.core.id_rows import IdRows
     from bakeoff.core.task import Query
-    from bakeoff.search.retrievers.base import RetrieverSearcher
     from bakeoff.search.retrievers.http import Http
+    from bakeoff.systems.retriever import RetrieverSearcher
 
     retriever = Http(
         url=url, ids="hits.hits.*._id", scores="hits.hits.*._score", timeout=TIMEOUT, policy=RetryPolicy(attempts=1)

@@ -101,7 +101,7 @@ def mutated_toml(data: bytes, rng: random.Random) -> bytes:
     """By its values, written again; by its bytes otherwise."""
     import tomllib
 
-    from bakeoff.lineup.values import toml_value
+    from bakeoff.core.toml_values import toml_value
 
     if rng.random() < 0.3:
         return mutated_bytes(data, rng)

@@ -77,7 +77,7 @@ TARGETS = (
     ),
     Target(
         "fusion",
-        (HARNESS / "search/fusion.py", HARNESS / "search/fused_searcher.py"),
+        (HARNESS / "search/fusion.py", HARNESS / "systems/fused.py"),
         ("search/test_fusion.py", "search/test_searchers.py"),
     ),
     Target(
@@ -105,7 +105,7 @@ TARGETS = (
     ),
     Target(
         "failures",
-        (HARNESS / "running/failures.py", PROVIDERS / "failures.py"),
+        (HARNESS / "systems/failures.py", PROVIDERS / "failures.py"),
         ("providers/test_failures.py", "running/test_failures.py"),
     ),
     Target("eligibility", (HARNESS / "extensions/kinds/eligibility.py",), ("extensions/kinds/test_eligibility.py",)),

@@ -31,7 +31,7 @@ def test_the_same_vectors_in_several_stores() -> None:
     assert outcome.not_run == []
     exact, *others = outcome.ran
     assert exact.contender.label == "minilm+faiss"
-    assert {row.contender.store for row in others} == set(quick)
+    assert {row.contender.identity.store for row in others} == set(quick)
     for row in others:
         mean = np.mean(outcome.scores[row.contender.label]["ndcg@10"])
         assert mean == pytest.approx(np.mean(outcome.scores["minilm+faiss"]["ndcg@10"]), abs=0.03), row.contender.label

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from bakeoff.lineup.entries import ContenderEntry
 from bakeoff.lineup.from_python import lineup_of
+from bakeoff.lineup.keys import contenders_of
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.lineup.sources import contenders_of
 from bakeoff.results.save import save
 from bakeoff.running.runner import run
 from bakeoff_providers.errors import InputError
@@ -164,7 +164,7 @@ def test_a_user_and_harmless_parameters_may_be_named(tmp_path: Path, existing: s
         'task = "wikipedia"\n[[contender]]\nprovider = "fake"\n'
         f'store = {{ name = "{store}", existing = "{existing}" }}\n'
     )
-    assert Lineup.read(path).contenders[0].existing["existing"] == existing
+    assert Lineup.read(path).contenders[0].to_dict()["existing"]["existing"] == existing
 
 
 @pytest.mark.parametrize(

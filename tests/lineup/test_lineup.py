@@ -38,8 +38,8 @@ def test_a_store_with_options_is_a_row_of_its_own(tmp_path: Path) -> None:
     store = 'store = ["faiss", { name = "faiss", label = "hnsw", options = { index = "HNSW32" } }]'
     lineup = _read(tmp_path, HEAD + f'[[contender]]\nprovider = "fake"\n{store}\n')
     assert [contender.label for contender in lineup.contenders] == ["fake+faiss", "fake+hnsw"]
-    assert lineup.contenders[1].store_options == {"index": "HNSW32"}
-    assert lineup.contenders[0].embedding() == lineup.contenders[1].embedding()
+    assert lineup.contenders[1].to_dict()["store_options"] == {"index": "HNSW32"}
+    assert lineup.contenders[0].shares == lineup.contenders[1].shares
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_narrowing(tmp_path: Path) -> None:
         "minilm+chroma",
         "bm25",
     ]
-    assert {c.store for c in lineup.narrowed(stores=["chroma"]).contenders} == {"chroma"}
+    assert {c.identity.store for c in lineup.narrowed(stores=["chroma"]).contenders} == {"chroma"}
     with pytest.raises(InputError, match="--contender 'minilmm' matches no contender") as caught:
         lineup.narrowed(["minilmm"])
     assert "'minilm'" in caught.value.remedy
@@ -127,7 +127,7 @@ def test_sizes_and_precisions_are_rows_that_share_their_vectors(tmp_path: Path) 
         "fake@64+faiss",
         "fake@64-binary+faiss",
     ]
-    assert len({contender.embedding() for contender in lineup.contenders}) == 1
+    assert len({contender.shares for contender in lineup.contenders}) == 1
     with pytest.raises(InputError, match="'int4' is not one of: float32, int8, binary"):
         _read(tmp_path, HEAD + FAKE + 'precision = "int4"\n')
 

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 import tomli_w
 from bakeoff.core.paths import default_lineup, lineup_file, lineup_names
+from bakeoff.core.toml_values import json_safe, toml_value
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.lineup.toml import lineup_text
-from bakeoff.lineup.values import json_safe, toml_value
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -148,9 +148,7 @@ def test_what_is_written_reads_back_the_same(
     for carried in (lineup.to_dict(), stored):
         again = _read(tmp_path, lineup_text(carried))
         assert again == lineup
-        assert [contender.embedding() for contender in again.contenders] == [
-            contender.embedding() for contender in lineup.contenders
-        ]
+        assert [row.shares for row in again.contenders] == [row.shares for row in lineup.contenders]
         assert again.to_dict() == lineup.to_dict()
 
 

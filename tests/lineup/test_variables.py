@@ -11,6 +11,7 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.lineup.toml import lineup_text
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
+from bakeoff.systems.dense import Dense
 from bakeoff_providers.errors import InputError
 
 from tests.cli.test_wrong_arguments import bakeoff
@@ -75,9 +76,10 @@ label = "${LABEL}-both"
     )
     dense, endpoint, _, fused = lineup.contenders
     assert (lineup.task, lineup.name, str(lineup.measures[0])) == ("wikipedia", "run of mine", "ndcg@10")
-    assert (dense.provider, dense.model, dense.store) == ("openai", "text-embedding-3-small", "faiss")
+    assert isinstance(dense, Dense)
+    assert dense.identity == ("openai", "text-embedding-3-small", "faiss")
     assert dense.variant.precision == "int8"
-    assert (endpoint.label, endpoint.retriever["url"]) == ("mine-endpoint", "https://search.example/find")
+    assert (endpoint.label, endpoint.to_dict()["retriever"]["url"]) == ("mine-endpoint", "https://search.example/find")
     assert (fused.label, fused.made_of) == ("mine-both", ("bm25", "mine-endpoint"))
     provider = dense.create(tmp_path)
     assert provider.card.query_prompt == "query: "
@@ -250,7 +252,9 @@ def test_the_documented_example_reads(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [row.label for row in lineup.contenders] == [
         f"value-of-EMBEDDING_MODEL+{store}" for store in ("faiss", "pgvector")
     ]
-    assert lineup.contenders[1].filled_store_options() == {"url": "value-of-DATABASE_URL"}
+    pgvector = lineup.contenders[1]
+    assert isinstance(pgvector, Dense)
+    assert pgvector.filled_store_options() == {"url": "value-of-DATABASE_URL"}
 
 
 def test_a_task_in_the_environments_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

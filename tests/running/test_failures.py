@@ -8,15 +8,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.save import save
 from bakeoff.results.schema import read_summary
-from bakeoff.running.failures import AdapterFailed, adapter_work, attempt, reason_of
 from bakeoff.running.runner import Outcome, Settings, run
-from bakeoff.running.stages import NotRun
 from bakeoff.search.rankers import RANKERS
 from bakeoff.search.stores import STORES
+from bakeoff.systems.base import NotRun
+from bakeoff.systems.failures import AdapterFailed, adapter_work, attempt, reason_of
+from bakeoff.systems.lexical import Lexical
 from bakeoff_providers import PROVIDERS, stopping
 from bakeoff_providers.errors import InputError
 
@@ -179,7 +179,7 @@ def test_columns_that_a_store_refuses_are_left_out_with_a_note_in_its_row(tmp_pa
     )
     outcome = run(Lineup.read(path))
     assert outcome.not_run == []
-    notes = {row.contender.store: row.search.build.notes for row in outcome.ran if row.search}
+    notes = {row.contender.identity.store: row.search.build.notes for row in outcome.ran if row.search}
     assert notes["faiss"] == ()
     assert notes["chroma"] == ("chroma refuses some metadata, which was left out: '$price'",)
 
@@ -193,13 +193,13 @@ def test_an_interrupt_costs_no_row_but_the_run() -> None:
     with pytest.raises(type(stopped)), adapter_work():
         raise stopped
     with pytest.raises(type(stopped)):
-        attempt(Contender("words", ranker="bm25"), partial(_raise, stopped))
+        attempt(Lexical("words", ranker="bm25"), partial(_raise, stopped))
 
 
 def test_a_panic_of_a_library_costs_its_row() -> None:
     with pytest.raises(AdapterFailed, match="PanicException: lost"), adapter_work():
         raise PanicException("lost")
-    contender = Contender("words", ranker="bm25")
+    contender = Lexical("words", ranker="bm25")
     assert attempt(contender, partial(_raise, PanicException("lost"))) == NotRun(contender, "PanicException: lost")
 
 
@@ -255,6 +255,6 @@ def test_an_exit_while_the_run_is_being_stopped_ends_it() -> None:
     stopping.stop()
     try:
         with pytest.raises(SystemExit):
-            attempt(Contender("words", ranker="bm25"), lambda: sys.exit(1))
+            attempt(Lexical("words", ranker="bm25"), lambda: sys.exit(1))
     finally:
         stopping.resume()

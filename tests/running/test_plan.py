@@ -12,9 +12,9 @@ import pytest
 from bakeoff.core import corpus
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running import plan as planning
-from bakeoff.running.pace import DRAWN, TextSample, seconds_per_text
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
+from bakeoff.systems.embedding import DRAWN, TextSample, seconds_per_text
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role
 
 from tests.cli.test_wrong_arguments import bakeoff
@@ -37,7 +37,7 @@ def _lineup(folder: Path) -> Lineup:
 @pytest.mark.parametrize("in_memory", [0, 1 << 20])
 def test_blocks_count_each_distinct_text_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int) -> None:
     monkeypatch.setattr(corpus, "IN_MEMORY", in_memory)
-    monkeypatch.setattr(planning, "BLOCK", 2)
+    monkeypatch.setattr("bakeoff.systems.embedding.BLOCK", 2)
     lineup, settings = _lineup(tmp_path), Settings(cache=tmp_path / "vectors")
     (before,) = planning.plan(lineup, settings)
     assert (before.texts, before.cached) == (7, 0)  # five documents, two queries

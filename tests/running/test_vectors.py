@@ -90,12 +90,12 @@ def test_out_and_in_again_keeps_every_bit_and_asks_for_nothing(
         assert asked
         for role in Role:
             file = tmp_path / f"{role}.{suffix}"
-            with texts_of(lineup, lineup.contenders[0], role, Settings(cache=tmp_path / "first")) as texts:
+            with texts_of(lineup, one_embedding(lineup, None), role, Settings(cache=tmp_path / "first")) as texts:
                 export_vectors(texts, vector_file(file))
                 before = texts.space.take(texts.space.find(texts.keys()))
                 paid = texts.space.tokens_of(texts.space.find(texts.keys()))
             assert _import(lineup, file, tmp_path / "second", role).lacking == 0
-            with texts_of(lineup, lineup.contenders[0], role, Settings(cache=tmp_path / "second")) as texts:
+            with texts_of(lineup, one_embedding(lineup, None), role, Settings(cache=tmp_path / "second")) as texts:
                 after = texts.space.take(texts.space.find(texts.keys()))
                 assert after.tobytes() == before.tobytes()
                 assert texts.space.tokens_of(texts.space.find(texts.keys())).tobytes() == paid.tobytes()
@@ -113,7 +113,7 @@ def test_a_file_of_somebody_else_is_matched_by_id_in_any_order(lineup: Lineup, t
     assert _import(lineup, file, tmp_path / "cache") == Imported(
         written=3, present=0, lacking=0
     )  # d4 says what d1 does
-    with texts_of(lineup, lineup.contenders[0], Role.DOCUMENT, Settings(cache=tmp_path / "cache")) as texts:
+    with texts_of(lineup, one_embedding(lineup, None), Role.DOCUMENT, Settings(cache=tmp_path / "cache")) as texts:
         stored = texts.space.take(texts.space.find(texts.keys()))
     assert stored[:3].tobytes() == vectors[[1, 3, 0]].tobytes()
     assert _import(lineup, file, tmp_path / "cache").written == 0
@@ -129,7 +129,7 @@ def test_an_index_with_lists_gives_its_vectors_back(lineup: Lineup, tmp_path: Pa
     faiss.write_index(index, str(tmp_path / "own.faiss"))
     (tmp_path / "own.ids.jsonl").write_text("\n".join(json.dumps({"id": n, "text": t}) for n, t in TEXTS.items()))
     _import(lineup, tmp_path / "own.faiss", tmp_path / "cache")
-    with texts_of(lineup, lineup.contenders[0], Role.DOCUMENT, Settings(cache=tmp_path / "cache")) as texts:
+    with texts_of(lineup, one_embedding(lineup, None), Role.DOCUMENT, Settings(cache=tmp_path / "cache")) as texts:
         assert texts.space.take(texts.space.find(texts.keys()))[:3].tobytes() == vectors[:3].tobytes()
 
 
@@ -204,7 +204,7 @@ def test_codes_are_not_vectors(lineup: Lineup, tmp_path: Path) -> None:
 def test_vectors_of_another_model_or_corpus_are_refused(lineup: Lineup, tmp_path: Path) -> None:
     file, cache = tmp_path / "v.npy", tmp_path / "cache"
     _import(lineup, _own(tmp_path, IDS, _random(4), text=list(TEXTS.values())), cache)
-    with texts_of(lineup, lineup.contenders[0], Role.DOCUMENT, Settings(cache=cache)) as texts:
+    with texts_of(lineup, one_embedding(lineup, None), Role.DOCUMENT, Settings(cache=cache)) as texts:
         export_vectors(texts, vector_file(file))
     with pytest.raises(InputError, match=r"were made with role = 'document', but .* has 'query'"):
         _import(lineup, file, cache, Role.QUERY)
@@ -215,7 +215,7 @@ def test_vectors_of_another_model_or_corpus_are_refused(lineup: Lineup, tmp_path
         _import(changed, file, cache)
     with (
         pytest.raises(InputError, match=r"2 of 5 document vectors .* not in the cache, such as that of 'd2'"),
-        texts_of(changed, changed.contenders[0], Role.DOCUMENT, Settings(cache=cache)) as texts,
+        texts_of(changed, one_embedding(changed, None), Role.DOCUMENT, Settings(cache=cache)) as texts,
     ):
         export_vectors(texts, vector_file(tmp_path / "new.npy"))
     assert not (tmp_path / "new.npy").exists()
@@ -269,7 +269,7 @@ def _many(lineup: Lineup, cache: Path, rows: int) -> Texts:
     """The same texts as a task of very many would give them, and the space for them."""
     ids, texts = [f"document-{n}" for n in range(rows)], [f"text {n}" for n in range(rows)]
     space = VectorCache(cache).space({"model": "m", "dimensions": 8})
-    return Texts(lineup.contenders[0], Role.DOCUMENT, ids, texts, space)
+    return Texts(one_embedding(lineup, None), Role.DOCUMENT, ids, texts, space)
 
 
 @pytest.mark.parametrize("suffix", ["npy", "parquet", "faiss"])

@@ -21,7 +21,7 @@ from bakeoff.search.fusion import weighted_rrf
 from bakeoff.search.index import Index
 from bakeoff.search.rankers import bm25
 from bakeoff.search.rankers.bm25 import BM25
-from bakeoff.search.searchers import LexicalSearcher
+from bakeoff.systems.lexical import LexicalSearcher
 from bakeoff_providers.errors import InputError
 
 

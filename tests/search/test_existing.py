@@ -14,7 +14,6 @@ from typing import Any
 import httpx
 import pytest
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.lineup.sources import row_type_of
 from bakeoff.lineup.toml import lineup_text
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Outcome, Settings, run
@@ -177,7 +176,7 @@ def test_an_index_that_exists_is_a_row(made: tuple[str, Made], tmp_path: Path) -
     lineup = _lineup(tmp_path, store, settings)
     outcome = run(lineup)
     assert outcome.not_run == []
-    row = next(row for row in outcome.ran if row_type_of(row.contender) == "existing")
+    row = next(row for row in outcome.ran if row.contender.row_type == "existing")
     vectors = _vectors()
     for query in outcome.task.queries:  # exact search by hand, over chunks, is the truth
         asked = Fake(dimensions=D).embed([query.text], Role.QUERY).vectors[0]

@@ -16,11 +16,11 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Settings, run
-from bakeoff.search.fused_searcher import FusedSearcher
+from bakeoff.search.answer import Answer, Searcher, Timed
 from bakeoff.search.fusion import Fusion, FusionWeights, fuse, grid, tune, weighted_rrf
-from bakeoff.search.searchers import Answer, Searcher, Timed
 from bakeoff.statistics.averaging import PerQuery, PerQueryAsked
 from bakeoff.statistics.stratified import Strata
+from bakeoff.systems.fused import FusedSearcher
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st

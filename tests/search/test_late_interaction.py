@@ -22,9 +22,9 @@ from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
 from bakeoff.search.maxsim import maxsim, maxsim_all
 from bakeoff.search.rerankers import RERANKERS
-from bakeoff.search.token_searcher import TokenSearcher
 from bakeoff.search.token_stores import TOKEN_STORES
 from bakeoff.search.token_stores.exact import Exact
+from bakeoff.systems.tokens import TokenSearcher
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, TokenBatch, Vectors
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.granite import Granite

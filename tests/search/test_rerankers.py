@@ -251,6 +251,28 @@ def test_the_fake_and_functions_rerank_and_the_gain_is_told(tmp_path: Path) -> N
     assert {"fake+faiss", "bm25", "both", "both+fake"} <= {c.label for c in narrowed.contenders}
 
 
+def test_a_reranker_reads_the_field_of_its_first_stage(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from pathlib import Path\n"
+        "def rerank(query, documents):\n"
+        "    with (Path(__file__).parent / 'read.txt').open('a') as file:\n"
+        "        file.writelines(f'{document}\\n' for document in documents)\n"
+        "    return [1.0] * len(documents)\n"
+    )
+    titles, whole = {"Copper", "Boats", "Trees"}, {"Copper copper mine", "Boats sailing lake", "Trees forest trail"}
+    inside, rerank = 'rerank = { provider = "file:mine.py:rerank" }\n', 'provider = "file:mine.py:rerank"\n'
+    bm25, fusion = '[[contender]]\nranker = "bm25"\n', '[[fusion]]\nof = ["tfidf", "bm25"]\nlabel = "both"\n'
+    for contenders, read in (
+        (f'{BASE}field = "title"\n{inside}', titles),
+        (f'{bm25}field = "title"\n[[rerank]]\nof = "bm25"\n{rerank}', titles),
+        (f"{BASE}{inside}", whole),
+        (f'{BASE}field = "title"\n{bm25}field = "text"\n{fusion}[[rerank]]\nof = "both"\n{rerank}', whole),
+    ):
+        (tmp_path / "read.txt").unlink(missing_ok=True)
+        assert run(_lineup(tmp_path, contenders)).not_run == []
+        assert set((tmp_path / "read.txt").read_text().splitlines()) == read
+
+
 def _write_cross_encoder(folder: Path) -> None:
     """A graph of one line: the logit is the number of tokens that are not padding."""
     import onnx
@@ -282,7 +304,7 @@ def test_a_cross_encoder_from_a_folder_runs_here(tmp_path: Path) -> None:
     lineup = _lineup(tmp_path, f'{BASE}rerank = {{ provider = "cross_encoder", model = "counter" }}\n')
     outcome = run(lineup)
     assert outcome.not_run == []
-    assert len(next(row for row in outcome.ran if row.contender.rerank).rankings["q1"]) == 3
+    assert len(next(row for row in outcome.ran if row.contender.row_type == "reranked").rankings["q1"]) == 3
     (lost,) = run(_lineup(tmp_path, f'{BASE}rerank = {{ provider = "cross_encoder", model = "nowhere" }}\n')).not_run
     assert "has no model.onnx and tokenizer.json" in lost.reason
 
@@ -346,7 +368,7 @@ from bakeoff.embedding.cache import VectorCache
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.search.reranked_searcher import RerankedSearcher
 from bakeoff.search.rerankers.base import Reranked, Reranker
-from bakeoff.search.searchers import Answer, Searcher
+from bakeoff.search.answer import Answer, Searcher
 
 class First(Searcher):
     def ask(self, query):

@@ -145,6 +145,6 @@ store = "faiss"
     rows = {row.contender.label: row for row in outcome.ran}
     for measure, values in rows["minilm+faiss"].scores.items():
         np.testing.assert_allclose(rows["served+faiss"].scores[measure], values, atol=1e-3)
-    (second,) = [row for row in outcome.ran if row.contender.rerank]
+    (second,) = [row for row in outcome.ran if row.contender.row_type == "reranked"]
     assert second.search is not None
     assert second.search.timing.rerank_ns

@@ -13,8 +13,8 @@ import pytest
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.paths import default_lineup
 from bakeoff.extensions.storelab.provider_load import drawn_texts, load_provider, settings_of
-from bakeoff.lineup.lineup import Contender
 from bakeoff.running.runner import NotRun, Settings
+from bakeoff.systems.dense import Dense
 from bakeoff_providers.base import EmbeddingBatch, Role, checked
 from bakeoff_providers.errors import CallFailed, Unavailable
 from bakeoff_providers.minilm import MiniLM
@@ -53,14 +53,14 @@ def adapter(server: LlamaServer) -> OpenAI:
 def lineup(server: LlamaServer, **options: int) -> bakeoff.Lineup:
     """The built-in task, by the server and by our own minilm."""
     contenders = (
-        Contender(
+        Dense(
             "served",
             provider="openai",
             model="all-MiniLM-L6-v2",
             store="faiss",
             options={"base_url": server.url, **options},
         ),
-        Contender("minilm", provider="minilm", store="faiss"),
+        Dense("minilm", provider="minilm", store="faiss"),
     )
     return dataclasses.replace(bakeoff.Lineup.read(default_lineup()), contenders=contenders, rounds=1)
 

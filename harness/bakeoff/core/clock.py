@@ -13,6 +13,7 @@ T = TypeVar("T")
 
 now = time.perf_counter_ns  # the one clock of everything that is timed
 
+WARM_UP = 3  # calls that are made and thrown away after the cold one
 SAMPLES_FOR = {50: 5, 95: 60, 99: 300}  # fewer samples than this say nothing about the percentile
 
 

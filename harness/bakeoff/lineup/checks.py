@@ -10,7 +10,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.keys import written_secret
 from bakeoff_providers.secrets import passwords_in, secret_in_url
 
-from bakeoff.lineup.contender import Contender
+from bakeoff.systems.base import System
 
 LONGEST_NAME = 200  # bytes; file systems take 255, and a date and an ending are added
 MOST = {"depth": 1_000_000, "rounds": 10_000}
@@ -31,11 +31,10 @@ def check_label(name: str, place: str) -> None:
         raise InputError(f"is longer than {LONGEST_NAME} bytes", place=place, remedy="choose a shorter one")
 
 
-def check_labels(contenders: Iterable[Contender]) -> None:
-    """Of rows as they will be called, by their own words or by generated ones; answers of each seed are files, too."""
+def check_labels(contenders: Iterable[System]) -> None:
+    """Of rows as they will be called, by their own words or by generated ones."""
     for contender in contenders:
-        for seed in contender.answers or [""]:
-            check_label(f"{contender.label}-{seed}" if seed else contender.label, f"label {contender.label[:40]}…")
+        check_label(contender.label, f"label {contender.label[:40]}…")
 
 
 def check_settings(name: str, depth: int | None, rounds: int, seed: int) -> None:

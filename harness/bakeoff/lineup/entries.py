@@ -77,6 +77,7 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ranker: Annotated[str, "a lexical ranker in place of a provider"] = ""
     answers: Annotated[str | dict[str, str], "a file of rankings in place of a provider; {seed} stands for a seed"] = ""
     retriever: Annotated[str | dict[str, Any], "a search function or URL in place of a provider"] = ""
+    system: Annotated[str, "a row type of an installed package in place of a provider"] = ""
     model: Annotated[str, "which model of the provider"] = ""
     label: Annotated[
         str,
@@ -97,7 +98,7 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         "hybrid: the store ranks by words too; each of several is a row",
     ] = "vectors"
     vectors: Annotated[Literal["", "tokens"], "tokens: a vector for each token, compared by MaxSim; no store"] = ""
-    options: Annotated[dict[str, Any], "options of the provider, ranker or retriever"] = {}
+    options: Annotated[dict[str, Any], "options of the provider, ranker, retriever or system"] = {}
     chunking: Annotated[
         ContenderChunking | list[ContenderChunking], "how documents are cut; each of several is a row"
     ] = []

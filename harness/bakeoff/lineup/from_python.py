@@ -19,11 +19,15 @@ from bakeoff_providers.shapes import converted
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure, primary_measure
 from bakeoff.lineup.checks import check_labels, check_settings
-from bakeoff.lineup.contender import Contender, safe_label, with_unique_labels
 from bakeoff.lineup.entries import DEFAULT_MEASURES, ContenderEntry
+from bakeoff.lineup.keys import contenders_of
+from bakeoff.lineup.labels import safe_label, with_unique_labels
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.lineup.sources import contenders_of
 from bakeoff.search.rankers import RANKERS
+from bakeoff.systems.base import System
+from bakeoff.systems.dense import Dense
+from bakeoff.systems.given import GivenRow
+from bakeoff.systems.retriever import RetrieverRow
 
 _ROLES = ("role", "input_type", "kind")
 
@@ -63,7 +67,7 @@ def lineup_of(
     )
 
 
-def _rows(label: str, value: Any, store: str) -> list[Contender]:
+def _rows(label: str, value: Any, store: str) -> list[System]:
     try:
         if isinstance(value, str):
             return _named(label, value, store)
@@ -74,7 +78,7 @@ def _rows(label: str, value: Any, store: str) -> list[Contender]:
         raise InputError(error.problem, place=f"{label} {error.place}".strip(), remedy=error.remedy) from None
 
 
-def _named(label: str, name: str, store: str) -> list[Contender]:
+def _named(label: str, name: str, store: str) -> list[System]:
     """A provider, a ranker or a file by its name."""
     if name in RANKERS.names():
         return contenders_of(ContenderEntry(ranker=name, label=label))
@@ -84,10 +88,10 @@ def _named(label: str, name: str, store: str) -> list[Contender]:
     raise InputError(f"unknown provider or ranker {name!r}", remedy=nearest(name, PROVIDERS.names() + RANKERS.names()))
 
 
-def _from_mapping(label: str, value: Mapping[Any, Any], store: str) -> list[Contender]:
+def _from_mapping(label: str, value: Mapping[Any, Any], store: str) -> list[System]:
     """Scores by query and document are a run; anything else is a [[contender]] as a line-up writes it."""
     if value and all(isinstance(scores, Mapping) for scores in value.values()):
-        return [Contender(safe_label(label), label, live=value)]
+        return [GivenRow(safe_label(label), label, live=value)]
     entry = converted(label, {"label": label, "store": store, **value}, ContenderEntry)
     if not entry.provider:
         entry = msgspec.structs.replace(entry, store=[])
@@ -95,11 +99,11 @@ def _from_mapping(label: str, value: Mapping[Any, Any], store: str) -> list[Cont
     return [_called(rows[0], label)] if len(rows) == 1 else rows
 
 
-def _live(label: str, value: Any, store: str) -> Contender:
+def _live(label: str, value: Any, store: str) -> System:
     """A function is told by its parameters: `(texts)` and `(texts, role)` embed, `(text, k)` searches."""
     if embeds(value):
         provider = value.name if isinstance(value, Provider) and value.name in PROVIDERS.names() else "own"
-        return Contender(safe_label(label), label, provider=provider, store=store, live=value)
+        return Dense(safe_label(label), label, provider=provider, store=store, live=value)
     if not callable(value):
         raise InputError(
             f"{type(value).__name__} is no contender",
@@ -111,13 +115,13 @@ def _live(label: str, value: Any, store: str) -> Contender:
         parameters = []
     required = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
     if len(parameters) < 2 or (len(required) < 2 and parameters[1].name != "k") or parameters[1].name in _ROLES:
-        return Contender(safe_label(label), label, provider="own", store=store, live=value)
+        return Dense(safe_label(label), label, provider="own", store=store, live=value)
     if len(required) > 2:
         raise InputError(f"a function of {len(required)} parameters", remedy="embed(texts) or search(text, k)")
-    return Contender(safe_label(label), label, retriever={"kind": "function"}, live=value)
+    return RetrieverRow(safe_label(label), label, retriever={"kind": "function"}, live=value)
 
 
-def _called(row: Contender, label: str) -> Contender:
+def _called(row: System, label: str) -> System:
     """One row is called exactly as its key; its store need not be part of the name."""
     return replace(row, label=safe_label(label))
 

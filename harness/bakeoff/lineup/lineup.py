@@ -14,19 +14,18 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.printable import some
 from bakeoff.core.task import Task
+from bakeoff.core.toml_values import json_safe
 from bakeoff.evaluation.measures import Measure, primary_measure
 from bakeoff.lineup.checks import check_labels, check_name, check_no_password, check_no_secrets, check_settings
-from bakeoff.lineup.contender import Contender, called, with_unique_labels
 from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, EngineEntry, LineupFile, RerankEntry, TaskEntry
-from bakeoff.lineup.sources import contenders_of, unset_rows
-from bakeoff.lineup.sources.fusion import fusion_of
-from bakeoff.lineup.sources.rerank import rerank_of, within
+from bakeoff.lineup.keys import contenders_of, fusion_of, rerank_of, unset_row, unset_rows, within
+from bakeoff.lineup.labels import called, with_unique_labels
 from bakeoff.lineup.toml import read_lineup_file
-from bakeoff.lineup.values import json_safe
-from bakeoff.lineup.variables import Unset, name_without_marks
+from bakeoff.lineup.variables import Unset
 from bakeoff.search.stores import STORES
+from bakeoff.systems.base import System
 
-__all__ = ["DEFAULT_MEASURES", "Category", "Contender", "Lineup"]
+__all__ = ["DEFAULT_MEASURES", "Category", "Lineup"]
 
 STANDARD_CUTS = (1, 3, 5, 10)
 
@@ -37,7 +36,7 @@ class Lineup:
 
     name: str
     task: str | dict[str, Any] | Task
-    contenders: tuple[Contender, ...]
+    contenders: tuple[System, ...]
     measures: tuple[Measure, ...]
     primary: Measure
     depth: int | None
@@ -78,7 +77,7 @@ class Lineup:
         if stores:
             for name in stores:
                 STORES.get(name)
-            kept = tuple(c for c in kept if c.fusion or c.rerank or c.store in stores)
+            kept = tuple(c for c in kept if c.made_of or c.identity.store in stores)
         kept = _whole_fusions(kept, self.contenders)
         if not kept:
             raise InputError("no contender is left", remedy="ask for fewer restrictions")
@@ -167,7 +166,7 @@ def _check_tasks(content: LineupFile, lineup: str, labels: Sequence[str]) -> Non
                 raise InputError(f"no contender is called {name!r}", place="bases", remedy=nearest(name, list(labels)))
 
 
-def _needed(named: Sequence[Contender], everyone: Sequence[Contender]) -> set[str]:
+def _needed(named: Sequence[System], everyone: Sequence[System]) -> set[str]:
     """The rows that these are made of, and those that these are made of."""
     labels = {contender.label for contender in named}
     while more := {part for c in everyone if c.label in labels for part in c.made_of} - labels:
@@ -175,7 +174,7 @@ def _needed(named: Sequence[Contender], everyone: Sequence[Contender]) -> set[st
     return labels
 
 
-def _whole_fusions(kept: Sequence[Contender], everyone: Sequence[Contender]) -> tuple[Contender, ...]:
+def _whole_fusions(kept: Sequence[System], everyone: Sequence[System]) -> tuple[System, ...]:
     """A row that is made of others stays while all of them do, and comes along with them."""
     labels = {contender.label for contender in kept if not contender.made_of}
     for contender in everyone:
@@ -212,7 +211,7 @@ def _checked(content: LineupFile, unset: Unset, path: Path) -> Lineup:
         raise InputError("there is no measure", place="measures", remedy=f"for example {list(DEFAULT_MEASURES)}")
     with _within("primary"):
         primary = primary_measure(measures, content.primary)
-    contenders: list[Contender] = []
+    contenders: list[System] = []
     second_stages: list[RerankEntry] = []
     for place, entry in enumerate(content.contender):
         with _within(f"contender[{place}]"):
@@ -223,19 +222,19 @@ def _checked(content: LineupFile, unset: Unset, path: Path) -> Lineup:
             given = entry.rerank if isinstance(entry.rerank, list) else [entry.rerank]
             second_stages += [stage for rerank in given for stage in within(rerank, with_unique_labels(rows))]
     contenders = with_unique_labels(contenders)
-    fusions: list[Contender] = []
+    fusions: list[System] = []
     for place, fusion in enumerate(content.fusion):
         with _within(f"fusion[{place}]"):
             lacking = unset.get(("fusion", place))
-            fusions.append(_unset_row(fusion.label or "fusion", lacking) if lacking else fusion_of(fusion, contenders))
+            fusions.append(unset_row(fusion.label or "fusion", lacking) if lacking else fusion_of(fusion, contenders))
             check_labels(fusions[-1:])
-    reranked: list[Contender] = []
+    reranked: list[System] = []
     for place, rerank in enumerate([*second_stages, *content.rerank], start=-len(second_stages)):
         with _within(f"rerank[{place}]" if place >= 0 else f"the rerank of {rerank.of}"):
             check_no_secrets(rerank.options, "options")
             lacking = unset.get(("rerank", place))
             label = rerank.label or f"{rerank.of}+{rerank.model or rerank.provider}"
-            reranked.append(_unset_row(label, lacking) if lacking else rerank_of(rerank, [*contenders, *fusions]))
+            reranked.append(unset_row(label, lacking) if lacking else rerank_of(rerank, [*contenders, *fusions]))
             check_labels(reranked[-1:])
     _check_tasks(content, name, [row.label for row in [*contenders, *fusions, *reranked]])
     return Lineup(
@@ -257,10 +256,6 @@ def _checked(content: LineupFile, unset: Unset, path: Path) -> Lineup:
         engine=content.engine,
         file=path.name,
     )
-
-
-def _unset_row(label: str, reason: str) -> Contender:
-    return Contender(name_without_marks(label), name_without_marks(label), unset=reason)
 
 
 def _measure(text: str, place: str) -> Measure:

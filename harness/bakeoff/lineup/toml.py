@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.core.files import read_toml
+from bakeoff.core.toml_values import toml_value
 from bakeoff.lineup.entries import LineupFile
-from bakeoff.lineup.sources import table_of
-from bakeoff.lineup.values import toml_value
+from bakeoff.lineup.keys import table_of
 from bakeoff.lineup.variables import Unset, fill_lineup
 
 _SETTINGS = (

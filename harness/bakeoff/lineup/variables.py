@@ -14,7 +14,7 @@ Unset = dict[tuple[str, int], str]  # table and number of an entry → what is n
 
 # The tables whose entries are rows, and the settings that a row keeps which can't run for want of a variable.
 _ROWS = {
-    "contender": ("provider", "ranker", "answers", "retriever", "model", "label", "options"),
+    "contender": ("provider", "ranker", "answers", "retriever", "system", "model", "label", "options"),
     "fusion": ("of", "label"),
     "rerank": ("provider", "of", "model", "label"),
 }

@@ -17,7 +17,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.printable import listed
 from bakeoff.evaluation.measures import Measure
-from bakeoff.lineup.contender import called
+from bakeoff.lineup.labels import called
 from bakeoff.results.result import Result, load
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of, table_of

@@ -12,7 +12,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
-from bakeoff.lineup.contender import called
+from bakeoff.lineup.labels import called
 from bakeoff.results.compare import why_not
 from bakeoff.results.result import Result
 from bakeoff.statistics.averaging import Averaging

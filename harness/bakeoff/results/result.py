@@ -15,12 +15,12 @@ from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.score import score_queries
-from bakeoff.lineup.contender import names_of
 from bakeoff.results.all_scores import AllScores, read_all_scores
 from bakeoff.results.schema import ContenderResult, Detailed, Summary, read_detailed, read_summary
 from bakeoff.results.tables import Table, matrix_table, scores_table
 from bakeoff.statistics.averaging import Averaging, averaging_of
 from bakeoff.statistics.constants import SEED
+from bakeoff.systems.base import names_of
 
 if TYPE_CHECKING:
     import pandas

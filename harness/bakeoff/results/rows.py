@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import ModelCard, Role
 from msgspec.structs import replace
 from numpy.typing import NDArray
@@ -21,13 +20,11 @@ from bakeoff.embedding.preflight import vector_warnings
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.base import figure_of
 from bakeoff.evaluation.score import Scores
-from bakeoff.lineup.contender import Contender
-from bakeoff.lineup.sources import row_type_of
 from bakeoff.results.schema import Cost, Kept, Latency, Row, Value
 from bakeoff.results.unjudged import bounds_of
-from bakeoff.running.stages import Embedding, NotRun, Scored, Search, SecondStage
-from bakeoff.search.rerankers import RERANKERS
+from bakeoff.running.stages import Embedding, Scored, Search, SecondStage
 from bakeoff.statistics.averaging import Averaging
+from bakeoff.systems.base import NotRun, System
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +38,15 @@ class Rows:
     judged_in_part: Sequence[Measure] = ()  # the measures to give bounds for, where documents may be unjudged
 
     def of(self, contenders: Sequence[Scored | NotRun]) -> list[Row]:
-        """In the order of the line-up. A fusion is made from its parts' rows, so it comes after them."""
+        """In the order of the line-up, where a row comes after those that it is made of."""
         rows: dict[str, Row] = {}
         shared = _shared_embedding(contenders)
-        ordered = sorted(contenders, key=lambda row: (bool(row.contender.made_of), row.contender.rerank is not None))
-        with steps("intervals: contenders", len(ordered)) as advance:
-            for row in ordered:
+        with steps("intervals: contenders", len(contenders)) as advance:
+            for row in contenders:
                 parts = [rows[label] for label in row.contender.made_of]
                 rows[row.contender.label] = self._row(row, parts, shared)
                 advance(1)
-        return [rows[row.contender.label] for row in contenders]
+        return list(rows.values())
 
     def baseline(self, name: str, scores: Scores, shown: Sequence[Measure]) -> Row:
         """A row that no provider made."""
@@ -67,13 +63,17 @@ class Rows:
 
     def _row(self, row: Scored | NotRun, parts: Sequence[Row], shared: Mapping[str, list[int]]) -> Row:
         contender = row.contender
-        adapter = PROVIDERS.get(contender.provider) if contender.provider else None
         embedding = row.search.embedding if isinstance(row, Scored) and row.search else None
-        here = not embedding.needs_network if embedding else adapter is None or adapter.local
-        local = all(part.local for part in parts) and here and not contender.remote
-        if contender.rerank:
-            local = local and RERANKERS.get(contender.rerank.provider).local
-        named = _named(contender, local=local)
+        here = not embedding.needs_network if embedding and not parts else contender.local
+        identity = contender.identity
+        named = Row(
+            label=contender.label,
+            row_type=contender.row_type,
+            provider=identity.provider,
+            model=identity.model,
+            store=identity.store,
+            local=here and all(part.local for part in parts),
+        )
         if isinstance(row, NotRun):
             return replace(named, not_run=row.reason)
         measures = _with_intervals(row.scores, self.averaging)
@@ -100,7 +100,7 @@ class Rows:
             warnings=_warnings(row),
         )
 
-    def _latency(self, contender: Contender, search: Search, shared: Mapping[str, list[int]]) -> Latency:
+    def _latency(self, contender: System, search: Search, shared: Mapping[str, list[int]]) -> Latency:
         timing = replace(search.timing, embed_ns=shared.get(contender.label, search.timing.embed_ns))
         kept = _kept(timing)
         if kept is not None:
@@ -112,11 +112,11 @@ class Rows:
             rerank=percentiles(timing.rerank_ns) if timing.rerank_ns else None,
             cold_embed_ms=timing.cold_embed_ns / 1e6 if timing.cold_embed_ns is not None else None,
             cold_search_ms=timing.cold_search_ns / 1e6 if timing.cold_search_ns is not None else None,
-            doubts=doubts(timing, self.machine, _untimed(contender, timing)),
+            doubts=doubts(timing, self.machine, _untimed(contender, search, timing)),
             kept=kept,
         )
 
-    def _cost(self, contender: Contender, search: Search, parts: Sequence[Row]) -> Cost:
+    def _cost(self, contender: System, search: Search, parts: Sequence[Row]) -> Cost:
         """Nothing for what runs here; a fusion costs what its parts cost; what a server by URL costs nobody knows."""
         costs = [part.cost for part in parts if part.cost is not None]
         if second := search.second_stage:
@@ -130,10 +130,10 @@ class Rows:
                 tokens_estimated=any(cost.tokens_estimated for cost in costs),
             )
         if search.embedding is None:
-            price = None if contender.remote else 0.0
+            price = 0.0 if contender.local else None
             return Cost(usd=price, usd_per_million_documents=price, usd_per_thousand_queries=price)
         cost = _embedding_cost(search.embedding, len(self.task.documents))
-        if contender.existing and not search.embedding.local:  # its documents were embedded elsewhere
+        if not contender.embeds_documents and not search.embedding.local:  # they were embedded elsewhere
             return replace(cost, usd_per_million_documents=None)
         return cost
 
@@ -144,12 +144,14 @@ def _shared_embedding(contenders: Sequence[Scored | NotRun]) -> dict[str, list[i
     A paid model is asked once for each text, so its rows hold the same times already.
     """
     named = {row.contender.label: row.contender for row in contenders}
-    embedders: dict[str, tuple[str, ...]] = {}
-    times: dict[tuple[str, ...], list[int]] = {}
+    embedders: dict[str, Hashable] = {}
+    times: dict[Hashable, list[int]] = {}
     for row in contenders:
         if isinstance(row, Scored) and row.search and (embedding := row.search.embedding):
-            rerank, mine = row.contender.rerank, row.search.timing.embed_ns
-            embedder = (named[rerank.of] if rerank else row.contender).embedding()
+            first, mine = row.contender, row.search.timing.embed_ns
+            while first.made_of:
+                first = named[first.made_of[0]]
+            embedder = first.shares
             others = times.get(embedder, [])
             times[embedder] = [*others, *mine] if embedding.asked_anew else max(others, mine, key=len)
             embedders[row.contender.label] = embedder
@@ -181,28 +183,13 @@ def _with_kept(timing: Timing) -> Timing:
     )
 
 
-def _untimed(contender: Contender, timing: Timing) -> str:
+def _untimed(contender: System, search: Search, timing: Timing) -> str:
     """What was there already, where no answer was timed whole."""
-    if contender.rerank and not timing.rerank_ns:
+    if search.second_stage and not timing.rerank_ns:
         return "scores of the second stage came from the cache: it was not timed (--no-cache times it, and pays)"
     if contender.made_of:
         return "its parts had the query vectors already: embedding was not timed with it"
     return "query vectors came from the cache: embedding was not timed (--time-hosted 20 times it, and pays)"
-
-
-def _named(contender: Contender, *, local: bool) -> Row:
-    """What a row is called, whether it ran or not."""
-    default = PROVIDERS.get(contender.provider).default_model if contender.provider else contender.ranker
-    second = contender.rerank.provider if contender.rerank else ""
-    default = default or contender.options.get("function", "")
-    return Row(
-        label=contender.label,
-        row_type=row_type_of(contender),
-        provider=contender.provider or contender.ranker or second or contender.retriever.get("kind", ""),
-        model=contender.model or default or contender.name,
-        store=contender.store,
-        local=local,
-    )
 
 
 def _with_intervals(scores: Scores, averaging: Averaging) -> dict[str, Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bakeoff.core.files import write_parts
-from bakeoff.lineup.contender import safe_label
+from bakeoff.lineup.labels import safe_label
 from bakeoff.results import schema as results
 from bakeoff.results.summary import all_scores, detail, summarise
 from bakeoff.running.runner import Outcome

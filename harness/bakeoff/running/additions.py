@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from bakeoff.running.failures import reason_of
+from bakeoff.systems.failures import reason_of
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Fitted, Provider, Role, checked
 
 from bakeoff.core.clock import timed
-from bakeoff.running.failures import reason_of
+from bakeoff.systems.failures import reason_of
 
 SAMPLE = ("A short text about lakes.", "Another one about mountains.")
 

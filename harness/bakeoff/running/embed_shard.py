@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -18,14 +18,12 @@ from bakeoff.embedding.cache import Space
 from bakeoff.embedding.corpus_chunks import ChunkTexts
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import BLOCK
-from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
-from bakeoff.running.failures import adapter_work, reason_of
 from bakeoff.running.settings import Settings
 from bakeoff.running.shard_folders import Receipt, ShardNumber, note_complete
-from bakeoff.search.searchers import timed_alone
+from bakeoff.systems.embedding import EmbeddingRow, timed_alone
+from bakeoff.systems.failures import adapter_work, reason_of
 from bakeoff.tasks.kinds import load_kind
 
 WINDOW = 64  # batches that are looked up at once
@@ -62,10 +60,10 @@ def _embed_shard(
 ) -> list[Embedded]:
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
     embeddings = Embeddings(kind.task(), 1, settings, lineup.folder)
-    sharing: dict[tuple[str, ...], list[Contender]] = {}
+    sharing: dict[Hashable, list[EmbeddingRow]] = {}
     for contender in (*kind.models, *lineup.contenders):
-        if contender.provider and not contender.existing:
-            sharing.setdefault(contender.embedding(), []).append(contender)
+        if isinstance(contender, EmbeddingRow) and contender.embeds_documents:
+            sharing.setdefault(contender.shares, []).append(contender)
     done = []
     try:
         for contenders in sharing.values():
@@ -80,7 +78,7 @@ def _embed_shard(
 
 
 def _embedded(
-    contender: Contender,
+    contender: EmbeddingRow,
     labels: tuple[str, ...],
     embeddings: Embeddings,
     shard: ShardNumber,
@@ -88,7 +86,7 @@ def _embedded(
     queries: bool,
     saved: Callable[[Space], None],
 ) -> Embedded:
-    if reason := missing_of(replace(contender, store="")):  # a job that only embeds needs no store
+    if reason := replace(contender, store="").lacks():  # a job that only embeds needs no store
         raise Unavailable(reason)
     embedder = embeddings.embedder(contender)
     if embedder.provider.by_id:

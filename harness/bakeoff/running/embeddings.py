@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,16 @@ from bakeoff.embedding.corpus_chunks import ChunkAsDocumentSays, Chunker, ChunkT
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.given_vectors import GivenVectors, WithGivenVectors
 from bakeoff.embedding.preflight import provider_warnings, too_long, truncation_warnings
-from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import EngineEntry
-from bakeoff.lineup.sources import missing_of
 from bakeoff.running.engines.base import CorpusJob, Engine
 from bakeoff.running.engines.local import Local
-from bakeoff.running.failures import adapter_work, reason_of
 from bakeoff.running.settings import Settings
 from bakeoff.running.shard_folders import check_complete
 from bakeoff.search.index import Index
 from bakeoff.search.stores.scratch import scratch
-from bakeoff.tasks.kinds.base import EmbeddedCorpus
+from bakeoff.systems.base import ChunkedRow, EmbeddedCorpus
+from bakeoff.systems.embedding import EmbeddingRow
+from bakeoff.systems.failures import adapter_work, reason_of
 
 
 class Embeddings:
@@ -47,25 +46,27 @@ class Embeddings:
     ) -> None:
         self.given = given  # by model: vectors that came with the task
         self.task, self.depth, self.settings, self.folder, self.engine = task, depth, settings, folder, engine
-        self.budget = settings.budget
-        self._indexes: dict[tuple[Any, ...], Index] = {}
-        self._embedders: dict[tuple[str, ...], Embedder] = {}
-        self._corpora: dict[tuple[str, ...], EmbeddedCorpus | Exception] = {}
-        self._warnings_before: dict[tuple[str, ...], list[str]] = {}
+        self.offline, self.time_hosted, self.policy = settings.offline, settings.time_hosted, settings.policy
+        self.budget, self.progress = settings.budget, settings.progress
+        self.place, self.nearest = engine.place, engine.nearest
+        self._indexes: dict[Hashable, Index] = {}
+        self._embedders: dict[Hashable, Embedder] = {}
+        self._corpora: dict[Hashable, EmbeddedCorpus | Exception] = {}
+        self._warnings_before: dict[Hashable, list[str]] = {}
         self._resources = contextlib.ExitStack()
 
-    def index(self, contender: Contender) -> Index:
-        """The chunks that this contender searches. Vectors that are known by id need no text of the field."""
-        known = contender.provider and PROVIDERS.get(contender.provider).by_id
-        name = "" if known else contender.field
-        chunking = None if known else contender.chunking
-        by_tokens = chunking is not None and chunking.unit == "tokens" and contender.provider
-        key = (name, chunking, contender.embedding() if by_tokens else ())
+    def index(self, row: ChunkedRow) -> Index:
+        """The chunks that this row searches. Vectors that are known by id need no text of the field."""
+        model = row if isinstance(row, EmbeddingRow) else None
+        known = model is not None and PROVIDERS.get(model.provider).by_id
+        name, chunking = ("", None) if known else (row.field, row.chunking)
+        by_tokens = model if chunking is not None and chunking.unit == "tokens" else None
+        key = (name, chunking, by_tokens.shares if by_tokens else ())
         if key not in self._indexes:
             items = {query.item for query in self.task.queries if query.item}
             documents = self.task.documents if items else ()
             texts = {document.id: document.whole(name) for document in documents if document.id in items}
-            chunks = chunks_of_corpus(self.task.documents, self._chunker(name, contender))
+            chunks = chunks_of_corpus(self.task.documents, self._chunker(name, chunking, by_tokens))
             how = chunking or ContenderChunking()
             self._indexes[key] = Index(chunks, self.depth, texts, self.metadata, how.parents, how.top)
         return self._indexes[key]
@@ -75,14 +76,13 @@ class Embeddings:
         """The documents' fields, read once for all indexes."""
         return self.task.metadata
 
-    def _chunker(self, name: str, contender: Contender) -> Chunker:
-        """As the contender cuts, or else as the document says; tokens are those of the contender's model."""
-        known, chunking = contender.provider and PROVIDERS.get(contender.provider).by_id, contender.chunking
-        if chunking is None or known:
+    def _chunker(self, name: str, chunking: ContenderChunking | None, by_tokens: EmbeddingRow | None) -> Chunker:
+        """As the row cuts, or else as the document says; tokens are those of the row's model."""
+        if chunking is None:
             return ChunkAsDocumentSays(name)
-        if chunking.unit != "tokens" or not contender.provider:
+        if by_tokens is None:
             return lambda document: contender_chunks(document, name, chunking)
-        count = self.embedder(contender).provider.count_tokens
+        count = self.embedder(by_tokens).provider.count_tokens
         return lambda document: contender_chunks(document, name, chunking, count)
 
     @property
@@ -90,11 +90,11 @@ class Embeddings:
         """How many chunks the corpus makes; fields may be cut into different numbers, and the most counts."""
         return max((len(index.ids) for index in self._indexes.values()), default=0)
 
-    def embedder(self, contender: Contender) -> Embedder:
+    def embedder(self, row: EmbeddingRow) -> Embedder:
         """Its provider behind the cache, not yet asked for anything."""
-        key, settings = contender.embedding(), self.settings
+        key, settings = row.shares, self.settings
         if key not in self._embedders:
-            provider, noted = self._provider(contender)
+            provider, noted = self._provider(row)
             self._embedders[key] = Embedder(
                 provider,
                 self.cache(provider),
@@ -107,21 +107,21 @@ class Embeddings:
             )
         return self._embedders[key]
 
-    def _provider(self, contender: Contender) -> tuple[Provider, list[str]]:
+    def _provider(self, row: EmbeddingRow) -> tuple[Provider, list[str]]:
         """With the vectors that came with the task, and the note that says so."""
-        provider = contender.create(self.folder)
-        if provider.by_id or isinstance(provider, Fitted) or contender.vectors:
+        provider = row.create(self.folder)
+        if provider.by_id or isinstance(provider, Fitted) or row.per_token:
             return provider, []
         if (given := self.given(provider.model)) is None:
             return provider, []
         counts, file = f"{len(given.rows)} of {len(self.task.documents)}", "/".join(given.file.parts[-3:])
         return WithGivenVectors(provider, given), [f"{counts} item vectors come from {file}"]
 
-    def warnings_before(self, contender: Contender) -> list[str]:
+    def warnings_before(self, row: EmbeddingRow) -> list[str]:
         """What will weaken the rows of this embedding, before anything is embedded."""
-        key = contender.embedding()
+        key = row.shares
         if key not in self._warnings_before:
-            provider, index = self.embedder(contender).provider, self.index(contender)
+            provider, index = self.embedder(row).provider, self.index(row)
             texts = index.ids if provider.by_id else ChunkTexts(index.chunks)
             self._warnings_before[key] = provider_warnings(provider, len(texts), too_long(provider, texts))
         return self._warnings_before[key]
@@ -135,17 +135,22 @@ class Embeddings:
             return VectorCache(settings.cache, settings.vectors, settings.fetch)
         return VectorCache(self._temporary / "queries", settings.vectors, settings.fetch, TEMPORARY)
 
+    @property
+    def own_cache(self) -> VectorCache | None:
+        """Where scores and token vectors are kept; None where nothing is."""
+        return VectorCache(self.settings.cache) if self.settings.cache else None
+
     @cached_property
     def _temporary(self) -> Path:
         """Where vectors go that no cache keeps."""
         return self._resources.enter_context(scratch("vectors"))
 
-    def of(self, contender: Contender) -> EmbeddedCorpus:
+    def of(self, row: EmbeddingRow) -> EmbeddedCorpus:
         """The vectors of all chunks, through the cache; a second store must not ask for them again, or fail again."""
-        key = contender.embedding()
+        key = row.shares
         if key not in self._corpora:
             try:
-                self._corpora[key] = self._embedded(contender)
+                self._corpora[key] = self._embedded(row)
             except Exception as error:  # whatever a provider raises is its row's reason
                 self._corpora[key] = error
         corpus = self._corpora[key]
@@ -164,13 +169,13 @@ class Embeddings:
         """Whether it learns here, for nothing, from a sample that the shards, made of all documents, can't know."""
         return self.settings.sample_documents is not None and isinstance(provider, Fitted) and provider.local
 
-    def _embedded(self, contender: Contender) -> EmbeddedCorpus:
+    def _embedded(self, row: EmbeddingRow) -> EmbeddedCorpus:
         settings = self.settings
-        if (reason := missing_of(contender)) and not settings.offline:
+        if (reason := row.lacks()) and not settings.offline:
             raise Unavailable(reason)
-        embedder = self.embedder(contender)
+        embedder = self.embedder(row)
         provider = embedder.provider
-        index = self.index(contender)
+        index = self.index(row)
         texts = index.ids if provider.by_id else ChunkTexts(index.chunks)
         embedder.cut = too_long(provider, texts), len(texts)
         embedder.warnings += provider_warnings(provider, len(texts), embedder.cut[0])
@@ -179,9 +184,9 @@ class Embeddings:
         with adapter_work():
             embedder.fit(texts)
             if settings.vectors and not provider.by_id and not self._fits_sample(provider):
-                check_complete(embedder, texts, contender, settings.vectors)
+                check_complete(embedder, texts, row, settings.vectors)
             folder = self._temporary / str(len(self._corpora))
-            rows = self.engine.embed(CorpusJob(contender, embedder, texts, folder, self.folder, settings.notice))
+            rows = self.engine.embed(CorpusJob(row, embedder, texts, folder, self.folder, settings.notice))
         late = truncation_warnings(
             provider, embedder.usage[Role.DOCUMENT].truncated, len(texts), already=embedder.warnings
         )

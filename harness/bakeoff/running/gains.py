@@ -9,6 +9,7 @@ import numpy as np
 from bakeoff.core.figures import Section
 from bakeoff.running.stages import Scored
 from bakeoff.statistics.averaging import averaging_of
+from bakeoff.systems.reranked import RerankedRow
 from bakeoff.tasks.kinds.base import Extras, FinishedRun
 
 
@@ -18,10 +19,10 @@ def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> 
     averaging = averaging_of([query.drawn for query in finished.task.queries], finished.seed)
     rows, figures = [], {}
     for row in ran:
-        rerank = row.contender.rerank
-        if rerank is None or rerank.of not in by_label or row.search is None:
+        contender = row.contender
+        if not isinstance(contender, RerankedRow) or contender.rerank.of not in by_label or row.search is None:
             continue
-        scores = {"after": row.scores[primary], "before": by_label[rerank.of].scores[primary]}
+        scores = {"after": row.scores[primary], "before": by_label[contender.rerank.of].scores[primary]}
         (pair,) = averaging.pairs(scores, bounded=primary.bounded)
         mean = averaging.mean(scores["before"])
         before = primary.figure(mean)
@@ -31,13 +32,13 @@ def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> 
         samples = row.search.timing.rerank_ns
         milliseconds = float(np.median(samples)) / 1e6 if samples else None
         per = gain / milliseconds if milliseconds else None
-        label = row.contender.label
+        label = contender.label
         rows.append(
             [label, f"{before:.3f}", f"{after:.3f}", f"{gain:+.3f}", f"{pair.p:.2g}",
              "–" if milliseconds is None else f"{milliseconds:.2f}", "–" if per is None else f"{per:+.2g}"]
         )  # fmt: skip
         figures[label] = {
-            "of": rerank.of, "measure": str(primary), "before": before, "after": after,
+            "of": contender.rerank.of, "measure": str(primary), "before": before, "after": after,
             "gain": gain, "low": low, "high": high, "p": pair.p, "median_ms": milliseconds,
             "gain_per_ms": per,
         }  # fmt: skip

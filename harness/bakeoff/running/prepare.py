@@ -1,4 +1,4 @@
-"""Contenders of a line-up → rows that can be asked; what fails for a reason of its own becomes `not run`."""
+"""Systems of a line-up → rows that can be asked; what fails for a reason of its own becomes `not run`."""
 
 from __future__ import annotations
 
@@ -10,23 +10,14 @@ from pathlib import Path
 
 from bakeoff_providers.errors import InputError, Unavailable
 
-from bakeoff.lineup.contender import Contender
-from bakeoff.lineup.sources import row_type_of
 from bakeoff.running.embeddings import Embeddings
-from bakeoff.running.failures import attempt
-from bakeoff.running.preparers import PREPARERS
-from bakeoff.running.preparers.base import PreparationContext, Preparer
-from bakeoff.running.stages import Given, NotRun, Prepared
+from bakeoff.systems.base import Given, NotRun, Prepared, System
+from bakeoff.systems.failures import attempt
 
 log = logging.getLogger(__name__)
 
 
-def preparer_of(contender: Contender) -> Preparer:
-    """The part that knows this type of row."""
-    return PREPARERS.create(row_type_of(contender))
-
-
-def check(contenders: Iterable[Contender], embeddings: Embeddings) -> dict[str, NotRun]:
+def check(contenders: Iterable[System], embeddings: Embeddings) -> dict[str, NotRun]:
     """The rows that can't run as the line-up has them, by label: found before any contender costs anything."""
     wrong = {}
     for contender in contenders:
@@ -37,17 +28,17 @@ def check(contenders: Iterable[Contender], embeddings: Embeddings) -> dict[str, 
     return wrong
 
 
-def check_models(models: Iterable[Contender], embeddings: Embeddings) -> None:
+def check_models(models: Iterable[System], embeddings: Embeddings) -> None:
     """What the judgments need stops the run where it is wrong: without judgments there is nothing to compare."""
     for model in models:
         _check(model, embeddings)
 
 
-def _check(contender: Contender, embeddings: Embeddings) -> None:
+def _check(contender: System, embeddings: Embeddings) -> None:
     if contender.unset:
         raise Unavailable(contender.unset)
     try:
-        preparer_of(contender).check(contender, embeddings)
+        contender.check(embeddings)
     except InputError:
         raise
     except Exception as error:  # the adapter's own failure: it is met again, and costs its row, when it is prepared
@@ -57,7 +48,7 @@ def _check(contender: Contender, embeddings: Embeddings) -> None:
 class Preparation:
     """All rows of a run on their way to being asked, and the things that have to be let go afterwards."""
 
-    def __init__(self, contenders: Sequence[Contender], embeddings: Embeddings, scratch: Path) -> None:
+    def __init__(self, contenders: Sequence[System], embeddings: Embeddings, scratch: Path) -> None:
         self._contenders, self._embeddings, self._scratch = contenders, embeddings, scratch
         self._ready: dict[str, Prepared | Given | NotRun] = {}
 
@@ -67,7 +58,7 @@ class Preparation:
 
     def given(self) -> list[Given]:
         """The rows whose answers are there already."""
-        rows = [self._prepared(contender) for contender in self._contenders if not preparer_of(contender).asked]
+        rows = [self._prepared(contender) for contender in self._contenders if not contender.asked]
         return [row for row in rows if isinstance(row, Given)]
 
     def all(self) -> list[Prepared | Given | NotRun]:
@@ -85,11 +76,9 @@ class Preparation:
                 with contextlib.suppress(Exception):  # a server that is gone must not take the result with it
                     row.searcher.close()
 
-    def _prepared(self, contender: Contender) -> Prepared | Given | NotRun:
+    def _prepared(self, contender: System) -> Prepared | Given | NotRun:
         if contender.label not in self._ready:
-            context = PreparationContext(
-                self._embeddings, self._scratch / str(self._contenders.index(contender)), dict(self._ready)
-            )
-            step = partial(preparer_of(contender).prepare, contender, context)
+            scratch = self._scratch / str(self._contenders.index(contender))
+            step = partial(contender.prepare, self._embeddings, scratch, dict(self._ready))
             self._ready[contender.label] = attempt(contender, step)
         return self._ready[contender.label]

@@ -25,15 +25,16 @@ from bakeoff.running.additions import Additions
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import engine_of, with_shared_cache
 from bakeoff.running.environment import this_machine
-from bakeoff.running.failures import attempt
 from bakeoff.running.gains import with_gains
 from bakeoff.running.prepare import Preparation, check, check_models
 from bakeoff.running.scoring import Scorer, check_graded, without_queries
 from bakeoff.running.settings import Settings
-from bakeoff.running.stages import NotRun, Prepared, Scored
+from bakeoff.running.stages import Scored
 from bakeoff.running.tuning import check_tunable, with_tuned_weights
 from bakeoff.running.turns import take_turns
 from bakeoff.search.stores.scratch import scratch
+from bakeoff.systems.base import NotRun, Prepared
+from bakeoff.systems.failures import attempt
 from bakeoff.tasks.kinds import TASK_KINDS, load_kind
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, TaskKind
 from bakeoff.tasks.sample import sampled

@@ -13,11 +13,11 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, oracle, random_expectation, score_queries
-from bakeoff.lineup.contender import Contender
 from bakeoff.running.engines.base import Engine
-from bakeoff.running.stages import Answered, Embedding, Given, NotRun, Scored, Search, SecondStage
+from bakeoff.running.stages import Answered, Embedding, Scored, Search, SecondStage
 from bakeoff.search.loss import Losses
 from bakeoff.search.reranked_searcher import RerankedSearcher
+from bakeoff.systems.base import Given, NotRun, System
 from bakeoff.tasks.kinds.base import Answers, TaskKind
 
 
@@ -50,16 +50,16 @@ class Scorer:
     measures: Sequence[Measure]
     depth: int
     engine: Engine
-    contenders: Sequence[Contender] = ()  # that will be scored: the last row of a search lets it go
+    contenders: Sequence[System] = ()  # that will be scored: the last row of a search lets it go
     _losses: Losses = field(init=False)
 
     def __post_init__(self) -> None:
-        rows = Counter[Hashable](map(_vectors, self.contenders))
+        rows = Counter[Hashable](row.searches for row in self.contenders)
         object.__setattr__(self, "_losses", Losses(self.task, rows))
 
-    def skip(self, contender: Contender) -> None:
+    def skip(self, contender: System) -> None:
         """A contender that did not run: nothing is kept for it."""
-        self._losses.skip(_vectors(contender))
+        self._losses.skip(contender.searches)
 
     def read(self, given: Given) -> Scored:
         """Answers from files have no rounds: the mean is over the seeds."""
@@ -84,7 +84,7 @@ class Scorer:
             prepared.build,
             answered.timing,
             None if prepared.embedder is None else Embedding.of(prepared.embedder),
-            self._losses.of(_vectors(contender), prepared.searcher, answered.retrieved),
+            self._losses.of(contender.searches, prepared.searcher, answered.retrieved),
             SecondStage.of(prepared.searcher) if isinstance(prepared.searcher, RerankedSearcher) else None,
         )
         return Scored(contender, self._mean(scores), answered.rounds[0], answered.retrieved, stable, search)
@@ -130,8 +130,3 @@ def without_queries(
     )
     cut_rows = [replace(row, scores=cut(row.scores)) if isinstance(row, Scored) else row for row in rows]
     return narrowed, cut_rows, {name: cut(scores) for name, scores in baselines.items()}
-
-
-def _vectors(contender: Contender) -> Hashable:
-    """What rows that search the same vectors share."""
-    return contender.embedding(), str(contender.variant)

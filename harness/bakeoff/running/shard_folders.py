@@ -18,7 +18,7 @@ from bakeoff.core.whole import whole_number
 from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import BLOCK
-from bakeoff.lineup.contender import Contender
+from bakeoff.systems.base import System
 
 COMPLETE = "complete.json"
 SHOWN = 5  # shards that an error names
@@ -103,7 +103,7 @@ def note_complete(embedder: Embedder, role: Role, receipt: Receipt) -> None:
     write_json(space.folder / COMPLETE, receipt)
 
 
-def check_complete(embedder: Embedder, texts: Sequence[str], contender: Contender, folders: Sequence[Path]) -> None:
+def check_complete(embedder: Embedder, texts: Sequence[str], contender: System, folders: Sequence[Path]) -> None:
     """Refuses a contender of which a shard is missing, before anything is asked: its documents are never paid for."""
     space = embedder.space(Role.DOCUMENT)
     if space is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from bakeoff_providers.base import ModelCard, Role
 
@@ -13,50 +12,11 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.usage import Usage
 from bakeoff.evaluation.score import Scores
-from bakeoff.lineup.contender import Contender
 from bakeoff.search.reranked_searcher import RerankedSearcher, RerankUsage
-from bakeoff.search.searchers import Searcher
+from bakeoff.systems.base import Build, Prepared, System
 from bakeoff.tasks.kinds.base import Reading
 
 Rankings = Mapping[str, Ranking]  # by query id
-
-
-@dataclass(frozen=True, slots=True)
-class NotRun:
-    """A contender that has no answers, and why."""
-
-    contender: Contender
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Build:
-    """What preparing took and made; None where it does not apply."""
-
-    seconds: float
-    index_bytes: int | None = None
-    dimensions: int | None = None
-    vector_bytes: float | None = None  # of one vector, as the store keeps it
-    notes: tuple[str, ...] = ()  # what a reader of the row must know
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A contender that can be asked. `embedder` is there where queries have to be embedded for it."""
-
-    contender: Contender
-    searcher: Searcher
-    build: Build
-    embedder: Embedder | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A contender whose answers are there: in files, by seed, or as rankings from Python."""
-
-    contender: Contender
-    files: Mapping[str, Path]
-    rankings: Rankings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +98,7 @@ class Search:
 class Scored:
     """A contender that ran: `search` where it was asked here, `readings` by seed where its answers came in files."""
 
-    contender: Contender
+    contender: System
     scores: Scores
     rankings: Rankings
     retrieved: Rankings = field(default_factory=dict)

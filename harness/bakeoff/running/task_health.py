@@ -19,18 +19,20 @@ from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
 from bakeoff.evaluation.score import Scores, join, score_queries
-from bakeoff.lineup.lineup import Contender, Lineup
+from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import Settings, run
 from bakeoff.statistics.compare import outlook
+from bakeoff.systems.dense import Dense
+from bakeoff.systems.lexical import Lexical
 from bakeoff.tasks.annotations import QueryDocument
 
 MOST_RELEVANT = 0.5  # of the corpus: above it a random order looks good
 LEXICAL = 0.9  # of the oracle's score: above it words alone answer the queries
 # Free and quick everywhere; their spread stands in for that of the real contenders.
 FREE_CONTENDERS = (
-    Contender("bm25", ranker="bm25"),
-    Contender("tfidf+faiss", provider="tfidf", store="faiss"),
-    Contender("fake+faiss", provider="fake", store="faiss"),
+    Lexical("bm25", ranker="bm25"),
+    Dense("tfidf+faiss", provider="tfidf", store="faiss"),
+    Dense("fake+faiss", provider="fake", store="faiss"),
 )
 FREE_NAMES = listed([contender.label for contender in FREE_CONTENDERS])
 

@@ -13,12 +13,13 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.stages import Scored
 from bakeoff.search.fusion import FOLDS, GRID, Fusion, FusionWeights, Tuned, fuse, grid, tune
 from bakeoff.statistics.averaging import averaging_of
+from bakeoff.systems.fused import Fused
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, TaskKind
 
 
 def check_tunable(lineup: Lineup) -> None:
     """Says before anything runs that there is nothing to tune."""
-    if not any(contender.fusion for contender in lineup.contenders):
+    if not any(isinstance(contender, Fused) for contender in lineup.contenders):
         raise InputError("--tune-weights needs a [[fusion]] in the line-up", remedy="see docs/ordered.md")
 
 
@@ -31,9 +32,9 @@ def with_tuned_weights(
     rows, figures = [], {}
     by_label = {row.contender.label: row for row in ran}
     for row in ran:
-        fusion = row.contender.fusion
-        if fusion is None or not by_label.keys() >= set(fusion.of):
+        if not isinstance(row.contender, Fused) or not by_label.keys() >= set(row.contender.made_of):
             continue
+        fusion = row.contender.fusion
         parts = [by_label[label] for label in fusion.of]
         tuned = tune(
             {weights: _scores(row, parts, fusion, weights, finished, kind, depth) for weights in grid(len(fusion.of))},

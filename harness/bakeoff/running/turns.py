@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from bakeoff.core.clock import WARM_UP
 from bakeoff.core.figures import CallTime, Timing
 from bakeoff.core.packed_rankings import PackedRankings
 from bakeoff.core.progress import Advance, Progress
 from bakeoff.core.task import Query, Task
-from bakeoff.running.failures import adapter_work, attempt
-from bakeoff.running.stages import Answered, NotRun, Prepared, Rankings
-from bakeoff.search.searchers import Answer, Timed
+from bakeoff.running.stages import Answered, Rankings
+from bakeoff.search.answer import Answer, Timed
+from bakeoff.systems.base import NotRun, Prepared
+from bakeoff.systems.failures import adapter_work, attempt
 from bakeoff.tasks.kinds.base import TaskKind
 
 STRIDE = 100  # queries between two looks at the progress, which is outside of what is timed
-WARM_UP = 3  # calls that are made and thrown away after the cold one
 
 
 class _Turns:

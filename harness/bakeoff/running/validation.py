@@ -10,14 +10,13 @@ from bakeoff_providers.stopping import ends_run
 
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.lineup.sources import missing_of
 from bakeoff.running.embeddings import Embeddings
-from bakeoff.running.failures import reason_of
-from bakeoff.running.prepare import preparer_of
 from bakeoff.running.scoring import check_graded
 from bakeoff.running.settings import Settings
+from bakeoff.systems.base import System
+from bakeoff.systems.embedding import EmbeddingRow
+from bakeoff.systems.failures import reason_of
 from bakeoff.tasks.kinds.base import TaskKind
 
 
@@ -55,19 +54,19 @@ def check_rows(lineup: Lineup, task: Task) -> Iterator[Checked]:
         embeddings.close()
 
 
-def _checked(contender: Contender, embeddings: Embeddings) -> Checked:
+def _checked(contender: System, embeddings: Embeddings) -> Checked:
     if contender.unset:
         return Checked(contender.label, missing=contender.unset)
-    preparer = preparer_of(contender)
     try:
-        preparer.check(contender, embeddings)
-        preparer.try_out(contender, embeddings)
-        missing = missing_of(contender) or ""
-        warnings = tuple(embeddings.warnings_before(contender)) if contender.provider and not missing else ()
+        contender.check(embeddings)
+        contender.try_out(embeddings)
+        missing, warnings = contender.lacks() or "", list[str]()
+        if isinstance(contender, EmbeddingRow) and not missing:
+            warnings = embeddings.warnings_before(contender)
     except InputError as error:
         return Checked(contender.label, wrong=reason_of(error))
     except BaseException as error:
         if ends_run(error):
             raise
         return Checked(contender.label, missing=reason_of(error))
-    return Checked(contender.label, missing=missing, warnings=warnings)
+    return Checked(contender.label, missing=missing, warnings=tuple(warnings))

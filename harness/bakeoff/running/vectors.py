@@ -17,10 +17,10 @@ from bakeoff.core.progress import steps
 from bakeoff.embedding.cache import Space
 from bakeoff.embedding.corpus_chunks import ChunkTexts, in_blocks
 from bakeoff.embedding.vector_files.base import Block, Contents, VectorFile
-from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.settings import Settings
+from bakeoff.systems.embedding import EmbeddingRow
 from bakeoff.tasks.kinds import load_kind
 
 ROWS = 8_192  # texts or vectors in memory at once
@@ -31,7 +31,7 @@ SAME = 0.99  # cosine below which a vector can't be of the same model and text a
 class Texts:
     """What one contender embeds in one role: ids and texts in their order, and the space that keeps their vectors."""
 
-    contender: Contender
+    contender: EmbeddingRow
     role: Role
     ids: Sequence[str]
     texts: Sequence[str]
@@ -57,11 +57,11 @@ class Imported:
     lacking: int
 
 
-def one_embedding(lineup: Lineup, name: str | None) -> Contender:
+def one_embedding(lineup: Lineup, name: str | None) -> EmbeddingRow:
     """The contender that was named, or the only one that embeds; rows that share their vectors are one."""
     named = lineup.narrowed([name]).contenders if name else lineup.contenders
-    embedding = [contender for contender in named if contender.provider]
-    distinct = {contender.embedding(): contender for contender in reversed(embedding)}
+    embedding = [contender for contender in named if isinstance(contender, EmbeddingRow)]
+    distinct = {contender.shares: contender for contender in reversed(embedding)}
     if len(distinct) == 1:
         return next(iter(distinct.values()))
     labels = ", ".join(contender.label for contender in embedding)
@@ -71,7 +71,7 @@ def one_embedding(lineup: Lineup, name: str | None) -> Contender:
 
 
 @contextmanager
-def texts_of(lineup: Lineup, contender: Contender, role: Role, settings: Settings) -> Iterator[Texts]:
+def texts_of(lineup: Lineup, contender: EmbeddingRow, role: Role, settings: Settings) -> Iterator[Texts]:
     """The texts of a contender and their space. Asks no provider for anything."""
     task = load_kind(lineup.task, lineup.folder, lineup.overrides).task()
     embeddings = Embeddings(task, 1, settings, lineup.folder)

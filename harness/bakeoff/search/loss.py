@@ -13,8 +13,8 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
+from bakeoff.search.answer import Searcher
 from bakeoff.search.exact_search import ExactRankings
-from bakeoff.search.searchers import Searcher
 from bakeoff.statistics.averaging import averaging_of
 
 NDCG = Measure.parse("ndcg@10")

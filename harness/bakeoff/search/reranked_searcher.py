@@ -19,8 +19,8 @@ from bakeoff.core.machine import call_time
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.space import Space
+from bakeoff.search.answer import Answer, Searcher, Timed
 from bakeoff.search.rerankers.base import Reranker, checked
-from bakeoff.search.searchers import Answer, Searcher, Timed
 
 
 @dataclass(slots=True)

@@ -12,8 +12,9 @@ from bakeoff_providers.files import replacing
 
 from bakeoff.core.clock import SAMPLES_FOR
 from bakeoff.core.task import Task
+from bakeoff.core.toml_values import toml_value
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.lineup.values import toml_value
+from bakeoff.systems.embedding import EmbeddingRow
 from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.ground_truth import GRADES, rel_line
 from bakeoff.tasks.load import load_task
@@ -40,7 +41,8 @@ def write_lineup(out: Path, source: TaskSource, grading: str) -> Task:
 
 def missing_weights(lineup: Path) -> list[str]:
     """The commands that get what the models of a line-up can't run without."""
-    named = (PROVIDERS.get(row.provider).needs().weights for row in Lineup.read(lineup).contenders if row.provider)
+    rows = Lineup.read(lineup).contenders
+    named = (PROVIDERS.get(row.provider).needs().weights for row in rows if isinstance(row, EmbeddingRow))
     return [weights.pull_command(name) for name in dict.fromkeys(named) if name and not weights.present(name)]
 
 

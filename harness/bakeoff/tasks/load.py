@@ -12,7 +12,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.files import read_toml
 from bakeoff.core.task import Task
-from bakeoff.lineup.values import toml_value
+from bakeoff.core.toml_values import toml_value
 from bakeoff.tasks.description import task_description
 from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.kinds import TASK_KINDS, TaskKeys, load_kind

@@ -25,6 +25,7 @@ from bakeoff.extensions.ray.engine import ActorShard, RayEngine
 from bakeoff.lineup.entries import EngineEntry
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
+from bakeoff.running.vectors import one_embedding
 from bakeoff.search import brute_force
 from bakeoff.search.stores.faiss_shards import FaissShards
 from bakeoff_providers.base import Role
@@ -372,7 +373,7 @@ def test_limits_that_are_gone_stop_the_row_and_charge_all_that_was_given_out(tmp
     assert [row.contender.label for row in there.ran] == ["fake+faiss"]
     paid = [request for request in wire.embeddings() if len(request.texts) > 1]
     tokens = sum(max(1.0, len(text) / 4) for request in paid for text in request.texts)
-    price = lineup.contenders[0].create(tmp_path).card.price
+    price = one_embedding(lineup, "openai").create(tmp_path).card.price
     assert price
     assert settings.budget
     assert settings.budget.spent >= tokens * price.usd_per_million_tokens / 1e6  # never less than what was asked for

@@ -18,8 +18,12 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, join, random_expectation, score_queries
-from bakeoff.lineup.contender import Contender, short_names
+from bakeoff.lineup.labels import short_names
 from bakeoff.search.fusion import Fusion
+from bakeoff.systems.base import FieldRow, System
+from bakeoff.systems.embedding import EmbeddingRow
+from bakeoff.systems.fused import Fused
+from bakeoff.systems.lexical import Lexical
 from bakeoff.tasks.formats.items import read_documents
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, ScoredContender, TaskKind
 
@@ -82,11 +86,11 @@ class Ordered(TaskKind):
             targets=self.targets,
         )
 
-    def check_contenders(self, task: Task, contenders: Sequence[Contender], folder: Path) -> None:
+    def check_contenders(self, task: Task, contenders: Sequence[System], folder: Path) -> None:
         """Every space of vectors from files has one for every item: a space with gaps would spoil its fusions too."""
         ids = [document.id for document in task.documents]
         for contender in contenders:
-            if not contender.provider or not PROVIDERS.get(contender.provider).by_id:
+            if not isinstance(contender, EmbeddingRow) or not PROVIDERS.get(contender.provider).by_id:
                 continue
             provider = contender.create(folder)
             try:
@@ -106,7 +110,8 @@ class Ordered(TaskKind):
 
     def facet(self, scored: ScoredContender) -> str:
         """The list that a row has to reproduce: that of its text; overall for everything else, fusions included."""
-        field = scored.contender.field
+        row = scored.contender
+        field = row.field if isinstance(row, FieldRow) and not row.made_of else ""
         return field if field in self.facets else self.overall
 
     def extras(self, run: FinishedRun) -> Extras:
@@ -115,7 +120,7 @@ class Ordered(TaskKind):
         sections = [self._by_k(run, figures), self._by_facet(run)]
         if run.task.categories:
             sections.append(self._by_cluster(run))
-        fusions = [scored for scored in run.contenders if scored.contender.fusion]
+        fusions = [scored for scored in run.contenders if isinstance(scored.contender, Fused)]
         files: dict[str, str | bytes] = {}
         for number, fusion in enumerate(fusions or [None]):
             for k in self.cuts:
@@ -163,7 +168,7 @@ class Ordered(TaskKind):
         for scored in run.contenders:
             cells = []
             for facet in self.facets:
-                own = facet == self.overall or not scored.contender.fusion
+                own = facet == self.overall or not isinstance(scored.contender, Fused)
                 scores = self._scores(scored, run.task, facet, [k])
                 cells.append(f"{_means(scores, k)['mean_ndcg']:.3f}" if own else "–")
             rows.append([scored.contender.label, *cells])
@@ -185,8 +190,8 @@ class Ordered(TaskKind):
 
     def _report(self, run: FinishedRun, fused: ScoredContender | None, k: int) -> dict[str, Any]:
         """One K: the spaces that are fused (all rows where nothing is), their fusion, and every query."""
-        fusion = fused.contender.fusion if fused else None
-        alone = [scored for scored in run.contenders if not scored.contender.fusion]
+        fusion = fused.contender.fusion if fused and isinstance(fused.contender, Fused) else None
+        alone = [scored for scored in run.contenders if not isinstance(scored.contender, Fused)]
         spaces = [scored for scored in alone if not fusion or scored.contender.label in fusion.of]
         names = short_names([space.contender for space in spaces])
         columns = {names[space.contender.label]: (space, self.facet(space)) for space in spaces}
@@ -214,11 +219,11 @@ class Ordered(TaskKind):
         }
 
 
-def _model(contender: Contender, run: FinishedRun) -> str:
+def _model(contender: System, run: FinishedRun) -> str:
     """The model's name, or what else makes the ranking."""
-    if contender.provider:
+    if isinstance(contender, EmbeddingRow):
         return run.vectors.embedder(contender).provider.model
-    return contender.ranker or contender.label
+    return contender.ranker if isinstance(contender, Lexical) else contender.label
 
 
 def _weights(fusion: Fusion, names: Mapping[str, str]) -> dict[str, float]:

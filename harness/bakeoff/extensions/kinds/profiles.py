@@ -23,7 +23,7 @@ from bakeoff.evaluation.score import Scores, join, random_expectation, score_que
 from bakeoff.extensions.kinds.eligibility import Rule, matches, overlap, reasons
 from bakeoff.extensions.kinds.profiles_report import NOT_THERE, artifact, report, sections
 from bakeoff.extensions.kinds.snapshot import KEY, Snapshot, columns_of, newest, read_snapshot
-from bakeoff.lineup.sources import row_type_of
+from bakeoff.systems.dense import Dense
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, ScoredContender, TaskKind
 
 LabelMode = Literal["hybrid", "no_similarity"]
@@ -270,7 +270,7 @@ class Profiles(TaskKind):
 
     def _similar(self, name: str, answers: Answers | ScoredContender) -> set[str]:
         """Items above the threshold; only cosines can be held against one."""
-        if row_type_of(answers.contender) != "dense":
+        if not isinstance(answers.contender, Dense):
             return set()
         thresholds = self.settings.labels.all_thresholds
         bar = thresholds.get(answers.contender.provider, thresholds["embeddings"])
@@ -389,7 +389,7 @@ class Profiles(TaskKind):
 
     def _calibrated(self, scored: ScoredContender) -> float | None:
         """The median over profiles of the cut that leaves the top quarter of the items without a common keyword."""
-        if row_type_of(scored.contender) != "dense":
+        if not isinstance(scored.contender, Dense):
             return None
         cuts = []
         for name, items in self.eligible.items():

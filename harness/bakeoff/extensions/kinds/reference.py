@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from itertools import islice
@@ -28,14 +28,17 @@ from bakeoff.core.task import Document, Query, Task
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
-from bakeoff.lineup.contender import Contender, resolve_paths, short_names
+from bakeoff.lineup.labels import short_names
 from bakeoff.search.exact_search import ExactSearch
 from bakeoff.search.hits import SIMILARITY_DIGITS
 from bakeoff.search.index import Index
+from bakeoff.systems.base import CorpusVectors, System
+from bakeoff.systems.dense import Dense
+from bakeoff.systems.embedding import EmbeddingRow, resolve_paths
 from bakeoff.tasks.formats.cells import id_of
 from bakeoff.tasks.formats.items import read_documents
 from bakeoff.tasks.formats.tables import read_table
-from bakeoff.tasks.kinds.base import CorpusVectors, Extras, FinishedRun, ScoredContender, TaskKind
+from bakeoff.tasks.kinds.base import Extras, FinishedRun, ScoredContender, TaskKind
 
 PAIR_BLOCK = 2048  # pairs whose vectors are held at once
 
@@ -126,9 +129,9 @@ def spearman(a: Values, b: Values) -> float | None:
     return float(x @ y) / norm if norm else None
 
 
-def correlation(pairs: TargetPairs, contender: Contender, vectors: CorpusVectors) -> float | str | None:
+def correlation(pairs: TargetPairs, contender: System, vectors: CorpusVectors) -> float | str | None:
     """Spearman's ρ, or why there is none."""
-    if not contender.provider:
+    if not isinstance(contender, EmbeddingRow):
         return "has no vectors"
     if not pairs.by_id:
         if PROVIDERS.get(contender.provider).by_id:
@@ -232,7 +235,7 @@ class Reference(TaskKind):
         if not self.cuts:
             raise InputError("names no cut-off", place="k")
         PROVIDERS.check_options(entry.provider, entry.options)
-        self.reference = Contender(
+        self.reference = Dense(
             label=entry.model or entry.provider,
             provider=entry.provider,
             model=entry.model,
@@ -243,7 +246,7 @@ class Reference(TaskKind):
         self.validation, self.improvement_over = base / validation if validation else None, improvement_over
 
     @property
-    def models(self) -> tuple[Contender, ...]:
+    def models(self) -> tuple[EmbeddingRow, ...]:
         """The reference itself."""
         return (self.reference,)
 
@@ -264,12 +267,12 @@ class Reference(TaskKind):
         """The texts of validation pairs; documents by id are embedded with the corpus."""
         return () if self.target_pairs is None or self.target_pairs.by_id else self.target_pairs.names
 
-    def check_contenders(self, task: Task, contenders: Sequence[Contender], folder: Path) -> None:  # noqa: ARG002
+    def check_contenders(self, task: Task, contenders: Sequence[System], folder: Path) -> None:  # noqa: ARG002
         """The contender that others are compared with is one of them."""
         if self.improvement_over and contenders:
             self._compared_with(contenders)
 
-    def _compared_with(self, contenders: Sequence[Contender]) -> Contender:
+    def _compared_with(self, contenders: Sequence[System]) -> System:
         found = [contender for contender in contenders if self.improvement_over in contender.names]
         if len(found) == 1:
             return found[0]
@@ -381,9 +384,9 @@ class Reference(TaskKind):
         scores = score_queries(join(scored.rankings, self.graded(task.judgments, k), ids, k), list(measures.values()))
         return {name: scores[measure] for name, measure in measures.items()}
 
-    def _similarity(self, contender: Contender, embeddings: CorpusVectors, seed: int) -> dict[str, float | None] | None:
+    def _similarity(self, contender: System, embeddings: CorpusVectors, seed: int) -> dict[str, float | None] | None:
         """Spearman's ρ and the mean absolute error of cosines over the same sampled pairs of chunks."""
-        if not contender.provider:
+        if not isinstance(contender, EmbeddingRow):
             return None
         mine, theirs = embeddings.index(contender).ids, embeddings.index(self.reference).ids
         if mine != theirs:
@@ -393,7 +396,7 @@ class Reference(TaskKind):
         b = pair_similarities(embeddings.of(self.reference).vectors, first, second)
         return {"spearman": spearman(a, b), "mae": float(np.abs(a - b).mean()), "pairs": len(a)}
 
-    def _improvements(self, figures: dict[str, Any], contenders: Sequence[Contender]) -> Section:
+    def _improvements(self, figures: dict[str, Any], contenders: Sequence[System]) -> Section:
         """The relative difference of every mean from the named contender's; unknown where that is 0 or did not run."""
         ran = [contender.label for contender in contenders if self.improvement_over in contender.names]
         base = figures[ran[0]]["at"] if ran else {}
@@ -419,9 +422,9 @@ class Reference(TaskKind):
 
     def _validations(self, pairs: TargetPairs, figures: dict[str, Any], run: FinishedRun) -> Section:
         """Spearman's ρ of every contender's cosines and the targets; a failure costs its own cell."""
-        rows, notes, known = [], [], dict[tuple[str, ...], float | str | None]()
+        rows, notes, known = [], [], dict[Hashable, float | str | None]()
         for contender in (scored.contender for scored in run.contenders):
-            key = contender.embedding()
+            key = contender.shares
             if key not in known:
                 try:
                     known[key] = correlation(pairs, contender, run.vectors)

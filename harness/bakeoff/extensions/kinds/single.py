@@ -25,8 +25,8 @@ from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, UNJUDGED, RankedGrades
 from bakeoff.evaluation.score import Scores, score_queries, weighted_f1
-from bakeoff.lineup.contender import Contender
 from bakeoff.statistics.tests import paired_t
+from bakeoff.systems.base import System
 from bakeoff.tasks.formats.items import read_documents
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, Reading, TaskKind
 
@@ -211,7 +211,7 @@ class Single(TaskKind):
         return scores_of(ranks, len(task.documents), measures)
 
     def read(
-        self, task: Task, contender: Contender, seed: str, file: Path, measures: Sequence[Measure], depth: int
+        self, task: Task, contender: System, seed: str, file: Path, measures: Sequence[Measure], depth: int
     ) -> Reading:
         """A score array in blocks; anything else is a file of rankings."""
         if file.suffix not in (".npy", ".npz"):
@@ -335,7 +335,7 @@ def _rank_and_top(ranking: Ranking | None, right: str) -> tuple[int, str | None]
     return rank, right if rank == 1 else next(name for name in ranking.ids if name != right)
 
 
-def _file_name(contender: Contender, seed: str) -> str:
+def _file_name(contender: System, seed: str) -> str:
     return f"{contender.label}-{seed}" if seed else contender.label
 
 

@@ -17,12 +17,12 @@ from bakeoff.core.task import Query
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.check import Check, Gauge
 from bakeoff.running.embeddings import Embeddings
-from bakeoff.running.failures import adapter_work
 from bakeoff.running.prepare import Preparation
 from bakeoff.running.settings import Settings
-from bakeoff.running.stages import Prepared
 from bakeoff.search.stores.scratch import scratch
 from bakeoff.statistics.constants import NOISE
+from bakeoff.systems.base import Prepared
+from bakeoff.systems.failures import adapter_work
 from bakeoff.tasks.kinds import load_kind
 
 PERSISTENCE = 0.9  # RBO: the chance of going on from one place to the next

@@ -23,13 +23,13 @@ from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
-from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.settings import Settings
 from bakeoff.search.exact_search import ExactSearch
 from bakeoff.search.fusion import weighted_rrf
 from bakeoff.search.index import Index
+from bakeoff.systems.embedding import EmbeddingRow
 from bakeoff.tasks.kinds import load_kind
 
 SHARES = (0.10, 0.25, 0.50, 0.75)
@@ -76,12 +76,11 @@ def procrustes(source: NDArray[np.floating], target: NDArray[np.floating]) -> ND
 
 def sides(lineup: Lineup, old: str, new: str, settings: Settings) -> tuple[Task, Index, Side, Side, list[str]]:
     """Both models over the line-up's task, through the cache; and the texts of its chunks."""
-    chosen = {contender.label: contender for contender in lineup.contenders}
+    chosen = {row.label: row for row in lineup.contenders if isinstance(row, EmbeddingRow)}
     for label in (old, new):
-        if label not in chosen or not chosen[label].provider:
-            rows = ", ".join(row.label for row in lineup.contenders if row.provider)
-            raise InputError(f"there is no embedding row {label!r}", remedy=f"the line-up has {rows}")
-    if chosen[old].embedding() == chosen[new].embedding():
+        if label not in chosen:
+            raise InputError(f"there is no embedding row {label!r}", remedy=f"the line-up has {', '.join(chosen)}")
+    if chosen[old].shares == chosen[new].shares:
         raise InputError(f"{old} and {new} have the same vectors", remedy="name rows of two models")
     if chosen[old].field or chosen[new].field:
         raise InputError("rows over a field can't be compared here", remedy="name rows over whole documents")
@@ -97,7 +96,7 @@ def sides(lineup: Lineup, old: str, new: str, settings: Settings) -> tuple[Task,
     return task, index, both[0], both[1], [chunk.text for chunk in index.chunks]
 
 
-def _side(contender: Contender, embeddings: Embeddings, task: Task) -> Side:
+def _side(contender: EmbeddingRow, embeddings: Embeddings, task: Task) -> Side:
     embedder: Embedder
     embedder, vectors = embeddings.of(contender)
     asked = [query.id if embedder.provider.by_id else query.text for query in task.queries]

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from bakeoff.core.clock import percentiles, timed
 from bakeoff.core.sampling import order_key
 from bakeoff.results.check import Check, Gauge
-from bakeoff.running.failures import reason_of
 from bakeoff.search import brute_force
 from bakeoff.search.existing.base import ExistingIndex
 from bakeoff.statistics.small_samples import mean_intervals
+from bakeoff.systems.failures import reason_of
 
 Metric = Literal["cosine", "l2", "ip"]
 

@@ -38,14 +38,14 @@ from bakeoff.extensions.ray.workers import (
     score_block,
     search_part,
 )
-from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import EngineEntry
-from bakeoff.lineup.sources import missing_of
 from bakeoff.running.engines.base import CorpusJob
 from bakeoff.running.engines.local import Local
 from bakeoff.search import brute_force
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.faiss_shards import FaissShards, Fields, IndexShard, Waiting
+from bakeoff.systems.base import System
+from bakeoff.systems.embedding import EmbeddingRow
 
 BLOCKS = 16  # blocks of exact search in one task
 GROUPS = 4  # groups of queries in one task of exact search
@@ -71,7 +71,7 @@ class RayEngine(Local):
         self._shared = SharedFolder(entry.shards) if entry.shards else None
         self._url = entry.shards if self._shared and self._shared.remote else ""
 
-    def start(self, contenders: Sequence[Contender], shared: Path | None, vectors: Sequence[Path] = ()) -> None:
+    def start(self, contenders: Sequence[System], shared: Path | None, vectors: Sequence[Path] = ()) -> None:
         """Reaches the cluster and looks at every node; nothing is paid for before that."""
         self._end = connect(self.entry.address, self.entry.workers)
         seen = () if self._url else vectors  # with a URL, what is in other folders is searched here
@@ -290,11 +290,11 @@ _CLOSING = 2.0  # seconds that an index has to remove its folder
 _EMPTY: dict[str, Any] = {"nearest": ([], []), "size_bytes": 0}  # a shard that got no document
 
 
-def _needs(contenders: Sequence[Contender]) -> dict[str, tuple[tuple[str, ...], str]]:
+def _needs(contenders: Sequence[System]) -> dict[str, tuple[tuple[str, ...], str]]:
     """Which modules a worker must have for each contender that embeds, and what installs them."""
     needs = {}
     for contender in contenders:
-        if contender.provider and contender.live is None and missing_of(contender) is None:
+        if isinstance(contender, EmbeddingRow) and contender.live is None and contender.lacks() is None:
             kind = PROVIDERS.get(contender.provider)
             remedy = f"install bakeoff[{kind.extra}]" if kind.extra else f"install {' '.join(kind.modules)}"
             needs[contender.label] = kind.modules, remedy

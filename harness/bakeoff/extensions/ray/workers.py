@@ -32,10 +32,10 @@ from bakeoff.embedding.usage import Usage
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
-from bakeoff.lineup.contender import Contender
 from bakeoff.search.brute_force import Rows, Similarities, nearest_within
 from bakeoff.search.stores.faiss import Faiss
 from bakeoff.search.stores.scratch import scratch
+from bakeoff.systems.embedding import EmbeddingRow
 
 _TOKENIZER_THREADS = "RAYON_NUM_THREADS"  # read when the tokenizers' library is first used
 
@@ -129,7 +129,7 @@ def _asked(method: Any, *arguments: Any) -> Any:
 class WorkerJob:
     """All that a worker needs to embed for one contender."""
 
-    contender: Contender
+    contender: EmbeddingRow
     folder: Path  # where files that the line-up names are looked for
     vectors: Path | None  # the space's folder, which all workers see; None: vectors are handed back
     known: Known  # what the driver has read of it: a worker looks only at what is new

@@ -105,11 +105,13 @@ def from_files(vectors: Path, queries: Path | None) -> VectorSample:
 def from_lineup(lineup: Lineup, settings: Settings) -> VectorSample:
     """The first dense contender's own vectors: its task embedded as a run would, through the cache."""
     from bakeoff.running.embeddings import Embeddings
+    from bakeoff.search.variants import Variant
+    from bakeoff.systems.dense import Dense
+    from bakeoff.systems.embedding import EmbeddingRow
     from bakeoff.tasks.kinds import load_kind
 
-    contender = next(
-        (contender for contender in lineup.contenders if contender.provider and not contender.vectors), None
-    )
+    dense = (row for row in lineup.contenders if isinstance(row, EmbeddingRow) and not row.per_token)
+    contender = next(dense, None)
     if contender is None:
         raise InputError("no contender has vectors", remedy="name a provider, or use --synthetic")
     task = load_kind(lineup.task, lineup.folder, lineup.overrides).task()
@@ -128,6 +130,6 @@ def from_lineup(lineup: Lineup, settings: Settings) -> VectorSample:
         raise Unavailable(f"{contender.label}: {error}") from None
     finally:
         embeddings.close()
-    variant = contender.variant.fitted(vectors)
+    variant = (contender.variant if isinstance(contender, Dense) else Variant()).fitted(vectors)
     name = f"{task.name} by {contender.model or contender.provider}"
     return VectorSample(name, variant.documents(vectors), variant.queries(queries))

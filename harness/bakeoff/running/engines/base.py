@@ -19,17 +19,18 @@ from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores
-from bakeoff.lineup.contender import Contender
 from bakeoff.lineup.entries import EngineEntry
 from bakeoff.search.brute_force import Rows, Similarities
 from bakeoff.search.stores.base import Store
+from bakeoff.systems.base import System
+from bakeoff.systems.embedding import EmbeddingRow
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusJob:
     """A corpus to embed: by which contender's provider, which texts, and where vectors go that no cache keeps."""
 
-    contender: Contender
+    contender: EmbeddingRow
     embedder: Embedder
     texts: Sequence[str]
     scratch: Path
@@ -49,7 +50,7 @@ class Engine(ABC):
         self.entry = entry
 
     def start(  # noqa: B027 - most need nothing
-        self, contenders: Sequence[Contender], shared: Path | None, vectors: Sequence[Path] = ()
+        self, contenders: Sequence[System], shared: Path | None, vectors: Sequence[Path] = ()
     ) -> None:
         """Called before anything is paid for: raises where this line-up can't be run.
 

@@ -7,18 +7,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Protocol
 
 from bakeoff.core.figures import Section
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query, Task
-from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.given_vectors import GivenVectors
-from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, join, score_queries
-from bakeoff.lineup.contender import Contender
-from bakeoff.search.index import Index
+from bakeoff.systems.base import CorpusVectors, System
+from bakeoff.systems.embedding import EmbeddingRow
 from bakeoff.tasks.rankings_file import read_rankings
 
 
@@ -45,7 +43,7 @@ class Extras:
 class Answers:
     """What one contender answered to each query: after the kind's own stages, and `retrieved` before them."""
 
-    contender: Contender
+    contender: System
     rankings: Mapping[str, Ranking]
     retrieved: Mapping[str, Ranking]
 
@@ -64,7 +62,7 @@ class ScoredContender(Protocol):
     """A contender that ran, as kinds see it. `readings` is by seed, and empty where no file was read."""
 
     @property
-    def contender(self) -> Contender:
+    def contender(self) -> System:
         """The row of the line-up."""
 
     @property
@@ -86,26 +84,6 @@ class ScoredContender(Protocol):
     @property
     def stable(self) -> bool | None:
         """Whether every round gave the same order; unknown after a single one."""
-
-
-class EmbeddedCorpus(NamedTuple):
-    """The corpus in one model's vectors, and the embedder that made them."""
-
-    embedder: Embedder
-    vectors: VectorRows
-
-
-class CorpusVectors(Protocol):
-    """The corpus in chunks and vectors, made once for each embedding."""
-
-    def embedder(self, contender: Contender) -> Embedder:
-        """Its provider behind the cache; embeds nothing yet."""
-
-    def of(self, contender: Contender) -> EmbeddedCorpus:
-        """The vectors of all chunks."""
-
-    def index(self, contender: Contender) -> Index:
-        """The chunks that this contender searches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +129,7 @@ class TaskKind(ABC):
         self.about = ""  # what the task is, in one sentence, where its description says it
 
     @property
-    def models(self) -> tuple[Contender, ...]:
+    def models(self) -> tuple[EmbeddingRow, ...]:
         """Models that the judgments need, besides the contenders: they may cost something too."""
         return ()
 
@@ -164,7 +142,7 @@ class TaskKind(ABC):
     def task(self) -> Task:
         """The task, checked; its judgments may still be empty where they depend on vectors."""
 
-    def check_contenders(self, task: Task, contenders: Sequence[Contender], folder: Path) -> None:  # noqa: B027
+    def check_contenders(self, task: Task, contenders: Sequence[System], folder: Path) -> None:  # noqa: B027
         """Raises InputError where the line-up's rows do not fit the task as a whole, before anything is asked.
 
         What is wrong with one row alone costs that row, and is found elsewhere.
@@ -199,7 +177,7 @@ class TaskKind(ABC):
     def read(
         self,
         task: Task,
-        contender: Contender,
+        contender: System,
         seed: str,  # noqa: ARG002 - most kinds keep nothing per seed
         file: Path,
         measures: Sequence[Measure],

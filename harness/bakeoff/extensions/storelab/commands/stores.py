@@ -331,7 +331,8 @@ def _sample(
         _check_memory(synthetic, dimensions)
         return vector_sample.synthetic(synthetic, dimensions, min(vector_sample.HELD_OUT, synthetic // 2))
     chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or ())
-    if others := [name for name in STORES.names() if name in {row.store for row in chosen.contenders} - set(stores)]:
+    named = {row.identity.store for row in chosen.contenders} - set(stores)
+    if others := [name for name in STORES.names() if name in named]:
         add = " ".join(f"--store {name}" for name in others)
         say(f"Of the line-up's stores {', '.join(others)} {'is' if len(others) == 1 else 'are'} not tested here: {add}")
     return vector_sample.from_lineup(chosen, Settings(cache=vectors_folder(), progress=Bars()))

@@ -11,8 +11,7 @@ from bakeoff_providers.errors import BakeoffError, InputError
 from bakeoff_providers.secrets import scrubbed, without_secrets
 from bakeoff_providers.stopping import ends_run
 
-from bakeoff.lineup.contender import Contender
-from bakeoff.running.stages import NotRun
+from bakeoff.systems.base import NotRun, System
 
 T = TypeVar("T")
 
@@ -38,7 +37,7 @@ def adapter_work() -> Iterator[None]:
         raise AdapterFailed(reason_of(error)) from error
 
 
-def attempt(contender: Contender, step: Callable[[], T]) -> T | NotRun:
+def attempt(contender: System, step: Callable[[], T]) -> T | NotRun:
     """The step's value, or why this contender has none."""
     try:
         return step()

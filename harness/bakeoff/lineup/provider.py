@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
 import msgspec
 from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import TEXT
+from bakeoff_providers.cards import FAMILIES, check_prompt, family_prompts
 from bakeoff_providers.code import file_reference
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.keys import filled, is_secret_name, variables_in
+from bakeoff_providers.keys import is_secret_name, variables_in
 from bakeoff_providers.options import REST
 from bakeoff_providers.own import Own
+from bakeoff_providers.registry import nearest
 from bakeoff_providers.secrets import is_secret_variable
 
-from bakeoff.lineup.axes import named_chunkings, named_prompts
-from bakeoff.lineup.checks import ADDRESSES, check_no_password
-from bakeoff.lineup.contender import Contender, safe_label
-from bakeoff.lineup.entries import ContenderEntry, StoreEntry
-from bakeoff.lineup.sources.base import Source
+from bakeoff.embedding.contender_chunking import ContenderChunking
+from bakeoff.lineup.checks import ADDRESSES, check_no_password, check_no_secrets
+from bakeoff.lineup.entries import ContenderEntry, Prompt, PromptName, StoreEntry
+from bakeoff.lineup.labels import safe_label
 from bakeoff.search.existing import EXISTING
 from bakeoff.search.stores import STORES
 from bakeoff.search.token_stores import TOKEN_STORES
 from bakeoff.search.variants import Variant
+from bakeoff.systems.dense import HYBRID, Dense
+from bakeoff.systems.embedding import EmbeddingRow
+from bakeoff.systems.existing import ExistingRow
+from bakeoff.systems.tokens import Tokens
 
-HYBRID = "hybrid"
 
-
-def _rows_of(entry: ContenderEntry) -> list[Contender]:
+def provider_rows(entry: ContenderEntry) -> list[EmbeddingRow]:
+    """A row for each prompt, chunking, store, search and variant."""
     entry, own = _own_code(entry)
     name = entry.label or f"{entry.model or own or entry.provider}{'-tokens' * (entry.vectors == 'tokens')}"
     rows = []
@@ -40,10 +44,11 @@ def _rows_of(entry: ContenderEntry) -> list[Contender]:
         PROVIDERS.check_options(entry.provider, options)
         if not issubclass(PROVIDERS.get(entry.provider), Own):
             _check_no_secret_cached(options)
+        prompted_entry = msgspec.structs.replace(entry, options=options)
         for called, chunking in named_chunkings(entry, prompted):
             for store, search, variant in product(_stores(entry), _searches(entry), _variants(entry)):
-                row = _row(entry, called, store, variant, search)
-                rows.append(replace(row, options=options, chunking=chunking))
+                rows.append(_row(prompted_entry, called, chunking, store, search, variant))
+                check_no_secrets(store.options, "store.options")
     return rows
 
 
@@ -68,22 +73,35 @@ def _own_code(entry: ContenderEntry) -> tuple[ContenderEntry, str]:
     return msgspec.structs.replace(entry, provider=provider, options=options), reference[1]
 
 
-def _row(entry: ContenderEntry, name: str, store: StoreEntry, variant: Variant, search: str) -> Contender:
+def _row(
+    entry: ContenderEntry,
+    name: str,
+    chunking: ContenderChunking | None,
+    store: StoreEntry,
+    search: str,
+    variant: Variant,
+) -> EmbeddingRow:
     if search == HYBRID:
         _check_hybrid(store)
     name = f"{name}@{variant}" if str(variant) else name
-    return Contender(
-        label=f"{name}+{store.label or store.name}{f'-{HYBRID}' if search == HYBRID else ''}",
-        name=name,
-        field=entry.field,
-        provider=entry.provider,
-        model=entry.model,
-        store=store.name,
-        options=dict(entry.options),
+    common: dict[str, Any] = {
+        "label": f"{name}+{store.label or store.name}{f'-{HYBRID}' if search == HYBRID else ''}",
+        "name": name,
+        "field": entry.field,
+        "provider": entry.provider,
+        "model": entry.model,
+        "store": store.name,
+        "options": dict(entry.options),
+        "chunking": chunking,
+    }
+    if entry.vectors:
+        return Tokens(**common, store_options=dict(store.options))
+    if reading := store.reading():
+        return ExistingRow(**common, existing=reading)
+    return Dense(
+        **common,
         store_options=dict(store.options),
-        existing=store.reading(),
         variant=variant,
-        vectors=entry.vectors,
         search="" if search == "vectors" else search,
     )
 
@@ -119,9 +137,10 @@ def _stores(entry: ContenderEntry) -> list[StoreEntry]:
 def _token_stores(entry: ContenderEntry, named: list[str | StoreEntry]) -> list[StoreEntry]:
     """Stores of their own; exact where none is named."""
     stores = [StoreEntry(store) if isinstance(store, str) else store for store in named or ["exact"]]
-    if entry.dimensions or entry.precision != "float32" or any(store.reading() for store in stores):
+    built = entry.dimensions or entry.precision != "float32" or _searches(entry) != ["vectors"]
+    if built or any(store.reading() for store in stores):
         raise InputError(
-            "vectors of tokens take no dimensions, no precision and no index that exists",
+            "vectors of tokens take no dimensions, no precision, no search and no index that exists",
             place="vectors",
             remedy="remove them",
         )
@@ -166,7 +185,59 @@ def _searches(entry: ContenderEntry) -> list[str]:
     return list(named)
 
 
-def _entry_of(row: Mapping[str, Any]) -> dict[str, Any]:
+def named_chunkings(entry: ContenderEntry, name: str) -> Iterator[tuple[str, ContenderChunking | None]]:
+    """Every way to cut, with the row's name; one that is alone under a label of its own adds nothing to the name."""
+    given = entry.chunking if isinstance(entry.chunking, list) else [entry.chunking]
+    if not given:
+        yield name, None
+    for chunking in given:
+        yield (name if len(given) == 1 and entry.label else f"{name}@{chunking}"), chunking
+
+
+def named_prompts(entry: ContenderEntry, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every pair of prompts as options of the provider, with the row's name."""
+    given = entry.prompt if isinstance(entry.prompt, list) else [entry.prompt]
+    if not given:
+        yield name, {}
+    for number, prompt in enumerate(given, start=1):
+        label, options = _options(prompt, number)
+        yield (name if len(given) == 1 and entry.label else f"{name}@{label}"), options
+
+
+def _options(prompt: str | Prompt, number: int) -> tuple[str, dict[str, Any]]:
+    """By name: `default` is the model's own, `none` is none, else those of a family of models such as `e5-base`."""
+    if isinstance(prompt, Prompt):
+        return _of_table(prompt, number)
+    if prompt == "default":
+        return "default", {}
+    if prompt == "none":
+        return "no-prompt", {"query_prompt": "", "document_prompt": ""}
+    if not (known := family_prompts(prompt)):
+        names = ["default", "none", *(name for name, prompts in FAMILIES if prompts)]
+        raise InputError(f"there are no prompts called {prompt!r}", place="prompt", remedy=nearest(prompt, names))
+    return prompt, {"query_prompt": known[1], "document_prompt": known[0]}
+
+
+def _of_table(prompt: Prompt, number: int) -> tuple[str, dict[str, Any]]:
+    if prompt.name and (prompt.query or prompt.document):
+        raise InputError(
+            "name is for queries and documents alike", place="prompt", remedy='query = { name = "…" } for one of them'
+        )
+    query, document = (PromptName(prompt.name),) * 2 if prompt.name else (prompt.query, prompt.document)
+    names = [part.name for part in (query, document) if isinstance(part, PromptName)]
+    label = prompt.label or ("-".join(dict.fromkeys(names)) if names else f"prompt{number}")
+    return label, {"query_prompt": _option(query, "query"), "document_prompt": _option(document, "document")}
+
+
+def _option(prompt: str | PromptName, role: str) -> str | dict[str, str]:
+    """As providers take it. A text at the end of a template needs no mark: equal prompts share their vectors."""
+    if isinstance(prompt, PromptName):
+        return {"name": prompt.name}
+    check_prompt(prompt, f"prompt.{role}")
+    return prompt.removesuffix(TEXT)
+
+
+def provider_entry(row: Mapping[str, Any]) -> dict[str, Any]:
     """Variant and store are part of the row's names: the label is what is left without them."""
     variant = msgspec.convert(row.get("variant", {}), Variant)
     name, ending = row["name"], f"-{row['search']}" if row.get("search") else ""
@@ -192,41 +263,3 @@ def _store_entry(row: Mapping[str, Any], label: str) -> str | dict[str, Any]:
         settings["options"] = options
     settings |= row.get("existing", {})
     return {"name": name, **settings} if settings else str(name)
-
-
-def _row_type(contender: Contender) -> str:
-    return contender.vectors or ("existing" if contender.existing else "dense")
-
-
-def _missing(contender: Contender) -> str | None:
-    """Of the provider and of the store at once; a contender that only embeds has no store."""
-    provider = None
-    if contender.live is None:
-        provider = PROVIDERS.get(contender.provider).missing(**filled(contender.options, secret=False))
-    return "; ".join(filter(None, [provider, _missing_store(contender)])) or None
-
-
-def _missing_store(contender: Contender) -> str | None:
-    if contender.existing:
-        return EXISTING.get(contender.store).missing()
-    options = contender.filled_store_options()
-    if contender.vectors:
-        return TOKEN_STORES.get(contender.store).missing(**options)
-    return STORES.get(contender.store).missing(**options) if contender.store else None
-
-
-PROVIDER = Source(
-    key="provider",
-    about="provider",
-    example='provider = "minilm"',
-    takes=frozenset(
-        {
-            *("model", "field", "store", "dimensions", "precision", "search", "vectors", "options", "chunking"),
-            *("prompt", "rerank"),
-        }
-    ),
-    row_type=_row_type,
-    missing=_missing,
-    rows_of=_rows_of,
-    entry_of=_entry_of,
-)

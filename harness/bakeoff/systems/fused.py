@@ -1,15 +1,45 @@
-"""A fusion as something that can be asked."""
+"""Several rows made one by fusing their rankings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.clock import timed
 from bakeoff.core.figures import CallTime
 from bakeoff.core.task import Query
+from bakeoff.search.answer import Answer, Searcher
 from bakeoff.search.fusion import Fusion, fuse
-from bakeoff.search.searchers import Answer, Searcher
+from bakeoff.systems.base import Build, Prepared, Ready, RunContext, System
+
+
+@dataclass(frozen=True)
+class Fused(System):
+    """Asks the searchers of its parts."""
+
+    row_type: ClassVar[str] = "fused"
+
+    fusion: Fusion = field(kw_only=True)
+
+    @property
+    def made_of(self) -> tuple[str, ...]:
+        """Its parts."""
+        return self.fusion.of
+
+    def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
+        """A fusion can only run where all of its parts can be asked."""
+        rows = [ready[label] for label in self.fusion.of]
+        parts = [row for row in rows if isinstance(row, Prepared)]
+        if len(parts) < len(rows):
+            lost = [row.contender.label for row in rows if not isinstance(row, Prepared)]
+            raise Unavailable(f"needs {', '.join(lost)}, which can't be asked here")
+        sizes = [part.build.index_bytes for part in parts if part.build.index_bytes is not None]
+        build = Build(seconds=sum(part.build.seconds for part in parts), index_bytes=sum(sizes) if sizes else None)
+        return Prepared(self, FusedSearcher([part.searcher for part in parts], self.fusion, run.depth), build)
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Late interaction over all documents: the query's token vectors asked of a store that keeps those of the documents."""
+"""Late interaction: a vector for each token, compared by MaxSim over all documents."""
 
 from __future__ import annotations
 
@@ -6,18 +6,69 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any, ClassVar
 
 from bakeoff_providers.base import Role, TokenProvider, Vectors
+from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.clock import timed
 from bakeoff.core.task import Query
-from bakeoff.embedding.token_rows import TokenRows
+from bakeoff.embedding.corpus_chunks import ChunkTexts
+from bakeoff.embedding.token_rows import TokenRows, check_tokens, embed_tokens, storage_bill
+from bakeoff.search.answer import Answer, Searcher, Timed
 from bakeoff.search.exact_search import ExactRankings
 from bakeoff.search.index import Index
 from bakeoff.search.maxsim import maxsim
-from bakeoff.search.searchers import TIMED_FREE, Answer, Searcher, Timed
+from bakeoff.search.token_stores import TOKEN_STORES
 from bakeoff.search.token_stores.base import TokenStore
 from bakeoff.search.token_stores.exact import Exact
+from bakeoff.systems.base import Build, Prepared, Ready, RunContext
+from bakeoff.systems.embedding import TIMED_FREE, StoreRow
+from bakeoff.systems.failures import adapter_work
+
+
+@dataclass(frozen=True)
+class Tokens(StoreRow):
+    """Embeds every token of the corpus through the cache, and fills the store."""
+
+    row_type: ClassVar[str] = "tokens"
+    per_token: ClassVar[bool] = True
+
+    def lacks_store(self) -> str | None:
+        """Its library."""
+        return TOKEN_STORES.get(self.store).missing(**self.filled_store_options())
+
+    def settings(self) -> dict[str, Any]:
+        """As a line-up writes them."""
+        return {**super().settings(), "vectors": "tokens"}
+
+    def check(self, run: RunContext) -> None:
+        """The provider can give such vectors."""
+        if not self.lacks():
+            check_tokens(run.embedder(self).provider)
+
+    def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
+        """What the vectors take is a note of the row: it is the price of this method."""
+        if reason := self.lacks():
+            raise Unavailable(reason)
+        index, embedder = run.index(self), run.embedder(self)
+        texts, vectors, stored = ChunkTexts(index.chunks), scratch / "vectors", scratch / "store"
+        for folder in (scratch, vectors, stored):
+            folder.mkdir()
+        with adapter_work():
+            embedded = embed_tokens(embedder.provider, texts, run.own_cache, vectors, run.progress)
+            store = TOKEN_STORES.create(self.store, folder=stored, **self.filled_store_options())
+            searcher = TokenSearcher(check_tokens(embedder.provider), index, store, embedded.rows)
+            metadata = [index.fields(row) for row in range(len(index.ids))]
+            _, nanoseconds = timed(lambda: store.fill(index.ids, embedded.rows, metadata))
+            build = Build(
+                seconds=nanoseconds / 1e9,
+                index_bytes=store.size_bytes(),
+                dimensions=embedded.rows.dimensions,
+                notes=(storage_bill(embedded.rows),),
+            )
+        embedded.count_into(embedder.usage)
+        return Prepared(self, searcher, build, embedder)
 
 
 @dataclass(slots=True)

@@ -1,37 +1,40 @@
-"""Answers that were made elsewhere and are in files."""
+"""Answers that were made elsewhere: in files, or from Python."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
 
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Task
-from bakeoff.lineup.contender import Contender
-from bakeoff.running.embeddings import Embeddings
-from bakeoff.running.preparers.base import PreparationContext, Preparer
-from bakeoff.running.stages import Given
+from bakeoff.systems.base import Given, Ready, RunContext, System
 
 
-class FromFiles(Preparer):
-    """One file, or one for each seed; the kind of task reads them."""
+@dataclass(frozen=True)
+class GivenRow(System):
+    """One file, or one for each seed, which the kind of task reads; `live` are scores by query and document."""
 
+    row_type: ClassVar[str] = "given"
     asked: ClassVar[bool] = False
 
-    def check(self, contender: Contender, embeddings: Embeddings) -> None:
-        """All files are there."""
-        for file in contender.answers.values():
-            if not (embeddings.folder / file).is_file():
-                raise InputError("no such file", file=embeddings.folder / file, remedy="check the path")
+    answers: dict[str, str] = field(default_factory=dict, kw_only=True)  # seed → file; "" where there is only one
+    live: Any = field(default=None, repr=False, compare=False, kw_only=True)
 
-    def prepare(self, contender: Contender, context: PreparationContext) -> Given:
+    def check(self, run: RunContext) -> None:
+        """All files are there."""
+        for file in self.answers.values():
+            if not (run.folder / file).is_file():
+                raise InputError("no such file", file=run.folder / file, remedy="check the path")
+
+    def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Given:  # noqa: ARG002
         """Nothing to prepare but the paths."""
-        if contender.live is not None:
-            return Given(contender, {}, rankings_of(contender.live, context.embeddings.task))
-        folder = context.embeddings.folder
-        return Given(contender, {seed: folder / file for seed, file in contender.answers.items()})
+        if self.live is not None:
+            return Given(self, {}, rankings_of(self.live, run.task))
+        return Given(self, {seed: run.folder / file for seed, file in self.answers.items()})
 
 
 def rankings_of(runs: Mapping[str, Mapping[str, float]], task: Task) -> dict[str, Ranking]:

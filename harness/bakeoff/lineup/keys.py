@@ -1,0 +1,287 @@
+"""The settings by which an entry names its rows. One table may give rows of several types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.code import file_reference
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.keys import variables_in
+from bakeoff_providers.registry import nearest
+
+from bakeoff.lineup.checks import check_label, check_no_secrets
+from bakeoff.lineup.entries import ContenderEntry, FusionEntry, RerankEntry
+from bakeoff.lineup.provider import named_chunkings, provider_entry, provider_rows
+from bakeoff.lineup.variables import name_without_marks
+from bakeoff.search.fusion import Fusion
+from bakeoff.search.rankers import RANKERS
+from bakeoff.search.rerankers import RERANKERS
+from bakeoff.search.retrievers import RETRIEVERS
+from bakeoff.systems import SYSTEMS
+from bakeoff.systems.base import FieldRow, System
+from bakeoff.systems.dense import Dense
+from bakeoff.systems.fused import Fused
+from bakeoff.systems.given import GivenRow
+from bakeoff.systems.lexical import Lexical
+from bakeoff.systems.reranked import Rerank, RerankedRow
+from bakeoff.systems.retriever import RetrieverRow
+
+SEED = "{seed}"
+
+Stored = Mapping[str, Any]  # a row as a result stores it
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A setting that a [[contender]] names its rows by; `takes` are the other settings that go with it.
+
+    `entry_of` gives the entry of a row as a result stores it.
+    """
+
+    about: str
+    takes: frozenset[str]
+    rows_of: Callable[[ContenderEntry], Sequence[System]]
+    entry_of: Callable[[Stored], dict[str, Any]]
+
+
+def contenders_of(entry: ContenderEntry) -> list[System]:
+    """The rows of one [[contender]]; a setting that does not go with its key is refused."""
+    name = _key_of(entry)
+    key, defaults = KEYS[name], ContenderEntry()
+    for setting in msgspec.structs.fields(ContenderEntry):
+        given = getattr(entry, setting.name) != getattr(defaults, setting.name)
+        if given and setting.name not in key.takes | {name, "label"}:
+            raise InputError(f"a {key.about} has no {setting.name}", place=setting.name, remedy="remove it")
+    check_no_secrets(entry.options, "options")
+    return list(key.rows_of(entry))
+
+
+def unset_rows(entry: ContenderEntry, reason: str) -> list[System]:
+    """The rows of a [[contender]] that names a variable that is not set, one for each store: they only say so."""
+    key = _key_of(entry)
+    check_no_secrets(entry.options, "options")
+    given = getattr(entry, key)
+    name = name_without_marks(entry.label or entry.model or (given if isinstance(given, str) else key))
+    if key != "provider" or variables_in(entry.provider) or entry.provider.startswith("file:"):
+        return [unset_row(name, reason)]
+    PROVIDERS.get(entry.provider)
+    stores = [str(store) for store in (entry.store if isinstance(entry.store, list) else [entry.store])]
+    return [
+        Dense(
+            f"{name}+{name_without_marks(store)}",
+            name,
+            provider=entry.provider,
+            model=entry.model,
+            options=entry.options,
+            store=store,
+            unset=reason,
+        )
+        for store in stores or ["exact"]
+    ]
+
+
+def unset_row(label: str, reason: str) -> System:
+    """A row of which only its label is known."""
+    name = name_without_marks(label)
+    return GivenRow(name, name, unset=reason)
+
+
+def table_of(row: Stored) -> tuple[str, dict[str, Any]]:
+    """The entry of a line-up that gives exactly this row, as a result stores it, and what its table is called."""
+    for table in ("fusion", "rerank"):
+        if row.get(table):
+            return table, {"label": row["name"], **row[table]}
+    key = next((key for name, key in KEYS.items() if row.get(name)), None)
+    if key is None:  # rankings from Python: a result keeps them
+        return "contender", {"label": row["name"], "answers": f"runs/{row['label']}.trec"}
+    return "contender", key.entry_of(row)
+
+
+def _key_of(entry: ContenderEntry) -> str:
+    named = [key for key in KEYS if getattr(entry, key)]
+    if len(named) != 1:
+        raise InputError(f"name one of {', '.join(KEYS)}", remedy='for example provider = "minilm"')
+    return named[0]
+
+
+def _ranker_rows(entry: ContenderEntry) -> list[System]:
+    RANKERS.check_options(entry.ranker, entry.options)
+    return [
+        Lexical(name, name, ranker=entry.ranker, field=entry.field, options=dict(entry.options), chunking=chunking)
+        for name, chunking in named_chunkings(entry, entry.label or entry.ranker)
+    ]
+
+
+def _ranker_entry(row: Stored) -> dict[str, Any]:
+    return {"label": row["name"], **{key: row.get(key) for key in ("ranker", "field", "options", "chunking")}}
+
+
+def _answers_rows(entry: ContenderEntry) -> list[System]:
+    """One file, or one for each seed."""
+    files = _by_seed(entry.answers, entry) if isinstance(entry.answers, dict) else _by_pattern(entry.answers, entry)
+    name = entry.label or (_name(entry.answers) if isinstance(entry.answers, str) else "")
+    if not name:
+        raise InputError("these answers need a label", place="label", remedy='for example label = "gru"')
+    for seed in files:
+        check_label(f"{name}-{seed}" if seed else name, f"label {name[:40]}…")  # they are files of the result
+    return [GivenRow(name, name, answers=files)]
+
+
+def _by_pattern(pattern: str, entry: ContenderEntry) -> dict[str, str]:
+    if bool(entry.seeds) != (SEED in pattern):
+        raise InputError("seeds and {seed} go together", place="answers", remedy='answers = "model-{seed}.npy"')
+    return {str(seed): pattern.replace(SEED, str(seed)) for seed in entry.seeds} or {"": pattern}
+
+
+def _by_seed(files: Mapping[str, str], entry: ContenderEntry) -> dict[str, str]:
+    if entry.seeds:
+        raise InputError("the answers name their seeds already", place="seeds", remedy="remove them")
+    for seed in files:
+        if not seed.removeprefix("-").isdecimal() or str(int(seed)) != seed:
+            raise InputError(f"{seed!r} is not a seed", place="answers", remedy='answers = { 1 = "model-1.npy" }')
+    return dict(files)
+
+
+def _name(pattern: str) -> str:
+    return Path(pattern.replace(SEED, "")).stem.rstrip("-_.")
+
+
+def _answers_entry(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A pattern where one gives exactly these files, otherwise each file with its seed."""
+    files: dict[str, str] = row["answers"]
+    first = next(iter(files))
+    if not first:
+        return {"label": row["name"], "answers": files[first]}
+    head, _, tail = files[first].rpartition(first)
+    for pattern in (files[first].replace(first, SEED), f"{head}{SEED}{tail}"):
+        if SEED in pattern and all(pattern.replace(SEED, seed) == file for seed, file in files.items()):
+            return {"label": row["name"], "answers": pattern, "seeds": [int(seed) for seed in files]}
+    return {"label": row["name"], "answers": files}
+
+
+def _retriever_rows(entry: ContenderEntry) -> list[System]:
+    """A function of one's own, or a search endpoint."""
+    check_no_secrets({"retriever": entry.retriever}, "")
+    settings, name = _settings(entry.retriever)
+    options = {key: value for key, value in settings.items() if key != "kind"} | entry.options
+    RETRIEVERS.check_options(settings["kind"], options)
+    RETRIEVERS.get(settings["kind"]).check(**options)
+    label = entry.label or name
+    return [RetrieverRow(label, label, retriever={"kind": settings["kind"], **options}, field=entry.field)]
+
+
+def _settings(given: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """The settings with the kind of retriever, and what the row is called where it has no label."""
+    if isinstance(given, str):
+        if reference := file_reference(given):
+            file, function = reference
+            return {"kind": "function", "file": file, "function": function}, function
+        if not given.startswith(("http://", "https://")):
+            raise InputError(
+                f"{given!r} is neither a function nor a URL",
+                place="retriever",
+                remedy='"file:mine.py:search" or { url = "http://…", body = …, ids = … }',
+            )
+        given = {"url": given}
+    if "url" in given:
+        return {"kind": "http", **given}, _host(str(given["url"]))
+    if "file" in given:
+        return {"kind": "function", **given}, str(given.get("function") or PurePath(str(given["file"])).stem)
+    forms = '"file:mine.py:search" for a function, or { url = "http://…", body = …, ids = … }'
+    raise InputError("a retriever needs a url or a file", place="retriever", remedy=forms)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or "http"
+    except ValueError:  # it is refused by what checks it
+        return "http"
+
+
+def _retriever_entry(row: Stored) -> dict[str, Any]:
+    retriever = {key: value for key, value in row["retriever"].items() if key != "kind"}
+    return {"label": row["name"], "retriever": retriever, "field": row.get("field")}
+
+
+def _system_rows(entry: ContenderEntry) -> list[System]:
+    """A row of another package's type: its options are the fields of that type."""
+    if entry.system in SYSTEMS.builtin:
+        raise InputError(
+            f"{entry.system!r} is a type of Bakeoff's own", place="system", remedy=f"name one of {', '.join(KEYS)}"
+        )
+    row_type = SYSTEMS.get(entry.system)
+    SYSTEMS.check_options(entry.system, entry.options, whole=True)
+    label = entry.label or entry.system
+    return [row_type(label, label, **entry.options)]
+
+
+def _system_entry(row: Stored) -> dict[str, Any]:
+    return {"label": row["name"], "system": row["system"], "options": row.get("options")}
+
+
+KEYS = {
+    "provider": Key(
+        "provider",
+        frozenset(
+            {
+                *("model", "field", "store", "dimensions", "precision", "search", "vectors", "options", "chunking"),
+                *("prompt", "rerank"),
+            }
+        ),
+        provider_rows,
+        provider_entry,
+    ),
+    "ranker": Key("lexical ranker", frozenset({"field", "options", "chunking", "rerank"}), _ranker_rows, _ranker_entry),
+    "answers": Key("file of answers", frozenset({"seeds"}), _answers_rows, _answers_entry),
+    "retriever": Key("retriever", frozenset({"field", "options", "rerank"}), _retriever_rows, _retriever_entry),
+    "system": Key("system", frozenset({"options", "rerank"}), _system_rows, _system_entry),
+}
+
+
+def fusion_of(entry: FusionEntry, contenders: Sequence[System]) -> Fused:
+    """The row of a [[fusion]]."""
+    parts = tuple(_row_called(name, contenders).label for name in entry.of)
+    fusion = Fusion(parts, tuple(entry.weights) or (1.0,) * len(parts), entry.c, entry.top_n, entry.method)
+    label = entry.label or "+".join(entry.of) + ("" if entry.method == "rrf" else f"@{entry.method}")
+    return Fused(label, label, fusion=fusion)
+
+
+def rerank_of(entry: RerankEntry, contenders: Sequence[System]) -> RerankedRow:
+    """The row of a [[rerank]], or of `rerank` in a contender."""
+    first = _row_called(entry.of, contenders)
+    if entry.depth < 1:
+        raise InputError("must be at least 1", place="depth")
+    provider, options = entry.provider, dict(entry.options)
+    if reference := file_reference(provider):
+        provider, options = "own", {"file": reference[0], "function": reference[1], **options}
+    if entry.vectors:
+        provider, options = "maxsim", {"provider": provider, **options}
+    RERANKERS.check_options(provider, options)
+    name = entry.model.rstrip("/").rpartition("/")[2] or options.get("function") or entry.vectors or provider
+    label = entry.label or f"{first.label}+{name}"
+    rerank = Rerank(first.label, provider, entry.model, entry.depth, options)
+    return RerankedRow(label, label, rerank=rerank, field=first.field if isinstance(first, FieldRow) else "")
+
+
+def within(entry: RerankEntry, rows: Sequence[System]) -> list[RerankEntry]:
+    """`rerank` in a contender, spelled out for each of its rows; a label is for one of them."""
+    if entry.of:
+        raise InputError("of is the contender that it stands in", place="rerank", remedy="remove it")
+    if entry.label and len(rows) > 1:
+        raise InputError(f"one label for {len(rows)} rows", place="rerank", remedy="leave it out")
+    return [msgspec.structs.replace(entry, of=row.label) for row in rows]
+
+
+def _row_called(name: str, contenders: Sequence[System]) -> System:
+    """By its label; a shorter name will do where only one row has it."""
+    matching = [c for c in contenders if c.label == name] or [c for c in contenders if name in c.names]
+    if len(matching) != 1:
+        problem = f"{name!r} fits {len(matching)} contenders" if matching else f"no contender is called {name!r}"
+        raise InputError(problem, place="of", remedy=nearest(name, [contender.label for contender in contenders]))
+    return matching[0]

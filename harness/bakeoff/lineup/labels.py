@@ -1,0 +1,49 @@
+"""Labels: they name rows and files, so they are unique and safe to use in a path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
+
+from bakeoff.systems.base import System
+
+Row = TypeVar("Row", bound=System)
+
+
+def called(wanted: Sequence[str], names: Mapping[str, set[str]]) -> list[str]:
+    """The labels of the contenders that have any of these names; all where none is given. The rule of `--contender`."""
+    for name in wanted:
+        if not any(name in known for known in names.values()):
+            every = sorted(set[str]().union(*names.values()))
+            raise InputError(f"--contender {name!r} matches no contender", remedy=nearest(name, every))
+    return [label for label, known in names.items() if not wanted or known & set(wanted)]
+
+
+def safe_label(text: str) -> str:
+    """Labels are part of file names: anything that might not be allowed there becomes a dash."""
+    return re.sub(r"[^\w.+@-]+", "-", text)
+
+
+def with_unique_labels(contenders: Sequence[Row]) -> list[Row]:
+    """Labels name rows and files: they must be unique, and safe to use in a path."""
+    seen: set[str] = set()
+    safe = [replace(contender, label=safe_label(contender.label)) for contender in contenders]
+    for contender in safe:
+        if contender.label in seen:
+            raise InputError(f"two contenders are called {contender.label!r}", remedy="give one of them a label")
+        seen.add(contender.label)
+    return safe
+
+
+def short_names(contenders: Sequence[System]) -> dict[str, str]:
+    """By label: the name without the store where only one contender has it, else the label."""
+    names = [safe_label(contender.name or contender.label) for contender in contenders]
+    return {
+        contender.label: name if names.count(name) == 1 else contender.label
+        for contender, name in zip(contenders, names, strict=True)
+    }

@@ -1,0 +1,26 @@
+"""Row types: what a contender can be. One module each: its fields, what it lacks, costs, and how it is made and asked.
+
+Other packages add theirs by an entry point; a line-up names such a row by `system`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bakeoff_providers.registry import Registry
+
+if TYPE_CHECKING:
+    from bakeoff.systems.base import System
+
+BUILTIN = {
+    "dense": "bakeoff.systems.dense:Dense",
+    "tokens": "bakeoff.systems.tokens:Tokens",
+    "existing": "bakeoff.systems.existing:ExistingRow",
+    "lexical": "bakeoff.systems.lexical:Lexical",
+    "retriever": "bakeoff.systems.retriever:RetrieverRow",
+    "given": "bakeoff.systems.given:GivenRow",
+    "reranked": "bakeoff.systems.reranked:RerankedRow",
+    "fused": "bakeoff.systems.fused:Fused",
+}
+
+SYSTEMS: Registry[System] = Registry("row type", "bakeoff.systems", BUILTIN, given=("label", "name", "unset"))

@@ -1,0 +1,207 @@
+"""A provider's vectors in a store, searched by vectors, or by words as well where the store can."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import InputError, Unavailable
+
+from bakeoff.core.clock import timed
+from bakeoff.core.progress import steps
+from bakeoff.core.room import check_room, needs_room
+from bakeoff.core.task import Query
+from bakeoff.embedding.vector_rows import BLOCK, VectorRows
+from bakeoff.search import brute_force
+from bakeoff.search.answer import Answer
+from bakeoff.search.exact_search import ExactRankings, ExactSearch
+from bakeoff.search.hits import Hits
+from bakeoff.search.index import Index
+from bakeoff.search.stores import STORES
+from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.hybrid import HybridStore
+from bakeoff.search.variants import FittedVariant, Variant
+from bakeoff.systems.base import Build, Prepared, Ready, RunContext
+from bakeoff.systems.embedding import EmbeddingSearcher, StoreRow
+from bakeoff.systems.failures import adapter_work
+
+HYBRID = "hybrid"
+
+
+@dataclass(frozen=True)
+class Dense(StoreRow):
+    """Embeds the corpus, or takes its vectors from a row that has the same, and builds the store."""
+
+    row_type: ClassVar[str] = "dense"
+
+    variant: Variant = field(default_factory=Variant, kw_only=True)
+    search: str = field(default="", kw_only=True)  # HYBRID where the store ranks by words as well
+
+    @property
+    def searches(self) -> Hashable:
+        """Its vectors, cut and rounded as its variant says."""
+        return self.shares, str(self.variant)
+
+    def lacks_store(self) -> str | None:
+        """Its library, its address or its key."""
+        return STORES.get(self.store).missing(**self.filled_store_options())
+
+    def check(self, run: RunContext) -> None:
+        """Makes the provider, which checks its options, and compares the dimensions that both sides name.
+
+        What is wrong is said before what is missing here: a key would not help.
+        """
+        try:
+            card = run.embedder(self).provider.card
+        except InputError:
+            raise
+        except Exception:
+            if self.lacks():
+                return
+            raise
+        wanted = self.variant.dimensions
+        if wanted is not None and card.dimensions is not None and wanted > card.dimensions:
+            raise InputError(
+                f"{wanted} dimensions asked for, but {card.name} has {card.dimensions}",
+                place=self.label,
+                remedy=f"ask for {card.dimensions} or fewer",
+            )
+
+    def try_out(self, run: RunContext) -> None:
+        """The index that these options describe, and the provider's own server."""
+        if self.lacks():
+            return
+        provider = run.embedder(self).provider
+        store, documents = STORES.get(self.store), len(run.index(self).chunks)
+        dimensions = self.variant.dimensions or provider.card.dimensions
+        held = store.holding(self.variant.precision, self.filled_store_options())
+        store.check(dimensions=dimensions, documents=documents, **held.options)
+        provider.ready()
+
+    def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
+        """A store that fails costs its row."""
+        index = run.index(self)
+        missing = self.lacks_store()
+        if missing and not run.offline:
+            raise Unavailable(missing)
+        embedder, whole = run.of(self)
+        variant = self.variant.fitted(whole)
+        vectors = variant.corpus(whole)
+        dimensions = vectors.dimensions
+        scratch.mkdir()
+        held = STORES.get(self.store).holding(self.variant.precision, self.filled_store_options())
+        hybrid = {"search": self.search} if self.search else {}
+        store = STORES.create(self.store, dimensions=dimensions, folder=scratch, **held.options, **hybrid)
+        run.place(store)
+        searcher: DenseSearcher
+        if isinstance(store, HybridStore) and hybrid:
+            searcher = HybridSearcher(embedder, index, store, variant, vectors)
+        else:
+            searcher = DenseSearcher(embedder, index, store, variant, vectors, run.nearest)
+        try:
+            with adapter_work(), needs_room() if store.on_disk() else nullcontext():
+                if store.on_disk():
+                    each = Variant(dimensions, held.precision).bytes_each(dimensions)
+                    check_room(scratch, int(each * len(vectors)), "vectors")
+                # An engine with bytes of its own makes them from the vectors; others get what such bytes stand for.
+                stored = variant.unrounded(whole) if held.precision == "int8" else vectors
+                if isinstance(store, HybridStore) and hybrid:
+                    added = _fill(store, index, stored, texts=True)
+                else:
+                    added = store.fill(index.ids, stored, index.all_fields())
+                _, built = timed(store.build)
+                index_bytes = store.size_bytes()
+        except BaseException:
+            searcher.close()
+            raise
+        for item in index.texts:
+            if (row := index.row_of(item)) is not None:  # it is one chunk
+                searcher.set_item_vector(item, whole[row])
+        build = Build(
+            seconds=(added + built) / 1e9,
+            index_bytes=index_bytes,
+            dimensions=dimensions,
+            vector_bytes=Variant(dimensions, held.precision).bytes_each(dimensions),
+            notes=tuple(note for note in (held.note, store.left_out_note()) if note),
+        )
+        return Prepared(self, searcher, build, embedder)
+
+
+@dataclass(slots=True)
+class DenseSearcher(EmbeddingSearcher):
+    """A provider's vectors in a store. Only the store's own call is timed as search."""
+
+    store: Store
+    variant: FittedVariant
+    vectors: Vectors | VectorRows
+    nearest: brute_force.Nearest = brute_force.nearest
+    _query_vectors: dict[str, Vectors] = field(default_factory=dict, init=False)  # by query id, for exact search
+
+    def ask(self, query: Query) -> Answer:
+        """Embeds, searches, ranks."""
+        found = self._vector(query)
+        vector = self.variant.queries(found.vector[None])[0]
+        if not self.store.capabilities.exact:
+            self._query_vectors.setdefault(query.id, vector)  # of the first round, whose answers are looked at
+        size = self.index.fetch_size(excluding=query.excluded)
+        hits, search_ns = timed(lambda: self.store.search(vector, size, query.where))
+        ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.excluded)
+        return self._answer(query, ranking, search_ns, found)
+
+    def exact_search(self) -> ExactRankings | None:
+        """Over what the store holds, with the vectors that it was asked with."""
+        if self.store.capabilities.exact:
+            return None
+        return ExactSearch(self.index, dict(self._query_vectors), self.vectors, self.nearest)
+
+    def close(self) -> None:
+        """The store goes; vectors and provider are shared with other rows."""
+        self.store.discard()
+
+
+@dataclass(slots=True)
+class HybridSearcher(DenseSearcher):
+    """A store that ranks by words and by vectors in one query: there is no exact search to hold it to."""
+
+    store: HybridStore
+
+    def ask(self, query: Query) -> Answer:
+        """Embeds, searches by both, ranks by the store's own fusion."""
+        found = self._vector(query)
+        vector, text = self.variant.queries(found.vector[None])[0], self.index.texts.get(query.item, query.text)
+
+        def search(k: int) -> Hits:
+            return self.store.search_hybrid(text, vector, k, query.where)
+
+        size = self.index.fetch_size(excluding=query.excluded)
+        hits, search_ns = timed(lambda: search(size))
+        ranking = self.index.ranking(hits, search, query.excluded)
+        return self._answer(query, ranking, search_ns, found)
+
+    def exact_search(self) -> ExactRankings | None:
+        """None: what a fusion should find is not defined by vectors alone."""
+        return None
+
+
+def _fill(store: Store, index: Index, vectors: VectorRows, *, texts: bool) -> int:
+    """Adds all chunks, a block at a time; the nanoseconds that the store took, without reading the blocks."""
+    if len(vectors) > BLOCK:
+        store.expect(len(vectors), lambda count: vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)])
+    nanoseconds, has_fields = 0, bool(index.metadata)
+    with steps(f"{store.name}: adding", len(vectors)) as advance:
+        for start, block in vectors.blocks():
+            ids = index.ids[start : start + len(block)]
+            metadata = [index.fields(row) for row in range(start, start + len(block))] if has_fields else None
+            if texts and isinstance(store, HybridStore):
+                said = [chunk.text for chunk in index.chunks[start : start + len(block)]]
+                nanoseconds += timed(partial(store.add_texts, ids, block, said, metadata))[1]
+            else:
+                nanoseconds += timed(partial(store.add, ids, block, metadata))[1]
+            advance(len(block))
+    return nanoseconds

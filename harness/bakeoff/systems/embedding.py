@@ -1,0 +1,317 @@
+"""Rows whose queries are embedded by a provider: what they share, whatever holds the documents."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import random
+import time
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+import numpy as np
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import ModelCard, Provider, Role, Vectors
+from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.keys import filled
+from bakeoff_providers.own import Own
+
+from bakeoff.calls.key_index import KeyIndex, Keys, Places
+from bakeoff.calls.tokens import estimated_tokens
+from bakeoff.core.clock import SAMPLES_FOR, WARM_UP
+from bakeoff.core.progress import steps
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Query
+from bakeoff.core.toml_values import json_safe
+from bakeoff.embedding.batches import WORKERS, batches, corpus_batches
+from bakeoff.embedding.corpus_chunks import ChunkTexts
+from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.preflight import provider_warnings, too_long
+from bakeoff.embedding.single_calls import TimedVector
+from bakeoff.embedding.vector_rows import BLOCK
+from bakeoff.search.answer import Answer, Searcher, Timed
+from bakeoff.search.index import Index
+from bakeoff.systems.base import ChunkedRow, Demand, Identity, Plan, RunContext
+from bakeoff.systems.failures import reason_of
+
+TIMED_PAID = SAMPLES_FOR[95] + 1  # queries that a paid provider is asked one by one: a p95, and the cold call
+TIMED_FREE = 100  # and a free one, in each round: 300 queries in six rows take minutes
+FETCHED_AT_ONCE = 8192  # queries that are embedded in one go
+SEED = 0  # of the texts that tell a pace
+DRAWN = 32  # texts, whose lengths stand for those of all
+ENOUGH = 1.0  # seconds of embedding that tell the pace
+
+
+@dataclass(frozen=True)
+class EmbeddingRow(ChunkedRow):
+    """A row of a provider. `live` is a function or an object from Python in place of a provider that is named."""
+
+    embeds_documents: ClassVar[bool] = True
+    per_token: ClassVar[bool] = False  # a vector for each token, which is compared by MaxSim
+
+    provider: str = field(kw_only=True)
+    model: str = field(default="", kw_only=True)
+    store: str = field(default="", kw_only=True)
+    options: dict[str, Any] = field(default_factory=dict, kw_only=True)
+    live: Any = field(default=None, repr=False, compare=False, kw_only=True)
+
+    @property
+    def local(self) -> bool:
+        """By the provider's class; one that was asked knows better."""
+        return PROVIDERS.get(self.provider).local
+
+    @property
+    def identity(self) -> Identity:
+        """A function of one's own is called by its name."""
+        default = PROVIDERS.get(self.provider).default_model or self.options.get("function", "")
+        return Identity(self.provider, self.model or default or self.name, self.store)
+
+    @property
+    def shares(self) -> Hashable:
+        """Its vectors: provider, model, field, and all that changes them."""
+        options = msgspec.json.encode(json_safe(dict(sorted(self.options.items())))).decode()
+        if self.live is not None:
+            options += f" #{id(self.live)}"
+        if self.chunking is not None:
+            options += f" {msgspec.json.encode(self.chunking).decode()}"
+        return self.provider, self.model, self.field, options + (" tokens" if self.per_token else "")
+
+    def create(self, folder: Path) -> Provider:
+        """Its provider; files that its options name are looked for beside the line-up."""
+        if self.unset:
+            raise Unavailable(self.unset)
+        options = resolve_paths(self.provider, self._filled_options(), folder)
+        if isinstance(self.live, Provider):
+            return self.live
+        if self.live is not None:
+            options["target"] = self.live
+        return PROVIDERS.create(self.provider, **({"model": self.model} if self.model else {}), **options)
+
+    def _filled_options(self) -> dict[str, Any]:
+        """With the environment's values; code of one's own fills in what it gets, as its cache key must not hold it."""
+        own = issubclass(PROVIDERS.get(self.provider), Own)
+        declared = {option.name for option in PROVIDERS.options(self.provider)} if own else set(self.options)
+        return {key: filled(value, secret=False) if key in declared else value for key, value in self.options.items()}
+
+    def lacks_parts(self) -> str | None:
+        """Of the provider and of the store at once."""
+        if self.chunking and (reason := self.chunking.missing()):
+            return reason
+        adapter = PROVIDERS.get(self.provider)
+        provider = adapter.missing(**filled(self.options, secret=False)) if self.live is None else None
+        return "; ".join(filter(None, [provider, self.lacks_store() if self.store else None])) or None
+
+    def lacks_store(self) -> str | None:
+        """What the store lacks here."""
+        return None
+
+    def price(self, run: RunContext, demand: Demand) -> Plan:
+        """What all rows that share these vectors would ask for. A model whose weights are here embeds a few texts."""
+        labels, task = demand.labels, run.task
+        try:
+            provider, index = self.create(run.folder), run.index(self)
+            embedder = Embedder(
+                provider, run.cache(provider), run.policy, offline=run.offline, time_hosted=run.time_hosted
+            )
+            texts: Sequence[str] = index.ids if provider.by_id else ChunkTexts(index.chunks)
+            embedder.fit(texts)
+            queries = [query for query in task.queries if not query.item]
+            asked = [query.id if provider.by_id else query.text for query in queries]
+            if not any(row.embeds_documents for row in demand.sharing):
+                texts = ()  # the documents are in an index already
+            items = [] if provider.by_id else [*index.texts.values(), *demand.further_texts]  # items ask as documents
+            documents = _documents(chain(texts, items), len(texts) + len(items), embedder)
+            wanted = embedder.missing(asked, Role.QUERY)
+            lacking = self.lacks() or ""
+            warnings = () if lacking else tuple(provider_warnings(provider, len(texts), too_long(provider, texts)))
+            pace = None if lacking or self.per_token else seconds_per_text(provider, documents.drawn)
+        except Exception as error:  # whatever a provider raises is a note to its rows
+            return Plan(labels, note=reason_of(error), lacks=True)
+        total = documents.texts + len(set(asked))
+        cached = total - documents.missing - len(wanted)
+        card = provider.card
+        tokens = documents.tokens + estimated_tokens(wanted, card.query_prompt)
+        if provider.local:
+            minutes = documents.missing * pace / 60 if pace is not None else None if documents.missing else 0.0
+            here = "runs here" if pace is None else "runs here; its pace by a few texts tried now"
+            if self.per_token:
+                here, cached = "a vector for each token; runs here, not timed", 0
+            return Plan(labels, total, cached, tokens, 0, 0.0, minutes, lacking or here, bool(lacking), warnings)
+        alone = [query.text for query in task.queries[: timed_alone(embedder)] if not query.item]
+        cold = [query.text for query in task.queries[:1] if not query.item]
+        if embedder.asks_anew:
+            single = [*cold * (1 + WARM_UP), *alone * demand.rounds] * demand.askings
+        else:
+            repeated = _repeated(cold, alone, set(wanted), demand.rounds, run.time_hosted)
+            tokens += estimated_tokens(repeated, card.query_prompt)
+            single = [*(text for text in wanted if text in set(alone)), *repeated]
+        together = [text for text in wanted if text not in set(alone)]
+        requests = len(single) + documents.requests + sum(1 for _ in batches(together, card, WORKERS))
+        usd = None if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6
+        minutes = _minutes(tokens, requests, card)
+        return Plan(labels, total, cached, tokens, requests, usd, minutes, lacking, bool(lacking), warnings)
+
+
+@dataclass(frozen=True)
+class StoreRow(EmbeddingRow):
+    """A row whose vectors go into a store that is built for it."""
+
+    store_options: dict[str, Any] = field(default_factory=dict, kw_only=True)
+
+    def filled_store_options(self) -> dict[str, Any]:
+        """With the environment's values, which no result may hold."""
+        return {key: filled(value, secret=False) for key, value in self.store_options.items()}
+
+
+@dataclass(slots=True)
+class EmbeddingSearcher(Searcher):
+    """What needs vectors of the queries: which of them are timed, and which are fetched in one go."""
+
+    embedder: Embedder
+    index: Index
+    _vectors: dict[str, Vectors] = field(default_factory=dict, init=False)  # by text: what need not be embedded again
+    _items: set[str] = field(default_factory=set, init=False)  # texts among them whose vectors are the store's own
+
+    def set_item_vector(self, item: str, vector: Vectors) -> None:
+        """An item that is one chunk has its vector already: asking for it again would only cost."""
+        text = item if self.embedder.provider.by_id else self.index.texts[item]
+        self._vectors[text] = vector
+        self._items.add(text)
+
+    def prefetch(self, queries: Sequence[Query]) -> None:
+        """All but the first few, untimed: nobody wants to wait for 300 requests for a latency."""
+        rest = queries[timed_alone(self.embedder) :]
+        for role in Role:
+            texts = [self._query_text(query) for query in rest if _role(query) is role]
+            texts = [text for text in texts if text not in self._vectors]
+            for start in range(0, len(texts), FETCHED_AT_ONCE):
+                part = texts[start : start + FETCHED_AT_ONCE]
+                self._vectors.update(zip(part, self.embedder.embed(part, role), strict=True))
+
+    def begin_round(self, number: int) -> None:
+        """Rows of one embedder share the paid calls of a round."""
+        self.embedder.single.begin_round(number)
+
+    def _vector(self, query: Query) -> TimedVector:
+        text = self._query_text(query)
+        if text in self._vectors:
+            return TimedVector(self._vectors[text])
+        return self.embedder.embed_timed(text, _role(query))
+
+    def _answer(self, query: Query, ranking: Ranking, search_ns: int, found: TimedVector) -> Answer:
+        """With what is known of the embedding's time; an item needs no embedding."""
+        if found.nanoseconds is not None or self._query_text(query) in self._items:
+            return Answer(ranking, search_ns, found.nanoseconds)
+        timed = Timed.EARLIER if found.kept else Timed.NEVER
+        return Answer(ranking, search_ns, timed=timed, kept_embed=found.kept)
+
+    def _query_text(self, query: Query) -> str:
+        if self.embedder.provider.by_id:
+            return query.item or query.id
+        return self.index.texts[query.item] if query.item else query.text
+
+
+def resolve_paths(provider: str, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The options, with relative paths of files taken from this folder."""
+    paths = PROVIDERS.get(provider).paths
+    return {key: str(folder / Path(value).expanduser()) if key in paths else value for key, value in options.items()}
+
+
+def timed_alone(embedder: Embedder) -> int:
+    """How many queries are asked one by one, for the sake of their latency."""
+    return TIMED_FREE if embedder.asks_anew else max(TIMED_PAID, embedder.time_hosted)
+
+
+def _role(query: Query) -> Role:
+    """An item is compared as what it is, a document: its vector is the one in the store."""
+    return Role.DOCUMENT if query.item else Role.QUERY
+
+
+def _repeated(cold: list[str], alone: Sequence[str], new: set[str], rounds: int, most: int) -> list[str]:
+    """The queries that a paid model is asked for again to time it, after a call that opens the connection."""
+    if not most:
+        return []
+    first = [text for text in dict.fromkeys(alone) if text not in new or text in cold]
+    again = list(dict.fromkeys(alone)) * (rounds - 1)
+    return [*(text for text in cold if text not in new), *islice(chain(first, again), most)]
+
+
+class _Documents(NamedTuple):
+    """Distinct texts of the corpus, those that are in no cache, what these would take, and a few of them."""
+
+    texts: int
+    missing: int
+    tokens: float
+    requests: int
+    drawn: list[str]
+
+
+def _documents(texts: Iterable[str], total: int, embedder: Embedder) -> _Documents:
+    """Counted batch by batch, as a run asks for them: of a block before, only keys are kept."""
+    space, card, distinct = embedder.space(Role.DOCUMENT), embedder.provider.card, KeyIndex()
+    missing, tokens, requests, drawn = 0, 0.0, 0, TextSample(SEED)
+
+    def find(keys: Keys) -> Places:
+        places = np.full(len(keys), -1, dtype=np.int64)
+        distinct.add(keys, places)
+        advance(len(keys))
+        return places if space is None else space.find(keys)
+
+    with steps(f"{card.name}: texts to count", total) as advance:
+        for batch in corpus_batches(texts, card, embedder.at_once, BLOCK, find):
+            missing, requests = missing + len(batch), requests + 1
+            tokens += estimated_tokens(batch, card.document_prompt)
+            drawn.add(batch)
+    return _Documents(len(distinct), missing, tokens, requests, drawn.texts)
+
+
+def _minutes(tokens: float, requests: int, card: ModelCard) -> float | None:
+    """The time that the known rate limits alone would take; None where none is known."""
+    waits = []
+    if card.requests_per_minute:
+        waits.append(requests / card.requests_per_minute)
+    if card.tokens_per_minute:
+        waits.append(tokens / card.tokens_per_minute)
+    return max(waits, default=None)
+
+
+class TextSample:
+    """A few texts of a stream, each as likely as any other."""
+
+    def __init__(self, seed: int) -> None:
+        self._random, self._kept = random.Random(seed), list[tuple[float, str]]()
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Some of these may take the place of earlier ones."""
+        tagged = ((self._random.random(), text) for text in texts)
+        self._kept = heapq.nsmallest(DRAWN, [*self._kept, *tagged])
+
+    @property
+    def texts(self) -> list[str]:
+        """In no order."""
+        return [text for _, text in self._kept]
+
+
+def seconds_per_text(
+    provider: Provider, texts: Sequence[str], clock: Callable[[], float] = time.perf_counter
+) -> float | None:
+    """By embedding some of these, few at first, until they took long enough: a text takes what its tokens take.
+
+    None where there is nothing to try it with. Only a model whose own tokenizer is here has its weights here: a
+    function of somebody's may ask a paid service.
+    """
+    if not (provider.local and provider.own_tokens and texts):
+        return None
+    provider.embed(texts[:1], Role.DOCUMENT)  # loads the weights
+    context = provider.context_tokens() or math.inf
+    tokens = [min(max(1, provider.count_tokens(text)), context) for text in texts]
+    done, spent, size = 0, 0.0, 1
+    while done < len(texts) and spent < ENOUGH:
+        start = clock()
+        provider.embed(texts[done : done + size], Role.DOCUMENT)
+        spent, done, size = spent + clock() - start, min(done + size, len(texts)), 2 * size
+    return spent / sum(tokens[:done]) * sum(tokens) / len(texts)

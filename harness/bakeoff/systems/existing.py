@@ -1,0 +1,163 @@
+"""An index that exists: opened for reading, its dimension and its documents compared with the task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from bakeoff_providers.base import Fitted, Vectors
+from bakeoff_providers.errors import InputError, StoreError, Unavailable
+
+from bakeoff.core.clock import timed
+from bakeoff.core.filters import conditions, passes
+from bakeoff.core.printable import some
+from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.task import Query, Task
+from bakeoff.search.answer import Answer
+from bakeoff.search.existing import EXISTING
+from bakeoff.search.existing.base import ExistingIndex
+from bakeoff.search.hits import Hits
+from bakeoff.systems.base import Build, Prepared, Ready, RunContext
+from bakeoff.systems.embedding import EmbeddingRow, EmbeddingSearcher
+from bakeoff.systems.failures import adapter_work
+
+NAMED = 5  # documents that a note lists before it only counts
+
+
+@dataclass(frozen=True)
+class ExistingRow(EmbeddingRow):
+    """Embeds the queries alone, and writes nothing. `existing` says how to read the index."""
+
+    row_type: ClassVar[str] = "existing"
+    embeds_documents: ClassVar[bool] = False
+
+    existing: dict[str, str] = field(kw_only=True)
+
+    def lacks_store(self) -> str | None:
+        """What reads such an index."""
+        return EXISTING.get(self.store).missing()
+
+    def path(self, folder: Path) -> Path | None:
+        """The file or folder of the index, beside the line-up; None where it is on a server."""
+        if "://" in self.existing["existing"] or not EXISTING.get(self.store).in_files:
+            return None
+        return folder / Path(self.existing["existing"]).expanduser()
+
+    def open(self, folder: Path) -> ExistingIndex:
+        """The index, its path made absolute."""
+        path = self.path(folder)
+        return EXISTING.create(self.store, **{**self.existing, **({"existing": str(path)} if path else {})})
+
+    def check(self, run: RunContext) -> None:
+        """The provider can be made, and the file is there."""
+        path = self.path(run.folder)
+        if path is not None and not path.exists():
+            raise InputError("no such file or folder", file=path, remedy="check the path")
+        if not self.lacks() or run.offline:
+            provider = run.embedder(self).provider
+            if isinstance(provider, Fitted):
+                raise InputError(f"{provider.name} learns from the documents, which are not embedded here")
+
+    def try_out(self, run: RunContext) -> None:
+        """Opens the index and looks at its dimension and its documents."""
+        if self.lacks():
+            return
+        card = run.embedder(self).provider.card
+        existing = self.open(run.folder)
+        try:
+            _check_dimensions(existing, card.dimensions, card.name)
+            _notes(existing, run.task)
+        finally:
+            existing.close()
+
+    def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
+        """Opens the index and looks at what it holds."""
+        if reason := self.lacks():
+            raise Unavailable(reason)
+        embedder = run.embedder(self)
+        with adapter_work():
+            existing = self.open(run.folder)
+            try:
+                _check_dimensions(existing, embedder.provider.card.dimensions, embedder.provider.card.name)
+                notes = _notes(existing, run.task)
+                embedder.provider.ready()
+            except BaseException:
+                existing.close()
+                raise
+        searcher = ExistingSearcher(embedder, run.index(self), existing, run.depth)
+        build = Build(seconds=0.0, dimensions=existing.dimensions, notes=tuple(notes))
+        return Prepared(self, searcher, build, embedder)
+
+
+@dataclass(slots=True)
+class ExistingSearcher(EmbeddingSearcher):
+    """Documents by their best entry; those that the task lacks have no place in the ranking."""
+
+    existing: ExistingIndex
+    depth: int
+
+    def ask(self, query: Query) -> Answer:
+        """Asks for more entries while chunks of the same documents, or foreign ones, keep the list short.
+
+        The time is that of the search which was enough: an application would know how far to look.
+        """
+        found = self._vector(query)
+        vector = found.vector
+        if vector.shape[-1] != self.existing.dimensions:
+            raise StoreError(f"the index has {self.existing.dimensions} dimensions, the query {vector.shape[-1]}")
+        size = min(self.existing.entries, self.depth + 1)
+        while True:
+            hits, search_ns = self._search(vector, size)
+            ranking = self._ranking(hits, query)
+            if len(ranking) == self.depth or size >= self.existing.entries or len(hits.ids) < size:
+                return self._answer(query, ranking, search_ns, found)
+            size = min(self.existing.entries, 2 * size)
+
+    def close(self) -> None:
+        """The index is left as it was."""
+        self.existing.close()
+
+    def _search(self, vector: Vectors, size: int) -> tuple[Hits, int]:
+        return timed(lambda: self.existing.search(vector, size))
+
+    def _ranking(self, hits: Hits, query: Query) -> Ranking:
+        filters = conditions(query.where) if query.where else ()
+        best: dict[str, float] = {}
+        known = self.index.known(hits.ids)
+        for document, score in zip(hits.ids, hits.scores, strict=True):
+            if np.isnan(score):
+                raise StoreError(f"the index answered NaN as the score of {document!r}")
+            if document not in known or document == query.excluded:
+                continue
+            if not filters or passes(self.index.metadata.get(document, {}), filters):
+                best[document] = max(score, best.get(document, score))
+        return ordered(best.items(), self.depth)
+
+
+def _check_dimensions(existing: ExistingIndex, dimensions: int | None, model: str) -> None:
+    if dimensions is not None and dimensions != existing.dimensions:
+        raise Unavailable(
+            f"the index has vectors of {existing.dimensions} dimensions, {model} makes {dimensions}: "
+            "was it built with this model?"
+        )
+
+
+def _notes(existing: ExistingIndex, task: Task) -> list[str]:
+    """What the index lacks of the task, and what it has besides."""
+    held = existing.documents()
+    lacking = [document.id for document in task.documents if document.id not in held]
+    if len(lacking) == len(task.documents):
+        raise Unavailable(
+            f"the index has none of the task's documents (it has {', '.join(sorted(held)[:NAMED])}, …): "
+            f"is id = {existing.id!r} where a document is named?"
+        )
+    notes = []
+    if lacking:
+        notes.append(
+            f"the index lacks {len(lacking)} of the task's {len(task.documents)} documents: {some(lacking, NAMED)}"
+        )
+    if foreign := len(held) - (len(task.documents) - len(lacking)):
+        notes.append(f"the index has {foreign} documents that the task lacks; they have no place in the rankings")
+    return notes

@@ -1,0 +1,94 @@
+"""A ranker that compares words and needs neither vectors nor a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.keys import filled
+
+from bakeoff.core.clock import timed
+from bakeoff.core.filters import conditions
+from bakeoff.core.task import Query
+from bakeoff.embedding.corpus_chunks import ChunkTexts
+from bakeoff.search.answer import Answer, Searcher
+from bakeoff.search.hits import Hits
+from bakeoff.search.index import Index
+from bakeoff.search.rankers import RANKERS
+from bakeoff.search.rankers.base import Ranker
+from bakeoff.systems.base import Build, ChunkedRow, Identity, Prepared, Ready, RunContext
+from bakeoff.systems.failures import adapter_work
+
+
+@dataclass(frozen=True)
+class Lexical(ChunkedRow):
+    """Indexes the words of the corpus."""
+
+    row_type: ClassVar[str] = "lexical"
+
+    ranker: str = field(kw_only=True)
+    options: dict[str, Any] = field(default_factory=dict, kw_only=True)
+
+    @property
+    def identity(self) -> Identity:
+        """The ranker is the model."""
+        return Identity(self.ranker, self.ranker)
+
+    def lacks_parts(self) -> str | None:
+        """Of the way to cut, and of the ranker."""
+        return (self.chunking and self.chunking.missing()) or RANKERS.get(self.ranker).missing()
+
+    def check(self, run: RunContext) -> None:  # noqa: ARG002
+        """Makes the ranker, which checks its options."""
+        if not self.lacks():
+            self._create()
+
+    def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
+        """Its index lives in memory and has no size on disk."""
+        if reason := self.lacks():
+            raise Unavailable(reason)
+        index = run.index(self)
+        ranker = self._create()
+        ids, texts = index.ids, ChunkTexts(index.chunks)
+        with adapter_work():
+            _, nanoseconds = timed(lambda: ranker.add(ids, texts))
+        return Prepared(self, LexicalSearcher(ranker, index), Build(seconds=nanoseconds / 1e9))
+
+    def _create(self) -> Ranker:
+        return RANKERS.create(self.ranker, **filled(self.options, secret=False))
+
+
+@dataclass(slots=True)
+class LexicalSearcher(Searcher):
+    """A ranker that needs no vectors. What shares no word with the query follows what does, with score 0, by id."""
+
+    ranker: Ranker
+    index: Index
+
+    def ask(self, query: Query) -> Answer:
+        """Searches, ranks. Which documents pass its filter is found before the time counts."""
+        size = self.index.fetch_size(excluding=query.excluded)
+        passing = self.index.passing(conditions(query.where)).tolist() if query.where else None
+        allowed = None if passing is None else {self.index.ids[row] for row in passing}
+        hits, search_ns = timed(lambda: self._search(query, size, allowed))
+        ranking = self.index.ranking(hits, lambda k: self._search(query, k, allowed), query.excluded)
+        return Answer(ranking.filled(self._candidates(query, passing), self.index.depth), search_ns)
+
+    def _candidates(self, query: Query, passing: list[int] | None) -> Iterator[str]:
+        """All that may be ranked, by id: without them a ranker that matches little is below a random order."""
+        owners = self.index.owners
+        documents = self.index.documents if passing is None else sorted({owners[row] for row in passing})
+        return (document for document in documents if document != query.excluded)
+
+    def _search(self, query: Query, k: int, allowed: set[str] | None) -> Hits:
+        """Rankers know no filters: where there is one, all are ranked and those that pass are kept."""
+        text = self.index.texts.get(query.item, query.text)
+        if allowed is None:
+            return self.ranker.search(text, k)
+        everything = self.ranker.search(text, len(self.index.ids))
+        kept = [pair for pair in zip(everything.ids, everything.scores, strict=True) if pair[0] in allowed]
+        best = sorted(kept, key=lambda pair: -pair[1])[:k]
+        return Hits([item for item, _ in best], [score for _, score in best])

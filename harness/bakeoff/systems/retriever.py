@@ -1,0 +1,124 @@
+"""A system that ranks by itself: asked for every query, nothing is embedded or built here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from bakeoff_providers.errors import InputError, StoreError, Unavailable
+
+from bakeoff.core.clock import timed
+from bakeoff.core.filters import conditions, passes
+from bakeoff.core.id_rows import IdRows
+from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.task import Query, document_ids
+from bakeoff.search.answer import Answer, Searcher
+from bakeoff.search.retrievers import RETRIEVERS
+from bakeoff.search.retrievers.base import Retriever, Scored
+from bakeoff.systems.base import Build, FieldRow, Identity, Prepared, Ready, RunContext
+
+
+@dataclass(frozen=True)
+class RetrieverRow(FieldRow):
+    """A function or an endpoint: `retriever` has its kind and its options. `live` is a function from Python."""
+
+    row_type: ClassVar[str] = "retriever"
+
+    retriever: dict[str, Any] = field(kw_only=True)
+    live: Any = field(default=None, repr=False, compare=False, kw_only=True)
+
+    @property
+    def local(self) -> bool:
+        """A server by its URL may be anywhere, and may cost anything."""
+        return "url" not in self.retriever
+
+    @property
+    def identity(self) -> Identity:
+        """Its kind is the provider."""
+        return Identity(self.retriever["kind"], self.name)
+
+    def lacks_parts(self) -> str | None:
+        """What the adapter lacks."""
+        return RETRIEVERS.get(self.retriever["kind"]).missing(**self.retriever)
+
+    def check(self, run: RunContext) -> None:
+        """The file is there."""
+        for name in RETRIEVERS.get(self.retriever["kind"]).paths:
+            file = self.retriever.get(name)
+            if file and not (run.folder / file).is_file():
+                raise InputError("no such file", file=run.folder / file, remedy="check the path")
+
+    def try_out(self, run: RunContext) -> None:
+        """Imports the function; an endpoint is not asked."""
+        if not self.lacks():
+            self._create(run).close()
+
+    def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
+        """Connects; the first query is the cold one."""
+        if reason := self.lacks():
+            raise Unavailable(reason)
+        retriever, task = self._create(run), run.task
+        items = {query.item for query in task.queries if query.item}
+        texts = {document.id: document.whole(self.field) for document in task.documents if document.id in items}
+        drop = self.retriever.get("unknown") == "drop"
+        documents = IdRows(document_ids(task.documents))
+        searcher = RetrieverSearcher(retriever, texts, documents, run.metadata, run.depth, drop)
+        return Prepared(self, searcher, Build(seconds=0.0))
+
+    def _create(self, run: RunContext) -> Retriever:
+        kind, options = self.retriever["kind"], {key: self.retriever[key] for key in self.retriever if key != "kind"}
+        for key in RETRIEVERS.get(kind).paths:
+            if options.get(key):
+                options[key] = str(run.folder / Path(options[key]).expanduser())
+        if self.live is not None:
+            options["target"] = self.live
+        if not self.local:
+            options["policy"] = run.policy
+        return RETRIEVERS.create(kind, **options)
+
+
+@dataclass(slots=True)
+class RetrieverSearcher(Searcher):
+    """A retriever as a row: its ids must be documents of the task, unless unknown ones are to be dropped."""
+
+    retriever: Retriever
+    texts: Mapping[str, str]  # of the documents that queries are, by their ids
+    documents: IdRows
+    metadata: Mapping[str, Mapping[str, Any]]  # of the documents that have any
+    depth: int
+    drop_unknown: bool = False
+
+    def ask(self, query: Query) -> Answer:
+        """A filter is applied to its answer, for which it is then asked for everything."""
+        size = min(len(self.documents), self.depth + bool(query.excluded))
+        text = self.texts.get(query.item, query.text)
+        answer, nanoseconds = self.retriever.search(text, len(self.documents) if query.where else size)
+        ranking, checking_ns = timed(lambda: self._ranking(answer, query))
+        return Answer(ranking, nanoseconds + checking_ns)
+
+    def close(self) -> None:
+        """The retriever's connections."""
+        self.retriever.close()
+
+    def _ranking(self, answer: Scored, query: Query) -> Ranking:
+        filters = conditions(query.where) if query.where else ()
+        best: dict[str, float] = {}
+        known = self.documents.among([document for document, _ in answer])
+        for document, score in answer:
+            if document not in known:
+                if self.drop_unknown:
+                    continue
+                raise StoreError(
+                    f"it answered the unknown document {document!r}; "
+                    'options = { unknown = "drop" } in its [[contender]] leaves such documents out'
+                )
+            if document in best:
+                raise StoreError(f"it answered the document {document!r} twice")
+            if math.isnan(score):
+                raise StoreError(f"it answered NaN as the score of {document!r}")
+            if document != query.excluded and (not filters or passes(self.metadata.get(document, {}), filters)):
+                best[document] = score
+        return ordered(best.items(), self.depth)

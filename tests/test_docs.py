@@ -211,5 +211,5 @@ def test_each_folder_of_data_is_described_with_the_line_up_that_runs_it(folder: 
         for name in re.findall(r"`bakeoff run ?([\w-]*)`", "|".join(row)):
             task = Lineup.read(lineup_file(Path(name)) if name else ROOT / "bakeoff.toml").task
             described = task_description(str(task), Path())
-            corpus = re.search(r'"\.\./\.\./corpora/(\w+)', described.read_text(encoding="utf-8"))
+            corpus = re.search(r'"\.\./\.\./corpora/([\w-]+)', described.read_text(encoding="utf-8"))
             assert row[0].strip(" `/") == (corpus[1] if folder == "corpora" and corpus else described.parent.name)

@@ -20,8 +20,8 @@ EXTENSIONS = "bakeoff.extensions."
 PURE = {"evaluation", "statistics"}
 IMPURE = {"os", "pathlib", "time", "datetime", "socket", "subprocess", "urllib", "shutil", "tempfile", "random"}
 LONGEST = 600  # lines of a module
-MOST_LINES = {"core": 42_000, "all": 55_300}  # `wc -l`; the core is all but bakeoff/extensions
-MOST_MODULES = 490
+MOST_LINES = {"core": 42_450, "all": 55_750}  # `wc -l`; the core is all but bakeoff/extensions
+MOST_MODULES = 493
 _PLACE = re.compile(r"(bakeoff|bakeoff_providers)(\.\w+)+(:\w+)?")
 
 

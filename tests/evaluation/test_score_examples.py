@@ -19,8 +19,8 @@ from sklearn.metrics import f1_score
 EVERY = [
     Measure.of(name, k=None if family.cut == "refused" else 3)
     for name, family in families().items()
-    if name not in ("rbp_residual", "gm_map", "judged")
-]  # 0 is not what they give for no answer
+    if name not in ("rbp_residual", "gm_map", "judged") and not family.reads_dates
+]  # 0 is not what they give for no answer; grades have no dates
 
 
 def value(text: str, ids: Sequence[str], judged: Mapping[str, int]) -> float:

@@ -28,6 +28,13 @@ def test_a_mean_by_traffic_and_a_plain_one() -> None:
     assert asked.weights is STRATA.weights
 
 
+def test_an_interval_over_some_of_the_queries() -> None:
+    """A plain one is that of these queries alone; traffic was drawn over all of them, so it says nothing of some."""
+    tail = PerQuery().intervals(A[~HEAD][:, None])
+    assert np.array_equal(PerQuery().intervals(A[:, None], where=~HEAD), tail)
+    assert np.isnan(PerQueryAsked(STRATA).intervals(A[:, None], where=~HEAD)).all()
+
+
 def test_a_pair_by_traffic_is_the_stratified_estimate_of_its_differences() -> None:
     (pair,) = PerQueryAsked(STRATA).pairs({"a": A, "b": B})
     d = A - B

@@ -76,6 +76,7 @@ class _Checked(NamedTuple):
 
 def _checked(lineup: Lineup, place: int, path: Path) -> _Checked:
     """One task of a line-up with its rows; what is wrong with a task that has no file of its own names its place."""
+    from bakeoff.running.scoring import check_dates
     from bakeoff.running.validation import check_rows, check_task
     from bakeoff.tasks.kinds import load_kind
 
@@ -83,6 +84,7 @@ def _checked(lineup: Lineup, place: int, path: Path) -> _Checked:
         kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
         task = kind.task()
         check_task(task, kind)
+        check_dates(task, lineup.measures, lineup.file)
         kind.check_contenders(task, lineup.contenders, lineup.folder)
     except InputError as error:
         if error.file is not None or not place:

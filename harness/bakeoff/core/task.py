@@ -11,6 +11,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
 from bakeoff.core.filters import conditions
+from bakeoff.core.validity import AS_OF, parse_day, period_of
 
 SHOWN = 60  # characters of a text that a repr shows
 
@@ -77,6 +78,7 @@ class Query(msgspec.Struct, frozen=True):
     where: Mapping[str, Any] = {}  # only documents whose metadata passes: bakeoff.core.filters
     identical: str = ""
     drawn: Drawn | None = None  # no part of the fingerprint: the question is the same
+    as_of: str = ""  # the day it asks about, as 2026-11-16: bakeoff.core.validity
 
     @property
     def excluded(self) -> str:
@@ -117,6 +119,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             if asked.item and asked.item not in documents:
                 raise InputError(f"query {asked.id!r} is item {asked.item!r}, which is not in the corpus")
             conditions(asked.where)
+            parse_day(asked.as_of, f"query {asked.id!r}: {AS_OF}")
+        if self.time_bound and (wrong := first_wrong_period(self.documents)):
+            raise InputError(f"document {wrong[0]!r}: {wrong[1].problem}", remedy=wrong[1].remedy)
         for query, grades in self.judgments.items():
             if query not in queries:
                 raise InputError(f"a judgment names query {query!r}, which task {self.name!r} does not have")
@@ -178,6 +183,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         return list(dict.fromkeys(query.category for query in self.queries if query.category))
 
     @property
+    def time_bound(self) -> bool:
+        """Whether some query asks about a day."""
+        return any(query.as_of for query in self.queries)
+
+    @property
     def candidates(self) -> int:
         """How many documents a query can find: all, or all but itself where queries are items."""
         return len(self.documents) - any(query.excluded for query in self.queries)
@@ -199,7 +209,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     def fingerprint(self) -> str:
         """Equal for equal tasks: results are only comparable under the same one."""
         content = (
-            [(q.id, q.text, q.category, *filter(None, (q.item, q.where, q.identical))) for q in self.queries],
+            [(q.id, q.text, q.category, *filter(None, (q.item, q.where, q.identical, _day(q)))) for q in self.queries],
             sorted((query, sorted(grades.items())) for query, grades in self.judgments.items()),
             self.rel,
         )
@@ -214,6 +224,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             for document in block:
                 if document.fields:
                     digest.update(b"," + encode((document.id, sorted(document.fields.items()))))
+        for block in document_blocks(self.documents) if self.time_bound else ():
+            for document in block:
+                if any(period := period_of(document.metadata)):
+                    digest.update(b"," + encode((document.id, period)))
         digest.update(b"]")
         return digest.hexdigest()[:16]
 
@@ -230,6 +244,17 @@ def document_blocks(documents: Sequence[Document]) -> Iterator[Sequence[Document
     yield from [documents] if stored is None else stored()
 
 
+def first_wrong_period(documents: Sequence[Document]) -> tuple[str, InputError] | None:
+    """The first document whose days are none, or which ends before it begins, and what is wrong with it."""
+    for block in document_blocks(documents):
+        for document in block:
+            try:
+                period_of(document.metadata)
+            except InputError as error:
+                return document.id, error
+    return None
+
+
 def _document(item: str, content: str | Mapping[str, Any]) -> Document:
     if isinstance(content, str):
         return Document(id=item, text=content)
@@ -240,7 +265,13 @@ def _document(item: str, content: str | Mapping[str, Any]) -> Document:
 def _query(item: str, content: str | Mapping[str, Any]) -> Query:
     if isinstance(content, str):
         return Query(id=item, text=content)
-    return Query(id=item, text=str(content["text"]), category=str(content.get("category") or ""))
+    day = parse_day(content.get(AS_OF), f"query {item!r}: {AS_OF}")
+    return Query(id=item, text=str(content["text"]), category=str(content.get("category") or ""), as_of=day)
+
+
+def _day(query: Query) -> tuple[str, str] | None:
+    """What a time-bound query adds to the fingerprint."""
+    return (AS_OF, query.as_of) if query.as_of else None
 
 
 def _named(documents: Sequence[Document], queries: Sequence[Query], judgments: Judgments, task: str) -> set[str]:

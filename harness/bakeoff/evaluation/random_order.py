@@ -13,12 +13,15 @@ from bakeoff.core.arrays import Grades, Values
 class RandomOrder:
     """The judged grades of every query, best first, hidden in a corpus of so many documents.
 
-    `depth` is how many of them come back, for a contender and here alike; all where it is None.
+    `depth` is how many of them come back, for a contender and here alike; all where it is None. `stale` is the share of
+    the corpus that is out of date for each query, where that is known.
     """
 
-    def __init__(self, ideal: Grades, documents: int, rel: int, depth: int | None = None) -> None:
+    def __init__(
+        self, ideal: Grades, documents: int, rel: int, depth: int | None = None, stale: Values | None = None
+    ) -> None:
         check_size(ideal, documents)
-        self.ideal, self.documents, self._rel = ideal, documents, rel
+        self.ideal, self.documents, self._rel, self.stale = ideal, documents, rel, stale
         self.returned = min(depth or documents, documents)
 
     def cut(self, k: int | None) -> int:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bakeoff.core.arrays import Grades
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Judgments
+from bakeoff.evaluation.validity import StalePlaces
 
 UNJUDGED = -1
 NO_DOCUMENT = -2
@@ -33,7 +34,7 @@ class RankedGrades:
     """One row per query: grades in ranked order, how many documents came back, and all judged grades, best first.
 
     `depth` is where rankings were cut while joining; None means that they are whole. `found` counts the places that
-    matched, where rankings were filled up; None means that all did.
+    matched, where rankings were filled up; None means that all did. `stale` is known of a task with dates alone.
     """
 
     grades: Grades
@@ -41,6 +42,7 @@ class RankedGrades:
     ideal: Grades
     depth: int | None = None
     found: Grades | None = None
+    stale: StalePlaces | None = None
 
     def __len__(self) -> int:
         return len(self.grades)

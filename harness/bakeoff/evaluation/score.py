@@ -54,12 +54,13 @@ def random_expectation(
     measures: Sequence[Measure],
     rel: int = 1,
     depth: int | None = None,
+    stale: Values | None = None,
 ) -> Scores:
     """The expectation of each measure under a uniformly random order of the corpus, of which `depth` come back.
 
     Exact, but for GMAP where its hits have too many places to go through; without a depth all documents come back.
     """
-    order = RandomOrder(ideal_grades(judgments, query_ids), n_documents, rel, depth)
+    order = RandomOrder(ideal_grades(judgments, query_ids), n_documents, rel, depth, stale)
     return {
         measure: order.condensed(measure.expected) if measure.condensed else measure.expected(order)
         for measure in measures

@@ -121,7 +121,7 @@ def _queries(summary: Summary, detailed: Detailed, measure: Measure) -> dict[str
         queries.append(
             {
                 "id": query,
-                "text": info.text,
+                "text": f"{info.text} (as of {info.as_of})" if info.as_of else info.text,
                 "category": info.category,
                 "values": [
                     round(answer.measures.get(summary.verdict.measure, 0.0), 4) if answer else 0 for answer in answers

@@ -165,7 +165,7 @@ def compare_results(
     """
     _check_comparable(results)
     first, alone = results[0], len(results) == 1
-    measure = first.measure(measure)
+    measure = first.deciding(measure)
     chosen = _chosen(contenders, results)
     letters = dict(zip(_letters(), (result.name for result in results), strict=False)) if lettered and not alone else {}
     shown = {result.name: "" if alone else result.name for result in results}

@@ -65,7 +65,7 @@ def gate(
     alpha: float = ALPHA,
 ) -> Gate:
     """Fails where a drop is larger than `max_drop` and significant (two-sided, Holm over the distinct differences)."""
-    measure = baseline.measure(measure)
+    measure = baseline.deciding(measure)
     chosen = [pair for text in contenders for pair in _pairs(text, baseline)]
     chosen = list(dict.fromkeys(chosen)) or [(label, label) for label in baseline.labels]
     verdict = Gate(

@@ -82,7 +82,7 @@ def plan_queries(
         raise InputError("there is nothing to plan for", remedy="give --width 0.1, --difference 0.05, or both")
     if not results and variance is None:
         raise InputError("there is nothing to plan from", remedy="name a result, or give --variance")
-    name = str(results[0].measure(measure)) if results else str(measure or "any measure")
+    name = str(results[0].deciding(measure)) if results else str(measure or "any measure")
     whole = [np.stack([result.values(label, name) for label in result.labels], axis=1) for result in results]
     tables = [table[:, sorted(set(first_equal(table)))] for table in whole]  # one model in two stores varies once
     known = residual_variance(tables) if variance is None else variance

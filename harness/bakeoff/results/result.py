@@ -13,6 +13,7 @@ from bakeoff_providers.registry import missing_modules, nearest
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.measures.base import check_decides
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.score import score_queries
 from bakeoff.results.all_scores import AllScores, read_all_scores
@@ -96,15 +97,24 @@ class Result:
         """A measure by its spelling; without one, the measure that decided this result."""
         return given if isinstance(given, Measure) else Measure.parse(given or self.summary.verdict.measure)
 
+    def deciding(self, given: Measure | str | None = None) -> Measure:
+        """The same, where rows are compared by it."""
+        measure = self.measure(given)
+        check_decides(measure, "compare by another, for example ndcg@10; scores() has its values")
+        return measure
+
     def values(self, label: str, measure: Measure | str | None = None) -> Values:
-        """Per query, as they were stored; a measure that was not stored is worked out from the stored rankings."""
+        """Per query, as they were stored; a measure that was not stored is worked out from the stored rankings.
+
+        NaN where a measure of dates has no value.
+        """
         contender, measure = self._contender(label), self.measure(measure)
         asked, name = list(self.detailed.queries), str(measure)
         if self.all_scores is not None and (stored := self.all_scores.values(label, name)) is not None:
             return stored
         self._check_whole(name)
-        if all(name in contender.queries[query].measures for query in asked):
-            return np.array([contender.queries[query].measures[name] for query in asked])
+        if any(name in contender.queries[query].measures for query in asked):
+            return np.array([contender.queries[query].measures.get(name, np.nan) for query in asked])
         self._check_depth(label, measure)
         rankings = {query: answer.ranking for query, answer in contender.queries.items()}
         grades = {query: info.grades for query, info in self.detailed.queries.items()}

@@ -11,6 +11,7 @@ from bakeoff_providers.base import ModelCard, Role
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from bakeoff.core.arrays import Values
 from bakeoff.core.clock import SAMPLES_FOR, doubts, percentiles
 from bakeoff.core.figures import Timing
 from bakeoff.core.machine import Machine
@@ -50,7 +51,7 @@ class Rows:
 
     def baseline(self, name: str, scores: Scores, shown: Sequence[Measure]) -> Row:
         """A row that no provider made."""
-        means = {str(measure): Value(measure.figure(self.averaging.mean(values))) for measure, values in scores.items()}
+        means = {str(measure): Value(_figure(measure, values, self.averaging)) for measure, values in scores.items()}
         return Row(
             label=name,
             row_type="baseline",
@@ -193,13 +194,29 @@ def _untimed(contender: System, search: Search, timing: Timing) -> str:
 
 
 def _with_intervals(scores: Scores, averaging: Averaging) -> dict[str, Value]:
-    low, high = averaging.intervals(np.stack(list(scores.values()), axis=1), [measure.bounded for measure in scores])
-    return {
-        str(measure): Value(
-            measure.figure(averaging.mean(values)), figure_of(measure, low[at]), figure_of(measure, high[at])
+    """A measure that some queries have no value of has its interval over the others."""
+    whole = [measure for measure, values in scores.items() if not np.isnan(values).any()]
+    low, high = averaging.intervals(
+        np.stack([scores[measure] for measure in whole], axis=1), [measure.bounded for measure in whole]
+    )
+    ends = dict(zip(whole, zip(low, high, strict=True), strict=True))
+    for measure in scores.keys() - ends:
+        some_low, some_high = averaging.intervals(
+            scores[measure][:, None], measure.bounded, where=~np.isnan(scores[measure])
         )
-        for at, (measure, values) in enumerate(scores.items())
+        ends[measure] = some_low[0], some_high[0]
+    return {
+        str(measure): Value(_figure(measure, values, averaging), *(figure_of(measure, end) for end in ends[measure]))
+        for measure, values in scores.items()
     }
+
+
+def _figure(measure: Measure, values: Values, averaging: Averaging, where: NDArray[np.bool_] | None = None) -> float:
+    """Over all queries, or some; those without a value count in no mean."""
+    known = ~np.isnan(values)
+    if where is not None:
+        known &= where
+    return measure.figure(averaging.mean(values, None if known.all() else known))
 
 
 def _by_category(scores: Scores, task: Task, averaging: Averaging) -> dict[str, dict[str, float]]:
@@ -207,7 +224,11 @@ def _by_category(scores: Scores, task: Task, averaging: Averaging) -> dict[str, 
         category: np.array([query.category == category for query in task.queries]) for category in task.categories
     }
     return {
-        category: {str(measure): measure.figure(averaging.mean(values, mask)) for measure, values in scores.items()}
+        category: {
+            str(measure): _figure(measure, values, averaging, mask)
+            for measure, values in scores.items()
+            if not np.isnan(values[mask]).all()
+        }
         for category, mask in masks.items()
     }
 

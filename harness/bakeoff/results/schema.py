@@ -209,7 +209,10 @@ class Summary(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class QueryResult(msgspec.Struct, kw_only=True, frozen=True):
-    """One query of one contender: what came back, how it was graded, and what it scored."""
+    """One query of one contender: what came back, how it was graded, and what it scored.
+
+    A measure of dates is absent where the query is not time-bound; in a baseline it is null there.
+    """
 
     ids: list[str]
     scores: list[float]
@@ -238,6 +241,7 @@ class QueryInfo(msgspec.Struct, kw_only=True, frozen=True):
     category: str
     grades: dict[str, int]
     drawn: Drawn | msgspec.UnsetType = msgspec.UNSET
+    as_of: str | msgspec.UnsetType = msgspec.UNSET  # the day of a time-bound query
 
 
 class Detailed(msgspec.Struct, kw_only=True, frozen=True):
@@ -246,7 +250,7 @@ class Detailed(msgspec.Struct, kw_only=True, frozen=True):
     queries: dict[str, QueryInfo]
     titles: dict[str, str]
     contenders: list[ContenderResult]
-    baselines: dict[str, dict[str, list[float]]]
+    baselines: dict[str, dict[str, list[float | None]]]
 
 
 Content = str | bytes | Iterator[str] | Iterator[bytes]  # of a file; the parts of a long one

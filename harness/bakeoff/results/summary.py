@@ -241,6 +241,7 @@ def detail(outcome: Outcome) -> Detailed:
                 category=query.category,
                 grades=dict(task.judgments.get(query.id, {})),
                 drawn=query.drawn or UNSET,
+                as_of=query.as_of or UNSET,
             )
             for query in task.queries[:DETAILED_QUERIES]
         },
@@ -309,7 +310,7 @@ def _query_results(row: Scored, task: Task) -> dict[str, QueryResult]:
             ids=list(ranking.ids),
             scores=list(ranking.scores),
             grades=[grades.get(document) for document in ranking.ids],
-            measures={name: values[place] for name, values in columns.items()},
+            measures={name: values[place] for name, values in columns.items() if values[place] == values[place]},
             matched=ranking.matched,
         )
     return results

@@ -34,9 +34,16 @@ def matrix_table(summary: Summary) -> Table:
 
 
 def scores_table(detailed: Detailed) -> Table:
-    """One record per contender and query, with the value of every measure that was stored."""
+    """One record per contender and query, with the value of every measure that was stored; None where it has none."""
+    stored = {name: None for one in detailed.contenders for answer in one.queries.values() for name in answer.measures}
     return [
-        {"contender": contender.label, "query": query, "category": detailed.queries[query].category, **answer.measures}
+        {
+            "contender": contender.label,
+            "query": query,
+            "category": detailed.queries[query].category,
+            **stored,
+            **answer.measures,
+        }
         for contender in detailed.contenders
         for query, answer in contender.queries.items()
     ]

@@ -27,6 +27,7 @@ def bounds_of(answers: Answers, task: Task, measures: Sequence[Measure], averagi
     """By measure: how much was judged, and the score if all that was not were irrelevant, or relevant."""
     queries = [query.id for query in task.queries]
     ranked = join(answers, task.judgments, queries)
+    measures = [measure for measure in measures if not measure.diagnostic]
     wanted = list(dict.fromkeys([*measures, *map(judged_measure, measures)]))
     scores = score_queries(ranked, wanted, task.rel)
     return {
@@ -36,7 +37,6 @@ def bounds_of(answers: Answers, task: Task, measures: Sequence[Measure], averagi
             relevant=measure.figure(averaging.mean(if_relevant(answers, task.judgments, queries, measure, task.rel))),
         )
         for measure in measures
-        if not measure.diagnostic
     }
 
 

@@ -27,7 +27,7 @@ from bakeoff.running.engines import engine_of, with_shared_cache
 from bakeoff.running.environment import this_machine
 from bakeoff.running.gains import with_gains
 from bakeoff.running.prepare import Preparation, check, check_models
-from bakeoff.running.scoring import Scorer, check_graded, without_queries
+from bakeoff.running.scoring import Scorer, check_dates, check_graded, without_queries
 from bakeoff.running.settings import Settings
 from bakeoff.running.stages import Scored
 from bakeoff.running.tuning import check_tunable, with_tuned_weights
@@ -107,6 +107,7 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
     depth = lineup.depth or (len(task.documents) if kind.needs_full_ranking else DEPTH)
     lineup = replace(lineup, depth=depth)
     measures = tuple(dict.fromkeys([*lineup.all_measures(), *map(Measure.parse, kind.measures)]))
+    check_dates(task, measures, lineup.file)
     stopping.resume()
     with ExitStack() as stack:
         engine = engine_of(settings.engine or lineup.engine)
@@ -229,6 +230,9 @@ def _warnings(task: Task, lineup: Lineup) -> list[str]:
             f"{identical} queries have the id of a document, which is left out of their rankings as BEIR does "
             "(ignore_identical_ids)"
         )
+    dated = [str(measure) for measure in lineup.measures if measure.reads_dates]
+    if dated and (bound := sum(bool(query.as_of) for query in task.queries)) < len(task.queries):
+        warnings.append(f"{', '.join(dated)}: over the {bound} of {len(task.queries)} queries that have as_of")
     if lost := task.without_relevant():
         warnings.append(f"no document is relevant for {', '.join(lost)}: every contender scores 0 there")
     return warnings

@@ -10,9 +10,11 @@ import msgspec
 import numpy as np
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.score import Scores, oracle, random_expectation, score_queries
+from bakeoff.evaluation.score import Scores, join, oracle, random_expectation, score_queries
+from bakeoff.evaluation.validity import Validity
 from bakeoff.running.engines.base import Engine
 from bakeoff.running.stages import Answered, Embedding, Scored, Search, SecondStage
 from bakeoff.search.loss import Losses
@@ -41,6 +43,18 @@ def check_graded(task: Task) -> None:
     )
 
 
+def check_dates(task: Task, measures: Sequence[Measure], lineup: str) -> None:
+    """Refuses a measure of dates where no query has one: it would be the mean of nothing."""
+    for measure in measures:
+        if measure.reads_dates and not task.time_bound:
+            raise InputError(
+                f"{measure} is for time-bound queries, and no query of task {task.name!r} has as_of",
+                file=lineup or None,
+                place="measures",
+                remedy="give queries as_of and documents valid_from or valid_to, or leave the measure out",
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Scorer:
     """One task and its measures, for all contenders of a run."""
@@ -52,10 +66,13 @@ class Scorer:
     engine: Engine
     contenders: Sequence[System] = ()  # that will be scored: the last row of a search lets it go
     _losses: Losses = field(init=False)
+    _validity: Validity | None = field(init=False)
 
     def __post_init__(self) -> None:
         rows = Counter[Hashable](row.searches for row in self.contenders)
         object.__setattr__(self, "_losses", Losses(self.task, rows))
+        dated = any(measure.reads_dates for measure in self.measures)
+        object.__setattr__(self, "_validity", Validity.of(self.task) if dated else None)
 
     def skip(self, contender: System) -> None:
         """A contender that did not run: nothing is kept for it."""
@@ -67,11 +84,11 @@ class Scorer:
             answers = Answers(given.contender, given.rankings, {})
             return Scored(given.contender, self._scored(answers), given.rankings)
         readings = {
-            seed: self.kind.read(self.task, given.contender, seed, file, self.measures, self.depth)
+            seed: self.kind.read(self.task, given.contender, seed, file, self._undated, self.depth)
             for seed, file in given.files.items()
         }
         first = next(iter(readings.values()))
-        scores = self._mean([reading.scores for reading in readings.values()])
+        scores = self._mean([{**one.scores, **self._dated(one.rankings)} for one in readings.values()])
         return Scored(given.contender, scores, first.rankings, readings=readings)
 
     def score(self, answered: Answered) -> Scored:
@@ -95,10 +112,14 @@ class Scorer:
         They are cut at the depth that the contenders are asked for, so that a measure without a cut-off compares alike.
         """
         task, ids = self.task, [query.id for query in self.task.queries]
-        best = oracle(task.judgments, ids, task.candidates, self.depth)
+        best, stale = oracle(task.judgments, ids, task.candidates, self.depth), None
+        if self._validity is not None:
+            best = replace(best, stale=self._validity.in_perfect_rankings(task.judgments, self.depth))
+            stale = self._validity.shares()
+        chance = random_expectation(task.judgments, ids, task.candidates, self.measures, task.rel, self.depth, stale)
         return {
             "oracle": score_queries(best, self.measures, task.rel),
-            "random": random_expectation(task.judgments, ids, task.candidates, self.measures, task.rel, self.depth),
+            "random": chance,
             **self.kind.baselines(task, self.measures, self.depth),
         }
 
@@ -108,7 +129,20 @@ class Scorer:
         if self.kind.scores_itself:
             return self.kind.score(task, answers, self.measures)
         ids = [query.id for query in task.queries]
-        return self.engine.score(answers.rankings, task.judgments, ids, self.measures, task.rel)
+        scores = self.engine.score(answers.rankings, task.judgments, ids, self._undated, task.rel)
+        return {**scores, **self._dated(answers.rankings)}
+
+    @property
+    def _undated(self) -> list[Measure]:
+        return [measure for measure in self.measures if not measure.reads_dates]
+
+    def _dated(self, rankings: Mapping[str, Ranking]) -> Scores:
+        """The measures that read dates, which neither engines nor kinds of task know."""
+        if self._validity is None:
+            return {}
+        ranked = join(rankings, self.task.judgments, [query.id for query in self.task.queries])
+        dated = [measure for measure in self.measures if measure.reads_dates]
+        return score_queries(replace(ranked, stale=self._validity.in_rankings(rankings)), dated, self.task.rel)
 
     def _mean(self, scores: Sequence[Scores]) -> Scores:
         return {measure: np.mean([values[measure] for values in scores], axis=0) for measure in self.measures}

@@ -141,12 +141,16 @@ class Health(TextHealth, frozen=True, kw_only=True):
 
 
 def text_health(task: Task) -> TextHealth:
-    """Looks at documents, queries and filters alone."""
-    ids = [query.id for query in task.queries]
-    alike = near_duplicates([query.text for query in task.queries], MOST_ALIKE)
+    """Looks at documents, queries and filters alone; the same question of another day or filter is another query."""
+    asked = task.queries
+    alike = near_duplicates([query.text for query in asked], MOST_ALIKE)
     return TextHealth(
         unmatched=unmatched({query.id: query.where for query in task.queries}, task.metadata.values()),
-        duplicates=[(ids[first], ids[second], share) for first, second, share in alike],
+        duplicates=[
+            (asked[first].id, asked[second].id, share)
+            for first, second, share in alike
+            if (asked[first].as_of, asked[first].where) == (asked[second].as_of, asked[second].where)
+        ],
         warnings=task_warnings(task),
     )
 
@@ -165,10 +169,7 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Gra
     answers = {scored.contender.label: scored.rankings for scored in outcome.ran}
     depth = max((measure.k for measure in measures if measure.k), default=10)
     joined = {label: join(_matched(rankings), task.judgments, ids) for label, rankings in answers.items()}
-    scored = {
-        label: score_queries(join(rankings, task.judgments, ids), [*measures, primary], task.rel)
-        for label, rankings in answers.items()
-    }
+    scored = {row.contender.label: row.scores for row in outcome.ran}
     relevant = {query: sum(grade >= task.rel for grade in task.judgments.get(query, {}).values()) for query in ids}
     graded = sum(len(grades) for grades in task.judgments.values())
     oracle = float(scales["oracle"][primary].mean())
@@ -208,9 +209,9 @@ def _matched(rankings: Mapping[str, Ranking]) -> dict[str, Ranking]:
 def _ceiling(measure: Measure, task: Task, scales: Mapping[str, Scores], words: Scores) -> Ceiling:
     return Ceiling(
         measure=str(measure),
-        oracle=float(scales["oracle"][measure].mean()),
-        random=float(scales["random"][measure].mean()),
-        bm25=float(words[measure].mean()),
+        oracle=float(np.nanmean(scales["oracle"][measure])),
+        random=float(np.nanmean(scales["random"][measure])),
+        bm25=float(np.nanmean(words[measure])),
         target=next((target for text, target in task.targets.items() if Measure.parse(text) == measure), None),
     )
 

@@ -77,8 +77,13 @@ class Averaging(Protocol):
     def mean(self, values: Values, where: Mask | None = None) -> float:
         """Of all queries, or of some."""
 
-    def intervals(self, table: Values, bounded: bool | Sequence[bool] = True) -> tuple[Values, Values]:
-        """Low and high end for the mean of each column; `bounded` are measures from 0 to 1, here and below."""
+    def intervals(
+        self, table: Values, bounded: bool | Sequence[bool] = True, where: Mask | None = None
+    ) -> tuple[Values, Values]:
+        """Low and high end for the mean of each column; `bounded` are measures from 0 to 1, here and below.
+
+        `where` leaves queries out.
+        """
 
     def pairs(
         self, scores: Scores, *, among: Collection[str] | None = None, bounded: bool = True
@@ -122,9 +127,11 @@ class PerQuery:
         """The plain mean."""
         return float((values if where is None else values[where]).mean())
 
-    def intervals(self, table: Values, bounded: bool | Sequence[bool] = True) -> tuple[Values, Values]:
+    def intervals(
+        self, table: Values, bounded: bool | Sequence[bool] = True, where: Mask | None = None
+    ) -> tuple[Values, Values]:
         """BCa, or what few queries allow."""
-        return mean_intervals(table, bounded=bounded, seed=self.seed)
+        return mean_intervals(table if where is None else table[where], bounded=bounded, seed=self.seed)
 
     def pairs(
         self, scores: Scores, *, among: Collection[str] | None = None, bounded: bool = True
@@ -174,8 +181,12 @@ class PerQueryAsked:
         weights = self.strata.weights
         return float(weights @ values if where is None else weights[where] @ values[where] / weights[where].sum())
 
-    def intervals(self, table: Values, bounded: bool | Sequence[bool] = True) -> tuple[Values, Values]:
-        """The stratified estimate's, or what few queries allow."""
+    def intervals(
+        self, table: Values, bounded: bool | Sequence[bool] = True, where: Mask | None = None
+    ) -> tuple[Values, Values]:
+        """The stratified estimate's, or what few queries allow; unknown for some queries, as strata are drawn whole."""
+        if where is not None:
+            return np.full(table.shape[1], np.nan), np.full(table.shape[1], np.nan)
         return stratified.mean_intervals(table, self.strata, bounded)
 
     def pairs(

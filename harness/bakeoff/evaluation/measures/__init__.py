@@ -23,6 +23,7 @@ MEASURES: Registry[Measure] = Registry(
         "acc": f"{_HERE}.first_hit:Accuracy",
         "rprec": f"{_HERE}.hits:RPrecision",
         "judged": f"{_HERE}.judged:Judged",
+        "stale": f"{_HERE}.stale:Stale",
         "dcg": f"{_HERE}.ndcg:DCG",
         "rbp": f"{_HERE}.rank_biased:RankBiasedPrecision",
         "rbp_residual": f"{_HERE}.rank_biased:RankBiasedResidual",

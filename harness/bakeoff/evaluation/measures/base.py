@@ -27,7 +27,7 @@ class Measure(ABC):
     `k` is None for the whole ranking; an option `rel` is None where the task's own threshold counts. `trec_name` and
     `trec_cut_name` are what trec_eval calls it without and with a cut-off. `bounded` values are from 0 to 1; a
     `monotone` one never falls when a ranked document's grade rises; a `diagnostic` one says how much is known, not who
-    is better.
+    is better. One that `reads_dates` is not a number (NaN) for queries that are not time-bound.
     """
 
     name: ClassVar[str]
@@ -38,6 +38,7 @@ class Measure(ABC):
     bounded: ClassVar[bool] = True
     monotone: ClassVar[bool] = False
     diagnostic: ClassVar[bool] = False
+    reads_dates: ClassVar[bool] = False
 
     k: Annotated[int | None, "places of the ranking that count, written behind @; all if left out"] = None
 
@@ -190,9 +191,11 @@ def primary_measure(measures: Sequence[Measure], named: str = "") -> Measure:
     ranking = [measure for measure in measures if not measure.diagnostic]
     default = next((measure for measure in ranking if measure.name == "ndcg"), (*ranking, *measures)[0])
     chosen = Measure.parse(named) if named else default
-    if chosen.diagnostic:
-        raise InputError(
-            f"{chosen} can't decide: it says how much is judged, not who ranks better",
-            remedy="let another measure decide, for example primary = 'ndcg@10'",
-        )
+    check_decides(chosen, "let another measure decide, for example primary = 'ndcg@10'")
     return chosen
+
+
+def check_decides(measure: Measure, remedy: str) -> None:
+    """Refuses a diagnostic measure where rows are compared by it."""
+    if measure.diagnostic:
+        raise InputError(f"{measure} can't decide: it does not say who ranks better", remedy=remedy)

@@ -126,6 +126,7 @@ def query_file(
                 query_id=name,
                 query_text=draft.text,
                 category=draft.category,
+                as_of=request.as_of.isoformat() if request.as_of else None,
             )
         )
     metadata |= {

@@ -13,6 +13,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_lines
 from bakeoff.core.filters import parse_where
+from bakeoff.core.validity import AS_OF, parse_day
 from bakeoff.extensions.testsets.corpus import LEFT_OUT
 from bakeoff.extensions.testsets.generate import free_id
 from bakeoff.tasks.formats.cells import Row
@@ -43,6 +44,7 @@ class _QueryRow:
     id: str = ""
     category: str = ""
     language: str = ""
+    as_of: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
@@ -60,11 +62,11 @@ def import_queries(
     entries = list(existing.queries) if existing else []
     metadata: dict[str, Any] = dict(existing.metadata) if existing else {}
     imported = ImportedQueries(QueryFile(metadata=metadata, queries=entries))
-    places = {normalised(entry.query_text): f"query {entry.query_id}" for entry in entries}
+    places = {(normalised(entry.query_text), entry.as_of or ""): f"query {entry.query_id}" for entry in entries}
     ids = {entry.query_id: f"query {entry.query_id}" for entry in entries}
     for query in _of_log(path, columns) if log else _of_file(path, columns, imported):
-        key = normalised(query.text)
-        if not key:
+        key = normalised(query.text), query.as_of
+        if not query.text.strip():
             imported.empty.append(query.place)
         elif key in places:
             imported.duplicates.append(f"{query.place} = {places[key]}: {query.text}")
@@ -83,6 +85,7 @@ def import_queries(
                     category=query.category,
                     language=query.language,
                     where=dict(query.where),
+                    as_of=query.as_of or None,
                     metadata=dict(query.metadata),
                 )
             )
@@ -145,6 +148,7 @@ def _of_table(path: Path, given: Mapping[str, str], imported: ImportedQueries) -
     queries = []
     for (place, row), where in zip(rows, filters, strict=True):
         texts = {name: cell(row, name, place) for name in ("id", "text", "category", "language")}
+        texts["as_of"] = _day(row.get(columns.get("as_of", "")), path, place)
         queries.append(_QueryRow(place, where=where, metadata=other_columns(row, columns, numbers), **texts))
     imported.taken = taken(columns, dict.fromkeys(name for query in queries for name in query.metadata), numbers)
     return queries
@@ -160,6 +164,14 @@ def _filter(cell: Any, path: Path, place: str) -> dict[str, Any]:
         return parse_where(cell)
     except InputError as error:
         remedy = f"{error.remedy}; a column that is no filter needs another name"
+        raise InputError(error.problem, file=path, place=place, remedy=remedy) from None
+
+
+def _day(cell: Any, path: Path, place: str) -> str:
+    try:
+        return parse_day(cell, AS_OF)
+    except InputError as error:
+        remedy = f"{error.remedy}; a column that holds no days needs another name"
         raise InputError(error.problem, file=path, place=place, remedy=remedy) from None
 
 

@@ -52,6 +52,10 @@ class UniqueIds:
         if repeated:
             self._name_duplicate()
 
+    def place(self, item: str) -> str:
+        """Where the row of an id is."""
+        return self._place(self._order.index(item))
+
     def _name_duplicate(self) -> None:
         first: dict[str, int] = {}
         for number, item in enumerate(self._order):

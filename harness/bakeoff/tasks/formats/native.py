@@ -13,7 +13,8 @@ from bakeoff_providers.errors import InputError, place_words
 from bakeoff.core.data_files import read_data
 from bakeoff.core.files import check_keys_once, write_json
 from bakeoff.core.printable import counted, some
-from bakeoff.core.task import Document, DocumentChunking, Judgments, Query, Task
+from bakeoff.core.task import Document, DocumentChunking, Judgments, Query, Task, first_wrong_period
+from bakeoff.core.validity import AS_OF, FROM, TO, parse_day
 from bakeoff.tasks import ground_truth as truth_file
 from bakeoff.tasks.formats.shared_options import Rel
 from bakeoff.tasks.ground_truth import GRADES, GroundTruth, one_of, read_truth
@@ -24,6 +25,8 @@ _NAMED = 10  # pairs in a message
 
 class Article(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One document. Places may be unknown; a summary may not be missing in a task. `metadata` is the user's own.
+
+    `valid_from` and `valid_to` are its first and last day, for time-bound queries.
 
     The text is called `summary`, as in the encyclopedia that the format comes from.
     """
@@ -36,6 +39,8 @@ class Article(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     state: str | None = None
     categories: list[str] = []
     html_file: str | None = None
+    valid_from: str | msgspec.UnsetType | None = msgspec.UNSET
+    valid_to: str | msgspec.UnsetType | None = msgspec.UNSET
     embedding_metadata: DocumentChunking = DocumentChunking()
     metadata: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
@@ -49,7 +54,7 @@ class ArticleFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 class QueryEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One query. `relevance_annotations` and `expected_results` are its grades where there is no ground truth, and
-    repeat some of them where there is one.
+    repeat some of them where there is one. `as_of` is the day it asks about.
     """
 
     query_id: str
@@ -57,6 +62,7 @@ class QueryEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_
     category: str = ""
     language: str = ""
     where: dict[str, str | int | bool | list[str | int | bool]] = {}
+    as_of: str | None = None
     metadata: dict[str, Any] = {}
     expected_results: list[int | str] | None = None
     relevance_annotations: dict[str, int] | None = None
@@ -98,6 +104,7 @@ def read_articles(path: Path) -> tuple[ArticleFile, list[str]]:
 
 def document(article: Article) -> Document:
     """An article as the document that is embedded and ranked."""
+    period = {FROM: article.valid_from, TO: article.valid_to}
     return Document(
         id=str(article.page_id),
         title=article.title,
@@ -108,6 +115,7 @@ def document(article: Article) -> Document:
             "state": article.state,
             "categories": article.categories,
             **(article.metadata or {}),
+            **{field: day for field, day in period.items() if day},
         },
         chunking=article.embedding_metadata,
     )
@@ -130,6 +138,9 @@ def read_task(name: str, articles: Path, queries: Path, ground_truth: Path | Non
     """Each file first by itself, then against the others."""
     corpus, notes = read_articles(articles)
     asked, of_queries = read_queries(queries)
+    documents = [document(page) for page in corpus.articles]
+    days = [_day(entry, place, queries) for place, entry in enumerate(asked.queries)]
+    _check_periods(corpus.articles, documents, articles, own=any(days))
     known = {str(page.page_id) for page in corpus.articles}
     truth = GroundTruth(grades={})
     of_truth: list[str] = []
@@ -141,10 +152,10 @@ def read_task(name: str, articles: Path, queries: Path, ground_truth: Path | Non
         truth.grades = _grades_of(asked.queries, known, rel, queries)
     return Task(
         name=name,
-        documents=[document(page) for page in corpus.articles],
+        documents=documents,
         queries=[
-            Query(id=entry.query_id, text=entry.query_text, category=entry.category, where=entry.where)
-            for entry in asked.queries
+            Query(id=entry.query_id, text=entry.query_text, category=entry.category, where=entry.where, as_of=day)
+            for entry, day in zip(asked.queries, days, strict=True)
         ],
         judgments=truth.grades,
         rel=rel,
@@ -179,6 +190,20 @@ def read_queries(path: Path) -> tuple[QueryFile, list[str]]:
         if wrong:
             notes.append(f"{path.name}: wrong counts in categories: {some(wrong, _NAMED)}")
     return content, notes
+
+
+def _day(entry: QueryEntry, place: int, file: Path) -> str:
+    try:
+        return parse_day(entry.as_of, AS_OF)
+    except InputError as error:
+        raise InputError(error.problem, file=file, place=f"$.queries[{place}]", remedy=error.remedy) from None
+
+
+def _check_periods(articles: Sequence[Article], documents: Sequence[Document], file: Path, *, own: bool) -> None:
+    """The days of every article; those in the user's `own` metadata count where a query asks about a day."""
+    for place, (article, made) in enumerate(zip(articles, documents, strict=True)):
+        if (own or article.valid_from or article.valid_to) and (wrong := first_wrong_period([made])):
+            raise InputError(wrong[1].problem, file=file, place=f"$.articles[{place}]", remedy=wrong[1].remedy)
 
 
 def drop_repeated_grades(path: Path) -> None:

@@ -15,7 +15,8 @@ from bakeoff_providers.shapes import converted
 from bakeoff.core.corpus import collected
 from bakeoff.core.filters import parse_where
 from bakeoff.core.id_rows import IdRows
-from bakeoff.core.task import Drawn, Judgments, Query, Task
+from bakeoff.core.task import Drawn, Judgments, Query, Task, first_wrong_period
+from bakeoff.core.validity import parse_day
 from bakeoff.tasks.formats.cells import BLOCK, Rows, column_of, id_of, text_of
 from bakeoff.tasks.formats.document_rows import DocumentColumns, UniqueIds, read_documents
 
@@ -69,6 +70,7 @@ class QueryColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, "column of the text"] = "text"
     category: Annotated[str, "column of the category, if there is one"] = "category"
     where: Annotated[str, "column of the filter, if there is one: a JSON object"] = "where"
+    as_of: Annotated[str, "column of the day it asks about, if there is one: 2026-11-16"] = "as_of"
 
 
 class JudgmentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -160,6 +162,9 @@ def task_of(
     asked = _queries(queries, columns.queries)
     if not asked:
         raise InputError("has no queries", file=queries.source, remedy="one row is one query, below a head")
+    if any(query.as_of for query in asked.values()) and (wrong := first_wrong_period(kept_documents)):
+        place = ids.place(wrong[0])
+        raise InputError(wrong[1].problem, file=documents.source, place=place, remedy=wrong[1].remedy)
     truth = read_judgments(judgments, columns.judgments, grades, ids.rows, empty, set(asked), lenient)
     kept = [query for query in asked.values() if truth.get(query.id) or not lenient.judged_only]
     if lenient.ignore_identical_ids:
@@ -186,7 +191,8 @@ def _queries(table: Rows, columns: QueryColumns) -> dict[str, Query]:
             category = text_of(row.get(columns.category), columns.category, table, place)
             where = _where(row.get(columns.where), columns.where, table, place)
             drawn = drawn_of(row, category, table, place)
-            queries[key] = Query(id=key, text=text, category=category, where=where, drawn=drawn)
+            day = _day(row.get(columns.as_of), columns.as_of, table, place)
+            queries[key] = Query(id=key, text=text, category=category, where=where, drawn=drawn, as_of=day)
     finally:
         UniqueIds(table, columns.id).add(keys, places.__getitem__)  # a duplicate before a wrong row is named first
     if not has_categories:
@@ -202,6 +208,14 @@ def _where(cell: Any, column: str, table: Rows, place: str) -> dict[str, Any]:
     except InputError as error:
         remedy = f'{error.remedy}; a column of that name that is none: columns.queries.where = "…"'
         raise InputError(f"{column}: {error.problem}", file=table.source, place=place, remedy=remedy) from None
+
+
+def _day(cell: Any, column: str, table: Rows, place: str) -> str:
+    try:
+        return parse_day(cell, column)
+    except InputError as error:
+        remedy = f'{error.remedy}; a column of that name that is none: columns.queries.as_of = "…"'
+        raise InputError(error.problem, file=table.source, place=place, remedy=remedy) from None
 
 
 def read_judgments(

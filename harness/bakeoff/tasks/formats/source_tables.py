@@ -35,6 +35,7 @@ USUAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "category": ("category", "type", "kind"),
         "language": ("language", "lang"),
         "where": ("where",),
+        "as_of": ("as_of",),
     },
     "judgments": {
         "query": ("query", "query_id", "query-id", "qid", "query_key"),

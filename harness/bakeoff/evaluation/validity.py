@@ -1,0 +1,100 @@
+"""Which places of rankings hold a document that was out of date on the day that its query asks about."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bakeoff.core.arrays import Values
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Judgments, Query, Task, document_blocks
+from bakeoff.core.validity import Period, period_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StalePlaces:
+    """Queries × places: which hold a document that is out of date; and which queries are time-bound at all."""
+
+    stale: NDArray[np.bool_]
+    time_bound: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """The queries of a task with their days, and the periods of the documents that have any, of so many documents."""
+
+    queries: Sequence[Query]
+    periods: Mapping[str, Period]
+    documents: int
+    _first: Sequence[str] = field(init=False)  # all days of either end, in order
+    _last: Sequence[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_first", sorted(period.first for period in self.periods.values()))
+        object.__setattr__(self, "_last", sorted(period.last for period in self.periods.values() if period.last))
+
+    @classmethod
+    def of(cls, task: Task) -> Validity:
+        """Read from the documents' metadata."""
+        periods = {
+            document.id: period
+            for block in document_blocks(task.documents)
+            for document in block
+            if any(period := period_of(document.metadata))
+        }
+        return cls(task.queries, periods, len(task.documents))
+
+    def is_stale(self, document: str, query: Query) -> bool:
+        """Whether a document is out of date for a query."""
+        return bool(query.as_of) and not self.periods.get(document, Period()).has(query.as_of)
+
+    def in_rankings(self, rankings: Mapping[str, Ranking]) -> StalePlaces:
+        """By the places of a contender's rankings."""
+        nothing = Ranking((), ())
+        return self._places(
+            [
+                [self.is_stale(document, query) for document in rankings.get(query.id, nothing).ids]
+                for query in self.queries
+            ]
+        )
+
+    def in_perfect_rankings(self, judgments: Judgments, depth: int) -> StalePlaces:
+        """The best grade first, among equal ones what is valid; ungraded documents are as grade 0."""
+        rows = []
+        for query in self.queries:
+            grades = {name: grade for name, grade in judgments.get(query.id, {}).items() if grade > 0}
+            best = sorted((-grade, self.is_stale(name, query)) for name, grade in grades.items())
+            stale = self._stale_count(query) - sum(old for _, old in best)
+            valid = self._candidates(query) - len(best) - stale
+            shown = min(valid, max(depth - len(best), 0))
+            rows.append([*(old for _, old in best), *[False] * shown, *[True] * min(stale, depth)][:depth])
+        return self._places(rows)
+
+    def shares(self) -> Values:
+        """Per query, the share of all that it can find that is out of date; NaN where it is not time-bound."""
+        return np.array(
+            [
+                self._stale_count(query) / max(self._candidates(query), 1) if query.as_of else np.nan
+                for query in self.queries
+            ]
+        )
+
+    def _stale_count(self, query: Query) -> int:
+        """Those that begin later and those that ended before; a corpus may have millions, so they are not asked."""
+        if not query.as_of:
+            return 0
+        later, over = len(self._first) - bisect_right(self._first, query.as_of), bisect_left(self._last, query.as_of)
+        return later + over - self.is_stale(query.excluded, query)
+
+    def _candidates(self, query: Query) -> int:
+        return self.documents - bool(query.excluded)
+
+    def _places(self, rows: Sequence[Sequence[bool]]) -> StalePlaces:
+        stale = np.zeros((len(rows), max(map(len, rows))), dtype=np.bool_)
+        for at, row in enumerate(rows):
+            stale[at, : len(row)] = row
+        return StalePlaces(stale, np.array([bool(query.as_of) for query in self.queries]))

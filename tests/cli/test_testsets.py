@@ -236,7 +236,7 @@ def test_titles_of_a_wiki(tmp_path: Path) -> None:
         (["queries", "generate", "good.json", "--add"], "no queries to add to"),
         (["queries", "generate", "good.json", "--maker", "llm", "--model", "olama"], "did you mean 'ollama'?"),
         (["queries", "generate", "good.json", "--maker", "llm", "--set", "temprature=1"], "no option 'temprature'"),
-        (["grade", "wikpedia"], "and the built-in ones are films, neighbours, scholarships, trips, wikipedia,"),
+        (["grade", "wikpedia"], "and the built-in ones are films, neighbours, scholarships, time-bound, trips,"),
         (["grade", "wikpedia"], "did you mean 'wikipedia'? The path of an own task's folder"),
         (["grade", "wikipedia", "--judge", "nobody"], "unknown judge 'nobody'"),
         (["grade", "wikipedia", "--judge", "llm", "--repeats", "3"], "repeats at temperature 0"),

@@ -253,7 +253,8 @@ class TestComposer:
     def test_the_prompt_shows_documents_and_forbids_their_words(self, wire: WireServer, tmp_path: Path) -> None:
         wire.answer = lambda model, prompt: '{"queries": [{"text": "riches", "documents": [1]}]}'
         asked = GenerationRequest({"x": Category("digging")}, 1, language="de", as_of=datetime.date(2024, 3, 1))
-        generate(ARTICLES, self.composer(wire, tmp_path), asked)
+        generated = generate(ARTICLES, self.composer(wire, tmp_path), asked)
+        assert [entry.as_of for entry in query_file(generated, asked, "llm").queries] == ["2024-03-01"]
         prompt = wire.chats()[0].texts[0]
         for words in ("copper mine", "turquoise", "Do not repeat their wording", "digging", "“de”", "2024-03-01"):
             assert words in prompt

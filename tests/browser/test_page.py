@@ -198,12 +198,12 @@ def test_any_two_contenders_can_be_compared(browser: Browser, result: Path) -> N
     before = browser.run("return document.querySelector('#chart-differences svg').outerHTML")
     labels = browser.run("return [...document.getElementById('versus-a').options].map((o) => o.textContent)")
     browser.set("#versus-a", str(labels.index("bm25")))
-    browser.set("#versus-b", str(labels.index("fake+faiss")))
+    browser.set("#versus-b", str(labels.index("tfidf+faiss")))
     assert browser.run("return document.querySelector('#chart-differences svg').outerHTML") != before
-    pair = next(each for each in summary.verdict.pairs if {each.a, each.b} == {"bm25", "fake+faiss"})
+    pair = next(each for each in summary.verdict.pairs if {each.a, each.b} == {"bm25", "tfidf+faiss"})
     difference = pair.difference if pair.a == "bm25" else -pair.difference
     told = browser.text("#versus")
-    assert told.startswith(f"bm25 against fake+faiss: {difference:+.3f}".replace("-", "−"))
+    assert told.startswith(f"bm25 against tfidf+faiss: {difference:+.3f}".replace("-", "−"))
     wins, losses = (pair.wins, pair.losses) if pair.a == "bm25" else (pair.losses, pair.wins)
     assert told.endswith(f"{wins} won, {pair.ties} tied, {losses} lost.")
 

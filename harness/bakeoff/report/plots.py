@@ -153,11 +153,11 @@ def _against(summary: Summary, palette: Mapping[str, str], price: Price) -> Char
         chosen.mark_line(interpolate="step-after", strokeDash=[4, 3], color=var("muted"), strokeWidth=1).encode(
             x=x, y=y
         ),
-        base.transform_filter("!datum.kept").mark_point(filled=True, size=90, opacity=1).encode(
-            x=x, y=y, color=colour_of(palette), shape=shape_of(summary), tooltip=tip
-        ),
-        base.transform_filter("datum.kept").mark_point(size=90, opacity=1).encode(
-            x=x, y=y, color=colour_of(palette), shape=shape_of(summary), tooltip=tip
+        *(
+            base.transform_filter(f"datum.kept == {str(earlier).lower()}").mark_point(
+                filled=not earlier, size=90, opacity=1
+            ).encode(x=x, y=y, color=colour_of(palette), shape=shape_of(summary), tooltip=tip)
+            for earlier in sorted({value["kept"] for value in values})
         ),
         chosen.mark_text(align="right", dx=-9, dy=lift, color=var("ink"), fontWeight=600).encode(
             x=x, y=y, text="contender:N"

@@ -157,7 +157,7 @@ def _against(summary: Summary, palette: Mapping[str, str], price: Price) -> Char
             base.transform_filter(f"datum.kept == {str(earlier).lower()}").mark_point(
                 filled=not earlier, size=90, opacity=1
             ).encode(x=x, y=y, color=colour_of(palette), shape=shape_of(summary), tooltip=tip)
-            for earlier in sorted({value["kept"] for value in values})
+            for earlier in sorted({name in kept for name in known})
         ),
         chosen.mark_text(align="right", dx=-9, dy=lift, color=var("ink"), fontWeight=600).encode(
             x=x, y=y, text="contender:N"

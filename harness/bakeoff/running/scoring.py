@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -11,6 +11,7 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.task import Task
+from bakeoff.embedding.embed import Embedder
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, oracle, random_expectation, score_queries
 from bakeoff.lineup.contender import Contender
@@ -50,6 +51,7 @@ class Scorer:
     measures: Sequence[Measure]
     depth: int
     engine: Engine
+    embedding_of: Callable[[Embedder], Embedding]
     contenders: Sequence[Contender] = ()  # that will be scored: the last row of a search lets it go
     _losses: Losses = field(init=False)
 
@@ -83,7 +85,7 @@ class Scorer:
         search = Search(
             prepared.build,
             answered.timing,
-            None if prepared.embedder is None else Embedding.of(prepared.embedder),
+            None if prepared.embedder is None else self.embedding_of(prepared.embedder),
             self._losses.of(_vectors(contender), prepared.searcher, answered.retrieved),
             SecondStage.of(prepared.searcher) if isinstance(prepared.searcher, RerankedSearcher) else None,
         )

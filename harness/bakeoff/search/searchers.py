@@ -14,8 +14,7 @@ from bakeoff.core.figures import CallTime
 from bakeoff.core.filters import conditions
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
-from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.single_calls import TimedVector
+from bakeoff.embedding.embed import Embedder, TimedVector
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.search import brute_force
 from bakeoff.search.exact_search import ExactRankings, ExactSearch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bakeoff_providers.base import Role
 from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.clock import timed
@@ -50,7 +51,8 @@ class Tokens(Preparer):
                 dimensions=embedded.rows.dimensions,
                 notes=(storage_bill(embedded.rows),),
             )
-        embedded.count_into(embedder.usage)
+        if not embedder.usage[Role.DOCUMENT].asked:  # rows that share the vectors are counted once
+            embedder.accounts[Role.DOCUMENT].add(embedded.usage)
         return Prepared(contender, searcher, build, embedder)
 
 

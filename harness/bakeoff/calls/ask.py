@@ -36,6 +36,11 @@ class Question:
     schema: Schema
     seed: int = 0
 
+    @property
+    def request(self) -> Request:
+        """The prompt, and the key of the answer."""
+        return Request([self.prompt], question_keys(self.prompt, self.seed))
+
 
 @dataclass(slots=True)
 class Asker:
@@ -66,7 +71,7 @@ class Asker:
     def ask(self, question: Question, read: Callable[[str], T]) -> T:
         """What `read` makes of the answer. Where it raises Unusable, the model is asked again, with the reason."""
         self._account.add(Usage(asked=1))
-        request, got = _request(question), None
+        request, got = question.request, None
         if self.answers is None or self.answers.find(request.keys)[0] < 0:
             for _, came in self._calls.obtain(self._service(question, read), self.answers, [request], self._account):
                 got = came or got
@@ -92,11 +97,8 @@ class Asker:
 
     def estimate(self, questions: Mapping[Any, Question]) -> Usage:
         """The usage to expect from these questions, by the length of their prompts: the dry run."""
-        counted = (
-            self._calls.count(self._service(question, str), self.answers, _request(question))
-            for question in questions.values()
-        )
-        return sum(counted, Usage())
+        each = (self._calls.count(self._service(one, str), self.answers, one.request) for one in questions.values())
+        return sum(each, Usage())
 
     def close(self) -> None:
         """Ends the cache's file and the model's session."""
@@ -131,10 +133,6 @@ class Asker:
             send=send,
             read=check,
         )
-
-
-def _request(question: Question) -> Request:
-    return Request([question.prompt], question_keys(question.prompt, question.seed))
 
 
 def without_thoughts(text: str) -> str:

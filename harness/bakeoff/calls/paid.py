@@ -99,9 +99,7 @@ class Service(Generic[V]):
 class Keep(Protocol[V_contra]):
     """What was paid for, on disk. It belongs to one service; each process appends to files of its own."""
 
-    @property
-    def claims(self) -> Claims:
-        """What processes and threads are asking for right now."""
+    claims: Claims  # what processes and threads are asking for right now
 
     def find(self, keys: Keys, /) -> Places:
         """Where the value of each key is; −1 for those that are not here."""

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, compress, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from bakeoff_providers.base import Fitted, InFiles, Provider, Role, Vectors, checked
@@ -24,10 +24,11 @@ from bakeoff.core.progress import Advance, Progress, silent
 from bakeoff.core.room import TEMPORARY
 from bakeoff.embedding.batches import WORKERS, batches
 from bakeoff.embedding.cache import Space, VectorCache
-from bakeoff.embedding.shards import Tokens
 from bakeoff.embedding.unit import NotingUnit, unit
 from bakeoff.embedding.vector_rows import VectorRows, rows_in_files
 
+Stored = NDArray[Any]  # texts in a space: where, asked for in this run or not, their tokens, which may be a guess
+_STORED = np.dtype([("place", "<i8"), ("asked", "?"), ("tokens", "<f4"), ("estimated", "?")])
 _NONE: Places = np.empty(0, dtype=np.int64)
 SAME_FROM = 0.99  # cosine of two vectors that one model gives for one text, whatever it runs on
 CHANGED = (
@@ -53,21 +54,6 @@ def vector_service(provider: Provider, role: Role) -> Service[Vectors]:
         send=send,
         read=lambda batch, texts: checked(batch, texts, card).vectors,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """Texts in a space: where, which were asked for in this run, their tokens, and which of these are a guess."""
-
-    places: Places
-    asked: NDArray[np.bool_]
-    tokens: Tokens
-    estimated: NDArray[np.bool_]
-    took: int | None = None  # nanoseconds of the last request, where one was made
-
-    def at(self, rows: Sequence[int]) -> _Stored:
-        """Some of them, or some of them several times."""
-        return _Stored(self.places[rows], self.asked[rows], self.tokens[rows], self.estimated[rows])
 
 
 @dataclass(slots=True, eq=False)
@@ -116,7 +102,7 @@ class Embedder:
         """Unit vectors in the order of the texts; only what the cache lacks is asked of the provider."""
         wanted = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         with self._progress(role, len(self.missing(wanted, role))) as advance:
-            raw, _ = self._raw(list(wanted), role, advance)
+            raw, _ = self.embed_raw(list(wanted), role, advance)
         if len(wanted) < len(texts):
             raw = raw[[wanted[text] for text in texts]]
         return self._unit(raw) if role is Role.DOCUMENT else unit(raw, self.provider.card.name)
@@ -131,20 +117,18 @@ class Embedder:
             self.accounts[role].add(Usage(asked=total))
             return rows
         assert space is not None
-        blockwise: list[_Stored] = []
+        blockwise: list[Stored] = []
         with self._progress(role, total) as advance:
             for block in blocks:
                 wanted = list(dict.fromkeys(block))
-                stored = self._stored(wanted, role, space, advance, total)
-                asked = int(np.count_nonzero(stored.asked))
+                stored, _ = self._stored(wanted, role, space, advance, total)
+                advance(len(block) - int(np.count_nonzero(stored["asked"])))
                 if len(wanted) < len(block):
                     number = {text: at for at, text in enumerate(wanted)}
-                    repeated = [number[text] for text in block]
-                    stored = stored.at(repeated)
+                    stored = stored[[number[text] for text in block]]
                 blockwise.append(stored)
-                advance(len(block) - asked)
         self._count(blockwise, role, space)
-        places = np.concatenate([stored.places for stored in blockwise])
+        places = np.concatenate([stored["place"] for stored in blockwise])
         return VectorRows(space, places, (self._unit,), space.dimensions or 0)
 
     def corpus_space(self, scratch: Path) -> Space | None:
@@ -178,9 +162,9 @@ class Embedder:
         stored = self._noted(texts, space.find(keys), asked, role, space)
         self.accounts[role].add(_usage_of([stored], _NONE)[0])
 
-    def embed_unkept(self, texts: list[str], role: Role, account: Account | None = None) -> Got[Vectors]:
-        """One batch, whatever the cache has, for somebody who keeps what came, or counts it elsewhere."""
-        return self.calls.send(vector_service(self.provider, role), texts, account or self.accounts[role])
+    def embed_unkept(self, texts: list[str], role: Role, account: Account) -> Got[Vectors]:
+        """One batch, whatever the cache has, for somebody who keeps what came."""
+        return self.calls.send(vector_service(self.provider, role), texts, account)
 
     @property
     def asks_anew(self) -> bool:
@@ -189,15 +173,7 @@ class Embedder:
 
     def embed_timed(self, text: str, role: Role) -> TimedVector:
         """One text by itself, and how long that took."""
-        if self.provider.local:
-            got = self.embed_unkept([text], role, Account())
-            return TimedVector(unit(got.values, self.provider.card.name)[0], got.nanoseconds)
         return self.single.embed(text, role)
-
-    def buy(self, text: str, role: Role) -> tuple[Vectors, int | None]:
-        """One text by itself, from the cache; or asked for, with the nanoseconds of the call."""
-        raw, took = self._raw([text], role, lambda _: None)
-        return unit(raw, self.provider.card.name)[0], took
 
     def missing(self, texts: Iterable[str], role: Role) -> list[str]:
         """What a run would have to ask for: the dry run counts these."""
@@ -236,19 +212,21 @@ class Embedder:
     def _progress(self, role: Role, total: int) -> AbstractContextManager[Advance]:
         return self.progress(f"{self.provider.card.name}: {role.value} vectors", total)
 
-    def _raw(self, texts: list[str], role: Role, advance: Advance) -> tuple[Vectors, int | None]:
+    def embed_raw(self, texts: list[str], role: Role, advance: Advance) -> tuple[Vectors, int | None]:
         """Distinct texts, as the provider gave them; and the time of the last request, where one was made."""
         if (space := self.space(role)) is None:
             self.accounts[role].add(Usage(asked=len(texts)))
             parts, took = self._obtain(self._requests(texts, keys_of(texts)), role, None, advance)
             return np.concatenate(parts), took
-        stored = self._stored(texts, role, space, advance)
-        if stored.took is None:  # another process brought what was not here
-            stored = replace(stored, asked=np.zeros_like(stored.asked))
+        stored, took = self._stored(texts, role, space, advance)
+        if took is None:  # another process brought what was not here
+            stored["asked"] = False
         self._count([stored], role, space)
-        return space.take(stored.places), stored.took
+        return space.take(stored["place"]), took
 
-    def _stored(self, texts: list[str], role: Role, space: Space, advance: Advance, total: int = 0) -> _Stored:
+    def _stored(
+        self, texts: list[str], role: Role, space: Space, advance: Advance, total: int = 0
+    ) -> tuple[Stored, int | None]:
         """Distinct texts, all of them in the space afterwards. The first that is missing makes sure of the disk."""
         keys, took = keys_of(texts), None
         places = space.find(keys)
@@ -259,7 +237,7 @@ class Embedder:
             _, took = self._obtain(self._requests(missing, keys[asked]), role, space, advance)
             places = space.find(keys)
         asked |= self._elsewhere.find(keys) >= 0
-        return replace(self._noted(texts, places, asked, role, space), took=took)
+        return self._noted(texts, places, asked, role, space), took
 
     def _make_sure(self, space: Space, missing: int, total: int, *, ready: bool) -> None:
         """Once, before the first request: there is room for all. Where only vectors tell the dimensions, after them."""
@@ -272,17 +250,17 @@ class Embedder:
         if dimensions is not None:
             self._writable.append(space)
 
-    def _noted(
-        self, texts: Sequence[str], places: Places, asked: NDArray[np.bool_], role: Role, space: Space
-    ) -> _Stored:
+    def _noted(self, texts: Sequence[str], places: Places, asked: NDArray[Any], role: Role, space: Space) -> Stored:
         """With the tokens of each text; an estimate where no server had counted them, which is kept as 0."""
-        tokens = space.tokens_of(places)
-        estimated = tokens == 0
-        if estimated.any():
-            tokens[estimated] = token_estimates(list(compress(texts, estimated)), self.provider.card.prompt(role))
-        return _Stored(places, asked, tokens, estimated)
+        stored = np.empty(len(places), _STORED)
+        stored["place"], stored["asked"], stored["tokens"] = places, asked, space.tokens_of(places)
+        stored["estimated"] = unknown = stored["tokens"] == 0
+        if unknown.any():
+            guess = token_estimates(list(compress(texts, unknown)), self.provider.card.prompt(role))
+            stored["tokens"][unknown] = guess
+        return stored
 
-    def _count(self, blockwise: Sequence[_Stored], role: Role, space: Space) -> None:
+    def _count(self, blockwise: Sequence[Stored], role: Role, space: Space) -> None:
         """Each text once, however many rows ask for it."""
         usage, self._counted[role, space] = _usage_of(blockwise, self._counted.get((role, space), _NONE))
         self.accounts[role].add(usage)
@@ -312,23 +290,20 @@ def _bounds(parts: Sequence[list[str]]) -> Iterator[tuple[int, int]]:
     return pairwise(accumulate(map(len, parts), initial=0))
 
 
-def _usage_of(blockwise: Sequence[_Stored], before: Places) -> tuple[Usage, Places]:
+def _usage_of(blockwise: Sequence[Stored], before: Places) -> tuple[Usage, Places]:
     """Texts that are not among those counted `before`, with what earlier runs paid for them; and all that are counted.
 
     The tokens of texts that were asked for in this run are counted when the answers arrive.
     """
-    places, tokens, estimated = (
-        np.concatenate([getattr(stored, name) for stored in blockwise]) for name in ("places", "tokens", "estimated")
-    )
-    asked = np.concatenate([stored.places[stored.asked] for stored in blockwise])
-    distinct, first = np.unique(places, return_index=True)
+    stored = np.concatenate(blockwise)
+    distinct, first = np.unique(stored["place"], return_index=True)
     new = ~np.isin(distinct, before)
-    cached = new & ~np.isin(distinct, asked)
+    cached = stored[first[new & ~np.isin(distinct, stored["place"][stored["asked"]])]]
     usage = Usage(
         asked=int(np.count_nonzero(new)),
-        cached=int(np.count_nonzero(cached)),
-        tokens=float(tokens[first[cached]].sum(dtype=np.float64)),
-        estimated=bool(estimated[first[cached]].any()),
+        cached=len(cached),
+        tokens=float(cached["tokens"].sum(dtype=np.float64)),
+        estimated=bool(cached["estimated"].any()),
     )
     return usage, np.union1d(before, distinct) if new.any() else before
 
@@ -344,7 +319,8 @@ class TimedVector(NamedTuple):
 class SingleCalls:
     """Texts that are asked for one by one, for their latency: which calls are made, and whose time is shown.
 
-    A free provider is asked in every round. A paid one is asked once, and `repeats` times more to time it.
+    What runs here is asked every time and counted nowhere, a free provider in every round. A paid one is asked once,
+    and `repeats` times more to time it.
     """
 
     def __init__(self, embedder: Embedder, repeats: int) -> None:
@@ -362,8 +338,11 @@ class SingleCalls:
     def embed(self, text: str, role: Role) -> TimedVector:
         """The vector, with the time of its call in this round, or else that of the call which first brought it."""
         embedder, now, took = self._embedder, (role, text, self._round), None
+        if embedder.provider.local:
+            return self._asked(text, role, Account())
         if (role, text) not in self._vectors:
-            self._vectors[role, text], took = embedder.buy(text, role)
+            raw, took = embedder.embed_raw([text], role, lambda _: None)
+            self._vectors[role, text] = unit(raw, embedder.provider.card.name)[0]
             self._keep(text, role, took)
         vector = self._vectors[role, text]
         if embedder.asks_anew:
@@ -385,13 +364,16 @@ class SingleCalls:
 
     def _ask_again(self, text: str, role: Role) -> TimedVector:
         """One text that was asked for before: a request and its price, but no further text or token of the row's."""
-        embedder, account = self._embedder, Account()
-        got = embedder.embed_unkept([text], role, account)
-        vector, took = unit(got.values, embedder.provider.card.name)[0], got.nanoseconds
-        embedder.accounts[role].add(replace(account.usage, tokens=0.0, truncated=0, estimated=False))
-        self._keep(text, role, took)
-        self.changed |= bool(self._vectors[role, text] @ vector < SAME_FROM)
-        return TimedVector(vector, took)
+        account = Account()
+        found = self._asked(text, role, account)
+        self._embedder.accounts[role].add(replace(account.usage, tokens=0.0, truncated=0, estimated=False))
+        self._keep(text, role, found.nanoseconds)
+        self.changed |= bool(self._vectors[role, text] @ found.vector < SAME_FROM)
+        return found
+
+    def _asked(self, text: str, role: Role, account: Account) -> TimedVector:
+        got = self._embedder.embed_unkept([text], role, account)
+        return TimedVector(unit(got.values, self._embedder.provider.card.name)[0], got.nanoseconds)
 
     def _keep(self, text: str, role: Role, took: int | None) -> None:
         """With the vector, for later runs; not that of the cold call."""

@@ -8,14 +8,12 @@ from itertools import compress
 
 import numpy as np
 from bakeoff_providers.base import Vectors
-from numpy.typing import NDArray
 
 from bakeoff.calls.budget import Budget
 from bakeoff.calls.key_index import keys_of
 from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.calls.tokens import estimated_tokens
-from bakeoff.core.figures import CallTime
 from bakeoff.core.machine import call_time
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
@@ -74,7 +72,8 @@ class RerankedSearcher(Searcher):
         )
         if rerank_ns is not None:
             return replace(answer, ranking=ranking, rerank_ns=rerank_ns)
-        kept = self._kept_time(text, documents)
+        earlier = self.space if self._round == 0 else None
+        kept = None if earlier is None else earlier.call_time(_call_key(text, documents))
         timed = max(answer.timed, Timed.EARLIER if kept else Timed.NEVER)
         return replace(answer, ranking=ranking, timed=timed, kept_rerank=kept)
 
@@ -101,13 +100,13 @@ class RerankedSearcher(Searcher):
             return here.values[:, 0].tolist(), here.nanoseconds
         distinct = list(dict.fromkeys(documents))
         pairs = Request(distinct, keys_of(f"{query}\0{document}" for document in distinct))
-        bought = self._remember_kept(query, new := pairs.rows(self._unknown(pairs)))
-        wanted, sent, nanoseconds = new.rows(self._unknown(new)), 0, 0
+        bought = self._remember_kept(query, pairs)
+        wanted, sent, nanoseconds = self._unknown(pairs), 0, 0
         for _, got in self._calls.obtain(service, self.space, [wanted] if wanted.texts else [], self._account):
             if got is not None:
                 sent, nanoseconds = sent + len(got.texts), nanoseconds + got.nanoseconds
                 self._remember(query, got.texts, got.values)
-        bought += self._remember_kept(query, wanted.rows(self._unknown(wanted)))  # by another process meanwhile
+        bought += self._remember_kept(query, wanted)  # by another process meanwhile
         self._earlier += bool(bought and not sent)
         self._account.add(Usage(asked=len(distinct), cached=len(distinct) - sent))
         scores = {text: self._memory[key.tobytes()] for text, key in zip(distinct, pairs.keys, strict=True)}
@@ -116,31 +115,25 @@ class RerankedSearcher(Searcher):
             self.space.note_time(_call_key(query, distinct), call_time(nanoseconds))
         return [scores[document] for document in documents], nanoseconds if whole else None
 
-    def _kept_time(self, query: str, documents: Sequence[str]) -> CallTime | None:
-        """Of the call of an earlier run that scored these very documents."""
-        if self.space is None or self._round != 0:
-            return None
-        return self.space.call_time(_call_key(query, documents))
-
-    def _unknown(self, pairs: Request) -> NDArray[np.bool_]:
-        return np.array([key.tobytes() not in self._memory for key in pairs.keys], dtype=np.bool_)
+    def _unknown(self, pairs: Request) -> Request:
+        return pairs.rows(np.array([key.tobytes() not in self._memory for key in pairs.keys], dtype=np.bool_))
 
     def _remember(self, query: str, documents: list[str], scores: Vectors) -> None:
         keys = keys_of(f"{query}\0{document}" for document in documents)
         self._memory.update(zip((key.tobytes() for key in keys), scores[:, 0].tolist(), strict=True))
 
     def _remember_kept(self, query: str, pairs: Request) -> int:
-        """How many scores came from the cache, with their tokens; where no server counted, those are an estimate."""
+        """How many new scores the cache has, with their tokens; where no server counted, those are an estimate."""
+        pairs = self._unknown(pairs)
         if self.space is None or not pairs.texts:
             return 0
-        places = self.space.find(pairs.keys)
-        kept, places = pairs.rows(places >= 0), places[places >= 0]
+        kept = pairs.rows((places := self.space.find(pairs.keys)) >= 0)
         if kept.texts:
-            tokens = self.space.tokens_of(places)
+            tokens = self.space.tokens_of(places[places >= 0])
             unknown = list(compress(kept.texts, tokens == 0))
             about = float(tokens.sum(dtype=np.float64)) + _estimated(query, unknown)
             self._account.add(Usage(tokens=about, estimated=bool(unknown)))
-            self._remember(query, kept.texts, self.space.take(places))
+            self._remember(query, kept.texts, self.space.take(places[places >= 0]))
         return len(kept.texts)
 
     def _service(self, query: str) -> Service[Vectors]:
@@ -151,16 +144,12 @@ class RerankedSearcher(Searcher):
             answer = reranker.rank(query, documents)
             return Sent(answer, answer.tokens)
 
-        def price(tokens: tuple[float, float]) -> float | None:
-            usd = reranker.cost(tokens[0], 1)
-            return 0.0 if usd is None and reranker.local else usd
-
         return Service(
             name=reranker.model,
             local=reranker.local,
             lacks=lambda _: f"the scores of {reranker.model} are",
             estimate=lambda documents: (_estimated(query, documents), 0.0),
-            price=price,
+            price=lambda tokens: 0.0 if reranker.local else reranker.cost(tokens[0], 1),
             send=send,
             read=lambda answer, documents: np.array(
                 checked(answer, documents, reranker.model).scores, dtype=np.float32

@@ -189,7 +189,7 @@ class EmbedWorker:
                 if not self._made_sure:
                     self._embedder.provider.ready()
                     self._made_sure = True
-                got = self._embedder.embed_unkept(texts, Role.DOCUMENT)
+                got = self._embedder.embed_unkept(texts, Role.DOCUMENT, account)
                 return Done(len(texts), account.hand_over(), vectors=got.values, tokens=got.tokens)
             self._embedder.embed_batches([texts], Role.DOCUMENT, self._space, lambda _count: None)
         except BakeoffError as error:

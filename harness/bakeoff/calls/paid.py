@@ -158,7 +158,8 @@ class Calls:
         if requests:
             self._check_online(service, len(requests[0].texts))
             if keep is not None:
-                keep.check_writable(sum(len(request.texts) for request in requests))
+                with self._lock:
+                    keep.check_writable(sum(len(request.texts) for request in requests))
         while requests:
             elsewhere: list[Request] = []
             ask = partial(self._ask, service, keep, account, elsewhere)

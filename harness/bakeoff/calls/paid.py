@@ -189,8 +189,7 @@ class Calls:
         usage = Usage(asked=len(request.texts), cached=len(request.texts) - len(missing.texts))
         if not missing.texts:
             return usage
-        guess = service.estimate(missing.texts)
-        tokens, written = guess
+        tokens, written = guess = service.estimate(missing.texts)
         price = service.price(guess)
         return usage + Usage(requests=1, tokens=tokens, answer_tokens=written, estimated=True, usd=price)
 
@@ -271,7 +270,6 @@ def as_they_come(work: Callable[[A], B], items: Iterable[A], workers: int) -> It
         except BaseException as error:
             if stopping.ends_run(error) and not isinstance(error, GeneratorExit):
                 stopping.stop()  # Ctrl-C: those that wait for their next attempt stop waiting
-            raise
-        finally:
             for future in running:
                 future.cancel()
+            raise

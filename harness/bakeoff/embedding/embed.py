@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bakeoff.calls.budget import Budget
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
-from bakeoff.calls.paid import Account, Calls, Got, Request, Sent, Service, Usage
+from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage
 from bakeoff.calls.retry import RateLimit, RetryPolicy
 from bakeoff.calls.tokens import estimated_tokens, price_of, token_estimates
 from bakeoff.core.figures import CallTime
@@ -162,10 +162,6 @@ class Embedder:
         stored = self._noted(texts, space.find(keys), asked, role, space)
         self.accounts[role].add(_usage_of([stored], _NONE)[0])
 
-    def embed_unkept(self, texts: list[str], role: Role, account: Account) -> Got[Vectors]:
-        """One batch, whatever the cache has, for somebody who keeps what came."""
-        return self.calls.send(vector_service(self.provider, role), texts, account)
-
     @property
     def asks_anew(self) -> bool:
         """Whether a query is asked in every round: calls are free, and their speed is what is being measured."""
@@ -256,8 +252,7 @@ class Embedder:
         stored["place"], stored["asked"], stored["tokens"] = places, asked, space.tokens_of(places)
         stored["estimated"] = unknown = stored["tokens"] == 0
         if unknown.any():
-            guess = token_estimates(list(compress(texts, unknown)), self.provider.card.prompt(role))
-            stored["tokens"][unknown] = guess
+            stored["tokens"][unknown] = token_estimates(list(compress(texts, unknown)), self.provider.card.prompt(role))
         return stored
 
     def _count(self, blockwise: Sequence[Stored], role: Role, space: Space) -> None:
@@ -274,8 +269,7 @@ class Embedder:
         self, requests: list[Request], role: Role, space: Space | None, advance: Advance
     ) -> tuple[list[Vectors], int | None]:
         """Has these in the space, or returns them where there is none; with the time of the last request."""
-        came, took = dict[str, Vectors](), None
-        service = vector_service(self.provider, role)
+        came, took, service = dict[str, Vectors](), None, vector_service(self.provider, role)
         for done, got in self.calls.obtain(service, space, requests, self.accounts[role]):
             advance(done)
             if got is not None:
@@ -372,8 +366,9 @@ class SingleCalls:
         return found
 
     def _asked(self, text: str, role: Role, account: Account) -> TimedVector:
-        got = self._embedder.embed_unkept([text], role, account)
-        return TimedVector(unit(got.values, self._embedder.provider.card.name)[0], got.nanoseconds)
+        provider = self._embedder.provider
+        got = self._embedder.calls.send(vector_service(provider, role), [text], account)
+        return TimedVector(unit(got.values, provider.card.name)[0], got.nanoseconds)
 
     def _keep(self, text: str, role: Role, took: int | None) -> None:
         """With the vector, for later runs; not that of the cold call."""

@@ -196,8 +196,8 @@ class Embeddings:
         index = self.index(contender)
         texts = index.ids if provider.by_id else ChunkTexts(index.chunks)
         long = too_long(provider, texts)
-        warnings = provider_warnings(provider, len(texts), long)
-        notes = self._notes[embedder] = CorpusNotes((*self._notes[embedder].warnings, *warnings), (long, len(texts)))
+        warnings = (*self._notes[embedder].warnings, *provider_warnings(provider, len(texts), long))
+        notes = self._notes[embedder] = CorpusNotes(warnings, (long, len(texts)))
         for warning in notes.warnings:
             settings.notice(warning)
         with adapter_work():

@@ -151,9 +151,7 @@ class RerankedSearcher(Searcher):
             estimate=lambda documents: (_estimated(query, documents), 0.0),
             price=lambda tokens: 0.0 if reranker.local else reranker.cost(tokens[0], 1),
             send=send,
-            read=lambda answer, documents: np.array(
-                checked(answer, documents, reranker.model).scores, dtype=np.float32
-            )[:, None],
+            read=lambda answer, documents: np.array([checked(answer, documents, reranker.model).scores], np.float32).T,
         )
 
 

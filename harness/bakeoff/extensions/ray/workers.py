@@ -25,7 +25,7 @@ from bakeoff.calls.retry import RateLimit, RetryPolicy
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder
 from bakeoff.core.task import Judgments
-from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.embed import Embedder, vector_service
 from bakeoff.embedding.shard_rows import ROW_BITS, ShardRows
 from bakeoff.embedding.shards import ROWS, Shard
 from bakeoff.embedding.space import Known, Space
@@ -189,7 +189,8 @@ class EmbedWorker:
                 if not self._made_sure:
                     self._embedder.provider.ready()
                     self._made_sure = True
-                got = self._embedder.embed_unkept(texts, Role.DOCUMENT, account)
+                service = vector_service(self._embedder.provider, Role.DOCUMENT)
+                got = self._embedder.calls.send(service, texts, account)
                 return Done(len(texts), account.hand_over(), vectors=got.values, tokens=got.tokens)
             self._embedder.embed_batches([texts], Role.DOCUMENT, self._space, lambda _count: None)
         except BakeoffError as error:

@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from bakeoff.calls.answers import AnswerCache
+from bakeoff.calls.answers import AnswerCache, question_keys
 from bakeoff.core.hashing import Identity
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.space import IDENTITY, Space
@@ -125,7 +125,8 @@ def _answer_cache(folder: Path) -> list[str]:
     prompts = [f"prompt {number}" for number in range(30)]
     answers = AnswerCache(folder, {"model": "chat"})
     for prompt in prompts:
-        answers.put(prompt, 1, Reply(f'{{"grade": 2, "of": "{prompt}"}}', 10, 5))
+        reply = Reply(f'{{"grade": 2, "of": "{prompt}"}}', 10, 5)
+        answers.put([prompt], [reply], None, question_keys(prompt, 1))
     answers.close()
     return prompts
 
@@ -137,10 +138,11 @@ def _answers(folder: Path, prompts: list[str], rng: random.Random, damage: Damag
     _corrupt(rng.choice(sorted(path for path in work.rglob("*") if path.is_file())), rng)
     answers = AnswerCache(work, {"model": "chat"})
     for prompt in prompts:
-        reply = answers.get(prompt, 1)
-        damage.served += reply is not None
-        damage.wrong_answers += reply is not None and reply != Reply(f'{{"grade": 2, "of": "{prompt}"}}', 10, 5)
-    answers.put("new", 1, Reply("x", 1, 1))
+        places = answers.find(question_keys(prompt, 1))
+        served = answers.take(places[places >= 0])
+        damage.served += len(served)
+        damage.wrong_answers += served not in ([], [Reply(f'{{"grade": 2, "of": "{prompt}"}}', 10, 5)])
+    answers.put(["new"], [Reply("x", 1, 1)], None, question_keys("new", 1))
     answers.close()
 
 

@@ -84,23 +84,22 @@ TARGETS = (
         "cache",
         (
             *(HARNESS / "embedding" / f"{name}.py" for name in ("cache", "space", "shards", "shard_rows")),
-            HARNESS / "calls/key_index.py",
+            *(HARNESS / "calls" / f"{name}.py" for name in ("key_index", "answers")),
         ),
-        ("embedding/test_cache.py", "embedding/test_sharing.py"),
+        ("embedding/test_cache.py", "embedding/test_sharing.py", "calls/test_ask.py", "calls/test_paid.py"),
     ),
     Target(
         "embedding",
         (
             *(HARNESS / "embedding" / f"{name}.py" for name in ("embed", "batches", "unit")),
-            HARNESS / "calls/retry.py",
-            HARNESS / "calls/tokens.py",
+            *(HARNESS / "calls" / f"{name}.py" for name in ("paid", "retry", "tokens")),
         ),
-        ("embedding/test_money.py", "embedding/test_embed.py", "embedding/test_sharing.py"),
+        ("calls/test_paid.py", "embedding/test_money.py", "embedding/test_embed.py", "embedding/test_sharing.py"),
         ("test_two_processes_at_once_ask_for_each_text_once",),
     ),
     Target(
         "budgets and prices",
-        (HARNESS / "calls/budget.py", HARNESS / "embedding/usage.py", PROVIDERS / "cards.py"),
+        (HARNESS / "calls/budget.py", PROVIDERS / "cards.py"),
         ("embedding/test_money.py", "embedding/test_embed.py", "providers/test_cards.py"),
     ),
     Target(

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role
-    from bakeoff_providers.errors import BakeoffError, CallFailed, EmbeddingFailed, InputError, StoreError, Unavailable
+    from bakeoff_providers.errors import (
+        AnswerUnusable,
+        BakeoffError,
+        CallFailed,
+        EmbeddingFailed,
+        InputError,
+        StoreError,
+        Unavailable,
+    )
 
     from bakeoff.core.task import Document, Query, Task
     from bakeoff.evaluation.measures import Measure
@@ -49,6 +57,7 @@ _PLACES = {
     "Store": f"{_STORE}:Store",
     "Hits": "bakeoff.search.hits:Hits",
     "Capabilities": f"{_STORE}:Capabilities",
+    "AnswerUnusable": f"{_ERRORS}:AnswerUnusable",
     "BakeoffError": f"{_ERRORS}:BakeoffError",
     "InputError": f"{_ERRORS}:InputError",
     "Unavailable": f"{_ERRORS}:Unavailable",
@@ -58,6 +67,7 @@ _PLACES = {
 }
 
 __all__ = [
+    "AnswerUnusable",
     "BakeoffError",
     "CallFailed",
     "Capabilities",

@@ -64,6 +64,10 @@ class CallFailed(BakeoffError):
         super().__init__(message)
 
 
+class AnswerUnusable(CallFailed):
+    """An answer came, and is charged for, that nobody can use."""
+
+
 def is_panic(error: BaseException) -> bool:
     """Whether a library in Rust gave up: what it raises then is no Exception."""
     return type(error).__name__ == "PanicException"

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from bakeoff_providers.answers import RefusedAnswer
-from bakeoff_providers.errors import BakeoffError, CallFailed, EmbeddingFailed
+from bakeoff_providers.errors import AnswerUnusable, BakeoffError, CallFailed, EmbeddingFailed
 from bakeoff_providers.secrets import scrubbed
 
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, *range(520, 525), 529})
@@ -86,7 +86,7 @@ def failure(
         return CallFailed(message, status=status, retryable=retryable, retry_after=_retry_after(chain, body))
     names = {name for link in chain for name in _names(link)}
     if "JSONDecodeError" in names:
-        return CallFailed(f"{who}: the answer broke off or is no JSON", status=status, retryable=True)
+        return AnswerUnusable(f"{who}: the answer broke off or is no JSON", status=status, retryable=True)
     if hopeless := names & HOPELESS:
         return CallFailed(f"{who}: {sorted(hopeless)[0]}: {said}", status=status)
     if names & TRANSPORT or isinstance(error, OSError):

@@ -443,7 +443,7 @@ def test_tokens_are_kept_for_each_text_of_each_shard(tmp_path: Path) -> None:
     space = VectorCache(tmp_path).space(IDENTITY)
     places = space.find(keys_of(["xxx2", "0", "xxx0", "2", "more 0"]))
     assert space.tokens_of(places).tolist() == pytest.approx([12 * 4 / 5, 2.0, 8.0, 12 / 5, 0.0])
-    assert space.tokens(places) == pytest.approx(9.6 + 10 + 2.4)
+    assert space.tokens_of(places).sum() == pytest.approx(9.6 + 10 + 2.4)
     assert len(space.places()) == len(space) == 7  # the empty text came twice
     assert sum(len(keys) for keys, _, _ in space.batches()) == 7
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from bakeoff.calls.budget import Budget, BudgetReached, reservation
+from bakeoff.calls.budget import Budget, BudgetReached
 from bakeoff.calls.key_index import keys_of
+from bakeoff.calls.paid import Usage
 from bakeoff.calls.retry import RateLimit, RetryPolicy, Unanswered, call
 from bakeoff.calls.tokens import estimated_tokens, price_of
 from bakeoff.core.progress import Advance
@@ -20,7 +22,6 @@ from bakeoff.embedding.batches import batches, corpus_batches
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.unit import NotingUnit, norms_of, unit
-from bakeoff.embedding.usage import Usage
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role, Vectors
 from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError
 
@@ -60,10 +61,11 @@ def _call(policy: RetryPolicy, limit: RateLimit, errors: list[Exception]) -> int
             raise errors.pop(0)
         return "answer"
 
-    answer, attempted = call(made, policy, limit)
+    planned = len(errors)
+    answer, nanoseconds = call(made, policy, limit)
     assert answer == "answer"
-    assert attempted.nanoseconds > 0
-    return attempted.retries
+    assert nanoseconds > 0
+    return planned - len(errors)
 
 
 def test_five_attempts_are_made_and_no_sixth() -> None:
@@ -120,12 +122,11 @@ def test_less_than_a_second_is_waited_for_too() -> None:
 
 def test_a_budget_may_be_spent_to_the_last_cent_and_no_further() -> None:
     budget = Budget(limit=2.0)
-    with reservation(budget, 1.5) as reserved:
-        assert budget.spent == 1.5
-        reserved.actual = 0.5
+    budget.reserve(1.5)
+    assert budget.spent == 1.5
+    budget.settle(1.5, 0.5)
     assert budget.spent == 0.5
-    with reservation(budget, 1.5):
-        pass
+    budget.reserve(1.5)
     assert budget.spent == 2.0
     with pytest.raises(BudgetReached, match=r"before \$2.00 would be passed \(\$2.0000 spent\)"):
         budget.reserve(0.0001)
@@ -133,21 +134,23 @@ def test_a_budget_may_be_spent_to_the_last_cent_and_no_further() -> None:
 
 
 def test_a_call_that_fails_costs_nothing() -> None:
+    class Failing(Counting):
+        def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
+            assert budget.spent > 0
+            raise ValueError("failed")
+
     budget = Budget(limit=1.0)
-    with pytest.raises(ValueError, match="failed"), reservation(budget, 0.75):
-        raise ValueError("failed")
+    with pytest.raises(ValueError, match="failed"):
+        Embedder(Failing(), budget=budget).embed(["a"], Role.DOCUMENT)
     assert budget.spent == 0.0
-    with reservation(None, 0.75) as reserved:
-        assert reserved.actual == 0.75
 
 
 def test_usage_is_added_up_and_priced() -> None:
     assert not Usage().estimated
-    usage = Usage(texts=5, cached=2, requests=1, retries=1, truncated=1, tokens=10.0)
-    usage.add(Usage(texts=9, cached=9, requests=2, retries=3, truncated=4, tokens=500_000.0, estimated=True))
-    assert usage == Usage(texts=5, cached=2, requests=3, retries=4, truncated=5, tokens=500_010.0, estimated=True)
-    assert usage.cost(ModelCard(name="m", price=DEAR)) == pytest.approx(1.00002)
-    assert usage.cost(ModelCard(name="m")) is None
+    one = Usage(5, 2, 1, 1, 3, 2, 1, 10.0, 6.0, usd=0.5)
+    other = Usage(9, 9, 2, 3, 2, 1, 4, 500_000.0, 7.0, estimated=True, usd=0.25)
+    assert one + other == other + one == Usage(14, 11, 3, 4, 5, 3, 5, 500_010.0, 13.0, True, 0.75)
+    assert (one + Usage(usd=None)).usd is None  # of a part nobody knows the price
     assert price_of(500_000, ModelCard(name="m", price=DEAR)) == 1.0
     assert price_of(500_000, ModelCard(name="m")) == 0.0
 
@@ -201,14 +204,26 @@ def test_lengths_and_unit_vectors_of_more_rows_than_are_done_at_once() -> None:
 # The embedder's books
 
 
+def _usage(texts: int, requests: int, tokens: int) -> Usage:
+    """Each request is answered, with one text cut; the dollars are compared apart."""
+    return Usage(asked=texts, requests=requests, answered=requests, truncated=requests, tokens=tokens)
+
+
+def _unpriced(embedder: Embedder, role: Role) -> Usage:
+    """Tokens of this run are two dollars a million."""
+    usage = embedder.usage[role]
+    assert usage.usd == pytest.approx(usage.tokens * 2e-6)
+    return replace(usage, usd=0.0)
+
+
 def test_every_call_is_in_the_books(tmp_path: Path) -> None:
     provider = Counting()
     embedder = Embedder(provider, VectorCache(tmp_path), workers=1)
     embedder.embed(["a", "bb", "a", "ccc"], Role.DOCUMENT)
-    assert embedder.usage[Role.DOCUMENT] == Usage(texts=3, requests=2, truncated=2, tokens=21.0)
+    assert _unpriced(embedder, Role.DOCUMENT) == _usage(3, 2, 21)
     assert embedder.lengths == (5.0, 15.0)
     embedder.embed(["bb", "dddd"], Role.DOCUMENT)  # bb is in the books already
-    assert embedder.usage[Role.DOCUMENT] == Usage(texts=4, requests=3, truncated=3, tokens=28.0)
+    assert _unpriced(embedder, Role.DOCUMENT) == _usage(4, 3, 28)
     assert embedder.usage[Role.QUERY] == Usage()
     assert embedder.lengths == (5.0, 20.0)
 
@@ -224,9 +239,9 @@ def test_what_an_earlier_run_paid_is_in_the_books_once(tmp_path: Path) -> None:
         second.embed(["bb"], Role.DOCUMENT)
         assert second.embed_timed("qq", Role.QUERY)[1] is None
     books = second.usage[Role.DOCUMENT]
-    assert (books.texts, books.cached, books.requests) == (1, 1, 0)
+    assert (books.asked, books.cached, books.requests) == (1, 1, 0)
     assert books.tokens == pytest.approx(14 * 2 / 3)
-    assert second.usage[Role.QUERY] == Usage(texts=1, cached=1, tokens=7.0)
+    assert second.usage[Role.QUERY] == Usage(asked=1, cached=1, tokens=7.0)
 
 
 @pytest.mark.parametrize("in_blocks", [True, False])
@@ -239,14 +254,14 @@ def test_an_estimate_stays_one_in_the_next_run(tmp_path: Path, in_blocks: bool) 
         else:
             embedder.embed(["x" * 8, "x" * 16], Role.DOCUMENT)
         books = embedder.usage[Role.DOCUMENT]
-        assert (books.texts, books.cached, books.tokens, books.estimated) == (2, cached, 10.0, True)
+        assert (books.asked, books.cached, books.tokens, books.estimated) == (2, cached, 10.0, True)
         embedder.close()
 
 
 def test_where_no_server_counts_tokens_are_a_guess() -> None:
     embedder = Embedder(Counting(counts=False), workers=1)
     embedder.embed(["x" * 8, "x" * 16], Role.DOCUMENT)
-    assert embedder.usage[Role.DOCUMENT] == Usage(texts=2, requests=1, truncated=1, tokens=10.0, estimated=True)
+    assert _unpriced(embedder, Role.DOCUMENT) == replace(_usage(2, 1, 10), estimated=True)
 
 
 def test_the_estimate_of_a_call_holds_its_prompt_and_the_count_replaces_it() -> None:
@@ -272,12 +287,12 @@ def test_a_timed_query_is_paid_for_once(tmp_path: Path) -> None:
         vector, first, _ = hosted.embed_timed("qq", Role.QUERY)
         assert vector == pytest.approx([0.6, 0.8])
     assert hosted.embed_timed("qq", Role.QUERY)[1] == first  # another row has the time of the one call
-    assert hosted.usage[Role.QUERY] == Usage(texts=1, requests=1, truncated=1, tokens=7.0)
+    assert _unpriced(hosted, Role.QUERY) == _usage(1, 1, 7)
     without = Embedder(Counting(), workers=1)
     _, nanoseconds, _ = without.embed_timed("qq", Role.QUERY)
     assert nanoseconds is not None
     assert nanoseconds > 0
-    assert without.usage[Role.QUERY] == Usage(texts=1, requests=1, truncated=1, tokens=7.0)
+    assert _unpriced(without, Role.QUERY) == _usage(1, 1, 7)
     local = Embedder(CountingHere(), VectorCache(tmp_path / "local"), workers=1)
     local.embed_timed("qq", Role.QUERY)
     assert local.usage[Role.QUERY] == Usage()
@@ -302,7 +317,7 @@ def test_a_corpus_in_blocks_is_counted_once_and_its_progress_ends_at_its_end(tmp
     rows = embedder.embed_corpus(blocks, 7, tmp_path / "scratch")
     assert np.asarray(rows) == pytest.approx(np.tile([0.6, 0.8], (7, 1)))
     assert sorted(text for asked in provider.asked for text in asked) == ["a", "bb", "ccc", "dddd"]
-    assert embedder.usage[Role.DOCUMENT] == Usage(texts=4, requests=3, truncated=3, tokens=28.0)
+    assert _unpriced(embedder, Role.DOCUMENT) == _usage(4, 3, 28)
     assert sum(steps) == 7
     assert embedder.lengths == (5.0, 20.0)
 
@@ -319,7 +334,7 @@ def test_what_workers_asked_for_is_not_taken_for_cached(tmp_path: Path) -> None:
     worker.close()
     runner.note_asked(["a", "bb"])
     runner.embed_corpus([["a", "bb", "ccc"]], 3, tmp_path / "scratch")
-    assert (runner.usage[Role.DOCUMENT].texts, runner.usage[Role.DOCUMENT].cached) == (3, 1)
+    assert (runner.usage[Role.DOCUMENT].asked, runner.usage[Role.DOCUMENT].cached) == (3, 1)
 
 
 class Filed(Counting):
@@ -347,7 +362,7 @@ def test_vectors_in_files_are_read_from_there_in_the_order_of_the_corpus(tmp_pat
     numbers = np.array([4, 0, 7, 2, 9])
     assert np.asarray(rows) == pytest.approx(np.stack((np.cos(numbers), np.sin(numbers)), axis=1), abs=1e-6)
     assert steps == [2, 1, 2]
-    assert embedder.usage[Role.DOCUMENT] == Usage(texts=5)
+    assert embedder.usage[Role.DOCUMENT] == Usage(asked=5)
     assert embedder.lengths == pytest.approx((2.0, 2.0))
     assert not list(tmp_path.iterdir())
 

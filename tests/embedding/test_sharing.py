@@ -189,8 +189,8 @@ def test_where_files_cannot_be_locked_everyone_asks(
     monkeypatch.setattr("fcntl.lockf", refused)
     claims, keys = Claims(tmp_path / "asking.lock"), keys_of(["a", "b"])
     assert claims.take(keys) == [True, True]
-    claims.wait(keys)
     claims.release(keys)
+    claims.wait(keys)
     assert sum("can't be locked" in record.getMessage() for record in caplog.records) == 1
     claims.close()
 

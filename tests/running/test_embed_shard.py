@@ -111,7 +111,7 @@ def test_shards_in_any_order_give_the_figures_of_a_plain_run(tmp_path: Path, mon
         if row.search and row.search.embedding:
             usage = row.search.embedding.usage[Role.DOCUMENT]
             assert usage.requests == 0
-            assert usage.texts == usage.cached
+            assert usage.asked == usage.cached
     assert not list((tmp_path / "own").glob("*/*.f32"))  # local queries are timed, not kept
 
 

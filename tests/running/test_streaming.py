@@ -71,7 +71,7 @@ def test_figures_do_not_depend_on_where_the_corpus_is(
             if one.search.embedding and two.search.embedding:
                 for role, usage in one.search.embedding.usage.items():
                     other = two.search.embedding.usage[role]
-                    assert (usage.texts, usage.cached, usage.tokens) == (other.texts, other.cached, other.tokens)
+                    assert (usage.asked, usage.cached, usage.tokens) == (other.asked, other.cached, other.tokens)
                 assert one.search.embedding.lengths == two.search.embedding.lengths
     assert detail(streamed).titles == detail(kept).titles
     assert [row.measures for row in summarise(streamed).rows] == [row.measures for row in summarise(kept).rows]

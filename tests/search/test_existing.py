@@ -194,7 +194,7 @@ def test_an_index_that_exists_is_a_row(made: tuple[str, Made], tmp_path: Path) -
         "the index has 1 documents that the task lacks; they have no place in the rankings",
     )
     assert row.search.embedding is not None
-    assert row.search.embedding.usage[Role.DOCUMENT].texts == 0
+    assert row.search.embedding.usage[Role.DOCUMENT].asked == 0
     assert _content(tmp_path) == before
     (tmp_path / "again.toml").write_text(lineup_text(lineup.to_dict()))
     assert Lineup.read(tmp_path / "again.toml").contenders == lineup.contenders

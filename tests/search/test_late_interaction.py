@@ -307,7 +307,7 @@ def test_rows_over_all_and_over_a_first_stage(tmp_path: Path) -> None:
     assert second.timing.rerank_ns
     again = run(lineup, cache)
     (usage,) = [row.search.embedding.usage for row in again.ran if row.contender.label == labels[1]]  # type: ignore[union-attr]
-    assert usage[Role.DOCUMENT].cached == usage[Role.DOCUMENT].texts == 3
+    assert usage[Role.DOCUMENT].cached == usage[Role.DOCUMENT].asked == 3
 
 
 @pytest.mark.parametrize(

@@ -388,7 +388,7 @@ searcher = RerankedSearcher(First(), Hosted(), depth, texts, RetryPolicy(), spac
 for number in range(25):
     answer = searcher.ask(Query(id=str(number), text=f"q{number}"))
     assert answer.ranking.ids[:depth] == tuple(map(str, reversed(range(depth)))), answer.ranking
-print(searcher.usage.pairs, searcher.usage.cached)
+print(searcher.usage.asked - searcher.usage.cached, searcher.usage.cached)
 """
 
 

@@ -83,7 +83,7 @@ def test_a_judge_answers_with_a_grade_for_each_pair_and_is_asked_once(folder: Ta
     assert given["metadata"]["kind"] == "model"
     assert set(given["grades"][query]) == {document for _, document in pairs}
     assert set(given["grades"][query].values()) <= {0, 1, 2, 3}
-    assert asker.usage.prompt_tokens > 0
+    assert asker.usage.tokens > 0
     requests = asker.usage.requests
     assert judge.open_pairs(pairs) == []
     judge.grade(pairs)

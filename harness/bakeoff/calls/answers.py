@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import secrets
-import threading
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 import msgspec
+import numpy as np
 import xxhash
-from bakeoff_providers import stopping
 from bakeoff_providers.chat.base import Reply
 
-from bakeoff.calls.key_index import keys_from
-from bakeoff.calls.locks import WAIT, Claims
-from bakeoff.core.files import check_writable, write_json
-from bakeoff.core.hashing import Identity, space_name, text_key
+from bakeoff.calls.key_index import Keys, Places, keys_of
+from bakeoff.calls.locks import Claims
+from bakeoff.core.files import check_writable, write_all, write_json
+from bakeoff.core.hashing import Identity, space_name
 
 OLD, CHECKED = "*.jsonl", "*.answers"  # files of earlier versions have no checksums and are read as they are
 IDENTITY = "identity.json"
@@ -39,72 +36,54 @@ class AnswerCache:
 
     def __init__(self, folder: Path, identity: Identity) -> None:
         self.folder = folder / space_name(identity)
-        self._known: dict[str, Reply] = {}
-        self._file: IO[bytes] | None = None
+        self.claims = Claims(self.folder / "asking.lock")
+        self._places: dict[bytes, int] = {}
+        self._replies: list[Reply] = []
+        self._file: int | None = None
+        self._own = self.folder / f"{os.getpid()}-{secrets.token_hex(4)}.answers"
         self._writable = False
         self._read: dict[Path, int] = {}  # bytes of each file that have been taken in
-        self._lock = threading.Lock()
-        self._asking: set[str] = set()  # claims are a process's: its threads are told apart by this
-        self._claims = Claims(self.folder / "asking.lock")
         if not (self.folder / IDENTITY).exists():
             write_json(self.folder / IDENTITY, dict(identity))
         for file in sorted(self.folder.glob(OLD)):
             for line in file.read_bytes().splitlines():
                 self._remember(line)
-        self._refresh()
+        self.refresh()
 
-    def get(self, prompt: str, seed: int) -> Reply | None:
-        """The answer that was given to this prompt under this seed, if any."""
-        return self._known.get(_key(prompt, seed))
+    def find(self, keys: Keys) -> Places:
+        """Where the answer to each key is; −1 for those that are not here."""
+        return np.array([self._places.get(key.tobytes(), -1) for key in keys], dtype=np.int64)
 
-    def check_writable(self) -> None:
+    def take(self, places: Places) -> list[Reply]:
+        """The answers at these places."""
+        return [self._replies[place] for place in places]
+
+    def check_writable(self, _count: int = 1) -> None:
         """Before the first answer is paid for: that it can be kept."""
         if not self._writable:
             check_writable(self.folder, "make room, or set BAKEOFF_HOME to a folder on another disk")
             self._writable = True
 
-    @contextlib.contextmanager
-    def claimed(self, prompt: str, seed: int) -> Iterator[Reply | None]:
-        """The answer, if another process or thread has asked meanwhile; otherwise nobody else asks within the block."""
-        key = _key(prompt, seed)
-        while not self._claim(key):
-            stopping.sleep(WAIT)
-        try:
-            with self._lock:
-                self._refresh()
-            yield self._known.get(key)
-        finally:
-            with self._lock:
-                self._claims.release(keys_from(bytes.fromhex(key)))
-                self._asking.discard(key)
-
-    def put(self, prompt: str, seed: int, reply: Reply) -> None:
-        """Appends one line with its checksum; it is on disk when this returns."""
-        key = _key(prompt, seed)
-        line = _Line(key, reply.text, reply.prompt_tokens, reply.answer_tokens)
+    def put(self, _prompts: Sequence[str], replies: Sequence[Reply], _tokens: int | None, keys: Keys) -> None:
+        """Appends a line with its checksum for each; they are on disk when this returns."""
         if self._file is None:
-            name = f"{os.getpid()}-{secrets.token_hex(4)}.answers"
-            self._file = (self.folder / name).open("xb", buffering=0)
-        content = msgspec.json.encode(line)
-        _append(self._file, _checksum(content) + b" " + content + b"\n")
-        self._read[Path(self._file.name)] = self._file.tell()
-        self._known[key] = reply
+            self._file = os.open(self._own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        for key, reply in zip(keys, replies, strict=True):
+            answer = _Line(key.tobytes().hex(), reply.text, reply.prompt_tokens, reply.answer_tokens)
+            content = msgspec.json.encode(answer)
+            line, end = _checksum(content) + b" " + content + b"\n", self._read.get(self._own, 0)
+            write_all(self._file, memoryview(line), end)
+            self._read[self._own] = end + len(line)
+            self._add(answer)
 
     def close(self) -> None:
         """Ends this process's file and its claims."""
-        self._claims.close()
+        self.claims.close()
         if self._file is not None:
-            self._file.close()
+            os.close(self._file)
             self._file = None
 
-    def _claim(self, key: str) -> bool:
-        with self._lock:
-            if key in self._asking or not self._claims.take(keys_from(bytes.fromhex(key)))[0]:
-                return False
-            self._asking.add(key)
-            return True
-
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         """Takes in what has come since the last look; a line that has no end yet is read again."""
         for file in sorted(self.folder.glob(CHECKED)):
             begin = self._read.get(file, 0)
@@ -119,33 +98,21 @@ class AnswerCache:
                 if check == _checksum(content):
                     self._remember(content)
 
-    def _remember(self, line: bytes) -> None:
-        try:
-            answer = msgspec.json.decode(line, type=_Line)
-        except msgspec.DecodeError:
-            return
-        self._known[answer.key] = Reply(answer.text, answer.prompt_tokens, answer.answer_tokens)
+    def _remember(self, content: bytes) -> None:
+        with contextlib.suppress(msgspec.DecodeError, ValueError):
+            self._add(msgspec.json.decode(content, type=_Line))
 
-
-def _append(file: IO[bytes], line: bytes) -> None:
-    """All of the line or nothing: a disk that is nearly full takes a part, and the next line would be torn with it."""
-    begin, rest = file.tell(), memoryview(line)
-    try:
-        while rest:
-            written = file.write(rest)
-            if not written:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file.name)
-            rest = rest[written:]
-    except BaseException:
-        with contextlib.suppress(OSError):
-            file.truncate(begin)
-            file.seek(begin)
-        raise
+    def _add(self, line: _Line) -> None:
+        """The last answer to a key is the one that counts."""
+        key = bytes.fromhex(line.key)
+        self._replies.append(Reply(line.text, line.prompt_tokens, line.answer_tokens))
+        self._places[key] = len(self._replies) - 1
 
 
 def _checksum(content: bytes) -> bytes:
     return xxhash.xxh3_64_hexdigest(content).encode()
 
 
-def _key(prompt: str, seed: int) -> str:
-    return text_key(f"{seed}\0{prompt}").hex()
+def question_keys(prompt: str, seed: int) -> Keys:
+    """The key of one answer: which of several to the same prompt it is, is part of it."""
+    return keys_of([f"{seed}\0{prompt}"])

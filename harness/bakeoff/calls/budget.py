@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from bakeoff_providers.errors import BakeoffError
@@ -22,8 +20,15 @@ class Budget:
     spent: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def reserve(self, dollars: float) -> None:
-        """Takes the estimate of a call out of the budget, or refuses before the call is made."""
+    def reserve(self, dollars: float | None, who: str = "") -> None:
+        """Takes the estimate of a call out of the budget, or refuses before the call is made.
+
+        None is a price that nobody knows: a limit can't be kept with it.
+        """
+        if dollars is None:
+            raise BudgetReached(
+                f"no price is known for {who}, so --max-cost can't be kept: give price = … in its options"
+            )
         with self._lock:
             if self.spent + dollars > self.limit:
                 raise BudgetReached(
@@ -36,31 +41,3 @@ class Budget:
         """Puts the real price in the place of the estimate."""
         with self._lock:
             self.spent += actual - reserved
-
-
-@dataclass(slots=True)
-class Reservation:
-    """What one call will be charged; its estimate until the real price is known."""
-
-    actual: float
-
-
-@contextmanager
-def reservation(budget: Budget | None, dollars: float | None, who: str = "") -> Iterator[Reservation]:
-    """Holds an estimate while a call is made. A call that fails costs nothing; without a budget nothing is held.
-
-    None is a price that nobody knows: a limit can't be kept with it, so the call is not made.
-    """
-    reserved = Reservation(dollars or 0.0)
-    if budget is None:
-        yield reserved
-        return
-    if dollars is None:
-        raise BudgetReached(f"no price is known for {who}, so --max-cost can't be kept: give price = … in its options")
-    budget.reserve(dollars)
-    try:
-        yield reserved
-    except BaseException:
-        budget.settle(dollars, 0.0)
-        raise
-    budget.settle(dollars, reserved.actual)

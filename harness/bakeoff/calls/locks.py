@@ -6,6 +6,7 @@ import contextlib
 import errno
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -86,53 +87,64 @@ def _leads_to(path: Path, handle: int) -> bool:
 
 
 class Claims:
-    """Which texts a process is asking for right now: one locked byte per text, at an offset made of its key."""
+    """Which texts somebody is asking for right now: one locked byte per text, at an offset made of its key.
+
+    The locks are a process's; its threads are told apart by what is `_held` here.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._handle: int | None = None
+        self._held: set[int] = set()
+        self._lock = threading.Lock()
         self._said = False
 
     def take(self, keys: Keys) -> list[bool]:
         """Claims what nobody else has claimed; True for each key that is ours now."""
-        return [self._try(int(key[0]) & _LARGEST) for key in keys]
+        return [self._take(offset) for offset in _offsets(keys)]
 
     def release(self, keys: Keys) -> None:
         """Lets others ask."""
-        try:
-            import fcntl
-        except ImportError:
-            return
-        handle = self._open() if len(keys) else -1
-        for key in keys:
-            try:
-                fcntl.lockf(handle, fcntl.LOCK_UN, 1, int(key[0]) & _LARGEST)
-            except OSError as error:
-                self._say_unlocked(error)
+        for offset in _offsets(keys):
+            self._release(offset)
 
     def wait(self, keys: Keys) -> None:
         """Returns when nobody else asks for these any more: answered, given up or killed."""
-        for key in keys:
-            while not self._try(int(key[0]) & _LARGEST):
+        for offset in _offsets(keys):
+            while not self._take(offset):
                 stopping.sleep(WAIT)
-        self.release(keys)
+            self._release(offset)  # at once: two that wait for the same keys must not wait for each other
 
     def close(self) -> None:
         """Ends all claims."""
+        self._held.clear()
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
 
-    def _try(self, offset: int) -> bool:
+    def _take(self, offset: int) -> bool:
+        with self._lock:
+            if offset in self._held or not self._change(offset, lock=True):
+                return False
+            self._held.add(offset)
+            return True
+
+    def _release(self, offset: int) -> None:
+        with self._lock:
+            self._held.discard(offset)
+            self._change(offset, lock=False)
+
+    def _change(self, offset: int, *, lock: bool) -> bool:
+        """Takes or ends this process's lock; False where another process has it."""
         try:
             import fcntl
         except ImportError:
             return True
         handle = self._open()
         try:
-            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB if lock else fcntl.LOCK_UN, 1, offset)
         except OSError as error:
-            if error.errno in (errno.EACCES, errno.EAGAIN):  # what the system says of another's lock
+            if lock and error.errno in (errno.EACCES, errno.EAGAIN):  # what the system says of another's lock
                 return False
             self._say_unlocked(error)
         return True
@@ -149,3 +161,7 @@ class Claims:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._handle = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o666)
         return self._handle
+
+
+def _offsets(keys: Keys) -> list[int]:
+    return [int(key) & _LARGEST for key in keys[:, 0]]

@@ -10,12 +10,12 @@ from typing import TypeVar
 
 import tenacity
 from bakeoff_providers import stopping
-from bakeoff_providers.errors import CallFailed
+from bakeoff_providers.errors import AnswerUnusable, CallFailed
 
 T = TypeVar("T")
 
 
-class Unanswered(CallFailed):
+class Unanswered(AnswerUnusable):
     """The server answered in time, but not what was asked: nothing is overloaded, so the next try need not wait."""
 
     def __init__(self, message: str) -> None:
@@ -69,23 +69,19 @@ class RateLimit:
             self.sleep(wait)
 
 
-@dataclass(slots=True)
-class Attempted:
-    """What a call that came back in the end took: only the last attempt's time, waits and failures apart."""
-
-    nanoseconds: int = 0
-    retries: int = 0
-
-
-def call(make: Callable[[], T], policy: RetryPolicy, rate_limit: RateLimit) -> tuple[T, Attempted]:
-    """Makes the call under the policy; the time is that of the successful attempt alone."""
-    attempted = Attempted()
+def call(make: Callable[[], T], policy: RetryPolicy, rate_limit: RateLimit) -> tuple[T, int]:
+    """Makes the call under the policy; the nanoseconds are those of the successful attempt alone."""
 
     def before_sleep(state: tenacity.RetryCallState) -> None:
-        attempted.retries += 1
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, CallFailed) and error.status == 429 and state.next_action:
             rate_limit.pause(state.next_action.sleep)
+
+    def timed() -> tuple[T, int]:
+        rate_limit.wait()
+        stopping.check()
+        start = time.perf_counter_ns()
+        return make(), time.perf_counter_ns() - start
 
     retrying = tenacity.Retrying(
         stop=tenacity.stop_after_attempt(policy.attempts),
@@ -95,13 +91,4 @@ def call(make: Callable[[], T], policy: RetryPolicy, rate_limit: RateLimit) -> t
         sleep=policy.sleep,
         reraise=True,
     )
-
-    def timed() -> T:
-        rate_limit.wait()
-        stopping.check()
-        start = time.perf_counter_ns()
-        answer = make()
-        attempted.nanoseconds = time.perf_counter_ns() - start
-        return answer
-
-    return retrying(timed), attempted
+    return retrying(timed)

@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import gzip
 import io
+import os
 import re
 import shutil
 import tempfile
@@ -340,3 +341,10 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> Path:
 def write_json(path: Path, content: Any) -> None:
     """Indented JSON, so that a diff of two results can be read."""
     write_atomic(path, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
+
+
+def write_all(handle: int, data: memoryview, offset: int) -> None:
+    """At its place: what a failed write left behind is written over."""
+    while len(data):
+        done = os.pwrite(handle, data, offset)
+        data, offset = data[done:], offset + done

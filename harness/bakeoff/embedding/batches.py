@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from bakeoff_providers import stopping
 from bakeoff_providers.base import ModelCard
 
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
@@ -57,20 +55,3 @@ def corpus_batches(
             new &= find(keys) < 0
         seen.add(keys[new], np.zeros(int(np.count_nonzero(new)), dtype=np.int64))
         yield from batches([text for text, first in zip(wanted, new, strict=True) if first], card, at_once)
-
-
-def in_parallel(
-    embed_batch: Callable[[tuple[int, list[str]]], None], plan: list[tuple[int, list[str]]], workers: int
-) -> None:
-    """Runs the batches on a few threads; the first failure stops what has not started yet."""
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        futures = [pool.submit(embed_batch, numbered) for numbered in plan]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException as error:
-            if stopping.ends_run(error):
-                stopping.stop()  # Ctrl-C: those that wait for their next attempt stop waiting
-            for future in futures:
-                future.cancel()
-            raise

@@ -2,33 +2,61 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, compress, pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from bakeoff_providers.base import EmbeddingBatch, Fitted, InFiles, Provider, Role, Vectors, checked
-from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.base import Fitted, InFiles, Provider, Role, Vectors, checked
 from numpy.typing import NDArray
 
-from bakeoff.calls.budget import Budget, reservation
+from bakeoff.calls.budget import Budget
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
-from bakeoff.calls.retry import Attempted, RateLimit, RetryPolicy, call
-from bakeoff.calls.tokens import estimated_tokens, price_of
+from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage
+from bakeoff.calls.retry import RateLimit, RetryPolicy
+from bakeoff.calls.tokens import estimated_tokens, price_of, token_estimates
+from bakeoff.core.figures import CallTime
+from bakeoff.core.machine import call_time
 from bakeoff.core.progress import Advance, Progress, silent
 from bakeoff.core.room import TEMPORARY
-from bakeoff.embedding.batches import WORKERS, batches, in_parallel
+from bakeoff.embedding.batches import WORKERS, batches
 from bakeoff.embedding.cache import Space, VectorCache
-from bakeoff.embedding.single_calls import SingleCalls, TimedVector
 from bakeoff.embedding.unit import NotingUnit, unit
-from bakeoff.embedding.usage import Stored, Usage
 from bakeoff.embedding.vector_rows import VectorRows, rows_in_files
 
+Stored = NDArray[Any]  # texts in a space: where, asked for in this run or not, their tokens, which may be a guess
+_STORED = np.dtype([("place", "<i8"), ("asked", "?"), ("tokens", "<f4"), ("estimated", "?")])
+_NONE: Places = np.empty(0, dtype=np.int64)
+SAME_FROM = 0.99  # cosine of two vectors that one model gives for one text, whatever it runs on
+CHANGED = (
+    "the server's vectors differ from those in the cache (cosine below 0.99), so queries and documents may not fit: "
+    "run with --no-cache"
+)
 
-@dataclass(slots=True)
+
+def vector_service(provider: Provider, role: Role) -> Service[Vectors]:
+    """A provider that is asked for the vectors of texts in one role."""
+    card = provider.card
+
+    def send(texts: list[str]) -> Sent:
+        batch = provider.embed(texts, role)
+        return Sent(batch, batch.tokens, truncated=batch.truncated)
+
+    return Service(
+        name=card.name,
+        local=provider.local,
+        lacks=lambda count: f"{count} texts or more are",
+        estimate=lambda texts: (estimated_tokens(texts, card.prompt(role)), 0.0),  # the prompt goes with each text
+        price=lambda tokens: None if card.price is None and not provider.local else price_of(tokens[0], card),
+        send=send,
+        read=lambda batch, texts: checked(batch, texts, card).vectors,
+    )
+
+
+@dataclass(slots=True, eq=False)
 class Embedder:
     """One provider behind the cache, the retry policy and the budget."""
 
@@ -40,22 +68,30 @@ class Embedder:
     time_hosted: int = 0  # calls to a paid provider that only serve to time it
     workers: int = WORKERS
     progress: Progress = silent
-    usage: dict[Role, Usage] = field(default_factory=lambda: {role: Usage() for role in Role})
-    warnings: list[str] = field(default_factory=list)
-    cut: tuple[int, int] | None = None  # about how many of the corpus' texts are too long for the model, of how many
-    lengths: tuple[float, float] | None = None  # of the documents' vectors that were read so far
     rate_limit: RateLimit = field(default_factory=RateLimit)
+    calls: Calls = field(init=False)
     single: SingleCalls = field(init=False)
-    _spaces: dict[Role, Space | None] = field(default_factory=dict)
-    _uncached: dict[Path, Space] = field(default_factory=dict)
-    _elsewhere: KeyIndex = field(default_factory=KeyIndex)
-    _writable: list[Space] = field(default_factory=list)
-    _counted: dict[tuple[Role, Space], Places] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    accounts: Mapping[Role, Account] = field(default_factory=lambda: {role: Account() for role in Role}, init=False)
+    lengths: tuple[float, float] | None = field(default=None, init=False)  # of the documents' vectors read so far
+    _spaces: dict[Role, Space | None] = field(default_factory=dict, init=False)
+    _uncached: dict[Path, Space] = field(default_factory=dict, init=False)
+    _elsewhere: KeyIndex = field(default_factory=KeyIndex, init=False)
+    _writable: list[Space] = field(default_factory=list, init=False)
+    _counted: dict[tuple[Role, Space], Places] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self.rate_limit.sleep = self.policy.sleep
+        self.calls = Calls(self.policy, self.budget, self.offline, self.workers, self.rate_limit)
         self.single = SingleCalls(self, self.time_hosted)
+
+    @property
+    def usage(self) -> Mapping[Role, Usage]:
+        """What was asked for so far."""
+        return {role: account.usage for role, account in self.accounts.items()}
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the provider's answers gave rise to so far."""
+        return (CHANGED,) if self.single.changed else ()
 
     def fit(self, documents: Sequence[str]) -> None:
         """Lets a provider that learns from the corpus do so."""
@@ -64,17 +100,9 @@ class Embedder:
 
     def embed(self, texts: Sequence[str], role: Role) -> Vectors:
         """Unit vectors in the order of the texts; only what the cache lacks is asked of the provider."""
-        space = self.space(role)
         wanted = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-        missing = self.missing(list(wanted), role)
-        with self._progress(role, len(missing)) as advance:
-            if space is None:
-                self.usage[role].texts += len(wanted)
-                raw = np.concatenate(self._ask(missing, role, None, advance))
-            else:
-                stored = self._stored(list(wanted), role, space, advance)
-                self._count([stored], role, space)
-                raw = space.take(stored.places)
+        with self._progress(role, len(self.missing(wanted, role))) as advance:
+            raw, _ = self.embed_raw(list(wanted), role, advance)
         if len(wanted) < len(texts):
             raw = raw[[wanted[text] for text in texts]]
         return self._unit(raw) if role is Role.DOCUMENT else unit(raw, self.provider.card.name)
@@ -86,23 +114,21 @@ class Embedder:
             self.provider.ready()
             with self._progress(role, total) as advance:
                 rows = rows_in_files(self.provider, blocks, total, self._unit, advance)
-            self.usage[role].texts += total
+            self.accounts[role].add(Usage(asked=total))
             return rows
         assert space is not None
         blockwise: list[Stored] = []
         with self._progress(role, total) as advance:
             for block in blocks:
                 wanted = list(dict.fromkeys(block))
-                stored = self._stored(wanted, role, space, advance, total)
-                asked = int(np.count_nonzero(stored.asked))
+                stored, _ = self._stored(wanted, role, space, advance, total)
+                advance(len(block) - int(np.count_nonzero(stored["asked"])))
                 if len(wanted) < len(block):
                     number = {text: at for at, text in enumerate(wanted)}
-                    repeated = [number[text] for text in block]
-                    stored = stored.at(repeated)
+                    stored = stored[[number[text] for text in block]]
                 blockwise.append(stored)
-                advance(len(block) - asked)
         self._count(blockwise, role, space)
-        places = np.concatenate([stored.places for stored in blockwise])
+        places = np.concatenate([stored["place"] for stored in blockwise])
         return VectorRows(space, places, (self._unit,), space.dimensions or 0)
 
     def corpus_space(self, scratch: Path) -> Space | None:
@@ -118,14 +144,6 @@ class Embedder:
         keys = keys_of(texts)
         self._elsewhere.add(keys, np.zeros(len(keys), dtype=np.int64))
 
-    @property
-    def _unit(self) -> NotingUnit:
-        return NotingUnit(self.provider.card.name, self._note_lengths)
-
-    def _note_lengths(self, shortest: float, longest: float) -> None:
-        known = self.lengths or (shortest, longest)
-        self.lengths = min(known[0], shortest), max(known[1], longest)
-
     def embed_batches(
         self, plan: Sequence[list[str]], role: Role, space: Space, advance: Advance, to_come: int = 0
     ) -> None:
@@ -136,18 +154,13 @@ class Embedder:
         texts = [text for batch in plan for text in batch]
         keys = keys_of(texts)
         asked = space.find(keys) < 0
-        missing = [part for batch in plan if (part := _absent(batch, space))]
         advance(len(keys) - int(np.count_nonzero(asked)))
-        if missing:
-            self._make_sure(space, sum(map(len, missing)), to_come, ready=True)
-            self._ask_batches(missing, role, space, advance)
-        self.usage[role].count([self._noted(texts, space.find(keys), asked, role, space)])
-
-    def embed_unkept(self, texts: list[str], role: Role) -> EmbeddingBatch:
-        """One batch for somebody else, who keeps what came."""
-        answer, attempted = self._call(texts, role)
-        self._account(answer, texts, role, attempted)
-        return answer
+        if asked.any():
+            self._make_sure(space, int(np.count_nonzero(asked)), to_come, ready=True)
+            parts = [Request(texts[a:b], keys[a:b]).rows(asked[a:b]) for a, b in _bounds(plan) if asked[a:b].any()]
+            self._obtain(parts, role, space, advance)
+        stored = self._noted(texts, space.find(keys), asked, role, space)
+        self.accounts[role].add(_usage_of([stored], _NONE)[0])
 
     @property
     def asks_anew(self) -> bool:
@@ -156,46 +169,12 @@ class Embedder:
 
     def embed_timed(self, text: str, role: Role) -> TimedVector:
         """One text by itself, and how long that took."""
-        if self.provider.local:
-            batch, attempted = self._call([text], role)
-            return TimedVector(unit(batch.vectors, self.provider.card.name)[0], attempted.nanoseconds)
         return self.single.embed(text, role)
-
-    def ask_again(self, text: str, role: Role) -> tuple[Vectors, int]:
-        """One text that was asked for before: a request, but no further text or token of the row's."""
-        batch, attempted = self._call([text], role)
-        self.usage[role].count_call(attempted)
-        return unit(batch.vectors, self.provider.card.name)[0], attempted.nanoseconds
-
-    def buy(self, text: str, role: Role) -> tuple[Vectors, int | None]:
-        """One text by itself, from the cache; or asked for, with the nanoseconds of the call."""
-        space, took = self.space(role), None
-        if space is None:
-            batch, attempted = self._call([text], role)
-            self.usage[role].texts += 1
-            self._account(batch, [text], role, attempted)
-            return unit(batch.vectors, self.provider.card.name)[0], attempted.nanoseconds
-        while text not in space:
-            with self._claimed([text], keys_of([text]), space) as (mine, names, _):
-                if mine:
-                    space.check_writable(1)
-                    batch, attempted = self._call([text], role)
-                    self._account(batch, [text], role, attempted)
-                    space.put([text], batch.vectors, batch.tokens, names)
-                    took = attempted.nanoseconds
-                    break
-            space.claims.wait(keys_of([text]))
-            space.refresh()
-        places = space.find(keys_of([text]))
-        self._count([self._noted([text], places, np.array([took is not None]), role, space)], role, space)
-        return unit(space.take(places), self.provider.card.name)[0], took
 
     def missing(self, texts: Iterable[str], role: Role) -> list[str]:
         """What a run would have to ask for: the dry run counts these."""
         space, wanted = self.space(role), list(dict.fromkeys(texts))
-        if space is None:
-            return wanted
-        return _absent(wanted, space)
+        return wanted if space is None else list(compress(wanted, space.find(keys_of(wanted)) < 0))
 
     def close(self) -> None:
         """Ends the cache's shards and the provider's sessions."""
@@ -213,20 +192,48 @@ class Embedder:
             self._spaces[role] = None if code is None else self.cache.space({**identity, **code})
         return self._spaces[role]
 
+    @property
+    def at_once(self) -> int:
+        """How many batches a kill would lose; what runs here costs nothing."""
+        return 0 if self.provider.local else self.workers
+
+    @property
+    def _unit(self) -> NotingUnit:
+        return NotingUnit(self.provider.card.name, self._note_lengths)
+
+    def _note_lengths(self, shortest: float, longest: float) -> None:
+        known = self.lengths or (shortest, longest)
+        self.lengths = min(known[0], shortest), max(known[1], longest)
+
     def _progress(self, role: Role, total: int) -> AbstractContextManager[Advance]:
         return self.progress(f"{self.provider.card.name}: {role.value} vectors", total)
 
-    def _stored(self, texts: list[str], role: Role, space: Space, advance: Advance, total: int = 0) -> Stored:
+    def embed_raw(self, texts: list[str], role: Role, advance: Advance) -> tuple[Vectors, int | None]:
+        """Distinct texts, as the provider gave them; and the time of the last request, where one was made."""
+        if (space := self.space(role)) is None:
+            self.accounts[role].add(Usage(asked=len(texts)))
+            parts, took = self._obtain(self._requests(texts, keys_of(texts)), role, None, advance)
+            return np.concatenate(parts), took
+        stored, took = self._stored(texts, role, space, advance)
+        if took is None:  # another process brought what was not here
+            stored["asked"] = False
+        self._count([stored], role, space)
+        return space.take(stored["place"]), took
+
+    def _stored(
+        self, texts: list[str], role: Role, space: Space, advance: Advance, total: int = 0
+    ) -> tuple[Stored, int | None]:
         """Distinct texts, all of them in the space afterwards. The first that is missing makes sure of the disk."""
-        keys = keys_of(texts)
+        keys, took = keys_of(texts), None
         places = space.find(keys)
         asked = places < 0
         if asked.any():
-            missing = [text for text, absent in zip(texts, asked, strict=True) if absent]
+            missing = list(compress(texts, asked))
             self._make_sure(space, len(missing), total, ready=bool(total) and not self.offline)
-            self._ask(missing, role, space, advance, keys[asked])
+            _, took = self._obtain(self._requests(missing, keys[asked]), role, space, advance)
             places = space.find(keys)
-        return self._noted(texts, places, asked | (self._elsewhere.find(keys) >= 0), role, space)
+        asked |= self._elsewhere.find(keys) >= 0
+        return self._noted(texts, places, asked, role, space), took
 
     def _make_sure(self, space: Space, missing: int, total: int, *, ready: bool) -> None:
         """Once, before the first request: there is room for all. Where only vectors tell the dimensions, after them."""
@@ -239,110 +246,132 @@ class Embedder:
         if dimensions is not None:
             self._writable.append(space)
 
-    def _noted(
-        self, texts: Sequence[str], places: Places, asked: NDArray[np.bool_], role: Role, space: Space
-    ) -> Stored:
-        """With the tokens of each text."""
-        return Stored.of(texts, places, asked, space.tokens_of(places), self.provider.card.prompt(role))
+    def _noted(self, texts: Sequence[str], places: Places, asked: NDArray[Any], role: Role, space: Space) -> Stored:
+        """With the tokens of each text; an estimate where no server had counted them, which is kept as 0."""
+        stored = np.empty(len(places), _STORED)
+        stored["place"], stored["asked"], stored["tokens"] = places, asked, space.tokens_of(places)
+        stored["estimated"] = unknown = stored["tokens"] == 0
+        if unknown.any():
+            stored["tokens"][unknown] = token_estimates(list(compress(texts, unknown)), self.provider.card.prompt(role))
+        return stored
 
     def _count(self, blockwise: Sequence[Stored], role: Role, space: Space) -> None:
         """Each text once, however many rows ask for it."""
-        self._counted[role, space] = self.usage[role].count(blockwise, self._counted.get((role, space)))
+        usage, self._counted[role, space] = _usage_of(blockwise, self._counted.get((role, space), _NONE))
+        self.accounts[role].add(usage)
 
-    def _ask(
-        self, texts: list[str], role: Role, space: Space | None, advance: Advance, keys: Keys | None = None
-    ) -> list[Vectors]:
+    def _requests(self, texts: list[str], keys: Keys) -> list[Request]:
         """Texts that are not there, in batches."""
         parts = list(batches(texts, self.provider.card, self.at_once))
-        return self._ask_batches(parts, role, space, advance, keys)
+        return [Request(part, keys[start:end]) for part, (start, end) in zip(parts, _bounds(parts), strict=True)]
 
-    def _ask_batches(
-        self, parts: list[list[str]], role: Role, space: Space | None, advance: Advance, keys: Keys | None = None
-    ) -> list[Vectors]:
-        """Batches in parallel for a hosted provider, one after the other for a local one; stored as they arrive."""
-        answers: dict[int, Vectors] = {}
-        waiting: list[str] = []
-        if keys is None and space is not None:
-            keys = keys_of(text for batch in parts for text in batch)
-
-        def ask_batch(numbered: tuple[int, list[str]]) -> None:
-            start, batch = numbered
-            names = None if keys is None else keys[start : start + len(batch)]
-            with self._claimed(batch, names, space) as (mine, my_names, theirs):
-                waiting.extend(theirs)
-                answer, attempted = self._call(mine, role) if mine else (None, None)
-                with self._lock:
-                    if answer is not None and attempted is not None:
-                        if space is not None:
-                            space.put(mine, answer.vectors, answer.tokens, my_names)
-                        else:
-                            answers[start] = answer.vectors
-                        self._account(answer, mine, role, attempted)
-                    advance(len(batch) - len(theirs))
-
-        plan = list(zip(accumulate(map(len, parts), initial=0), parts, strict=False))
-        if self.provider.local:
-            for numbered in plan:
-                ask_batch(numbered)
-        else:
-            in_parallel(ask_batch, plan, self.workers)
-        if waiting and space is not None:  # another process asks for these: what it does not bring, we ask for
-            space.claims.wait(keys_of(waiting))
-            space.refresh()
-            missing = _absent(waiting, space)
-            advance(len(waiting) - len(missing))
-            if missing:
-                self._ask(missing, role, space, advance)
-        return [answers[start] for start in sorted(answers)]
-
-    @property
-    def at_once(self) -> int:
-        """How many batches a kill would lose; what runs here costs nothing."""
-        return 0 if self.provider.local else self.workers
-
-    @contextmanager
-    def _claimed(
-        self, batch: list[str], keys: Keys | None, space: Space | None
-    ) -> Iterator[tuple[list[str], Keys | None, list[str]]]:
-        """Of a batch, what this process asks for and what another one is asking for; what has arrived is in neither."""
-        if space is None or keys is None or self.provider.local:
-            yield batch, keys, []
-            return
-        taken = np.array(space.claims.take(keys))
-        try:
-            with self._lock:
-                space.refresh()
-                here = space.find(keys) >= 0
-            mine, theirs = (np.flatnonzero(ours & ~here) for ours in (taken, ~taken))
-            yield [batch[row] for row in mine], keys[mine], [batch[row] for row in theirs]
-        finally:
-            space.claims.release(keys[taken])
-
-    def _call(self, texts: list[str], role: Role) -> tuple[EmbeddingBatch, Attempted]:
-        card = self.provider.card
-        if self.offline and not self.provider.local:
-            raise Unavailable(f"--offline, and {len(texts)} texts or more are not in the cache")
-        unknown = card.price is None and not self.provider.local
-        price = None if unknown else price_of(self._estimate(texts, role), card) if self.budget else 0.0
-        with reservation(self.budget, price, card.name) as reserved:
-            answer, attempted = call(
-                lambda: checked(self.provider.embed(texts, role), texts, card), self.policy, self.rate_limit
-            )
-            if answer.tokens is not None:
-                reserved.actual = price_of(answer.tokens, card)
-        return answer, attempted
-
-    def _account(self, answer: EmbeddingBatch, texts: list[str], role: Role, attempted: Attempted) -> None:
-        usage = self.usage[role]
-        usage.count_call(attempted)
-        usage.truncated += answer.truncated
-        usage.estimated |= answer.tokens is None
-        usage.tokens += self._estimate(texts, role) if answer.tokens is None else answer.tokens
-
-    def _estimate(self, texts: Sequence[str], role: Role) -> float:
-        """Tokens, as far as lengths tell; the prompt is paid for with each text."""
-        return estimated_tokens(texts, self.provider.card.prompt(role))
+    def _obtain(
+        self, requests: list[Request], role: Role, space: Space | None, advance: Advance
+    ) -> tuple[list[Vectors], int | None]:
+        """Has these in the space, or returns them where there is none; with the time of the last request."""
+        came, took, service = dict[str, Vectors](), None, vector_service(self.provider, role)
+        for done, got in self.calls.obtain(service, space, requests, self.accounts[role]):
+            advance(done)
+            if got is not None:
+                took = got.nanoseconds
+                if space is None:
+                    came[got.texts[0]] = got.values
+        return [came[request.texts[0]] for request in requests if came], took
 
 
-def _absent(texts: list[str], space: Space) -> list[str]:
-    return [text for text, place in zip(texts, space.find(keys_of(texts)), strict=True) if place < 0]
+def _bounds(parts: Sequence[list[str]]) -> Iterator[tuple[int, int]]:
+    """Where each part begins and ends among all texts."""
+    return pairwise(accumulate(map(len, parts), initial=0))
+
+
+def _usage_of(blockwise: Sequence[Stored], before: Places) -> tuple[Usage, Places]:
+    """Texts that are not among those counted `before`, with what earlier runs paid for them; and all that are counted.
+
+    The tokens of texts that were asked for in this run are counted when the answers arrive.
+    """
+    stored = np.concatenate(blockwise)
+    distinct, first = np.unique(stored["place"], return_index=True)
+    new = ~np.isin(distinct, before)
+    cached = stored[first[new & ~np.isin(distinct, stored["place"][stored["asked"]])]]
+    usage = Usage(
+        asked=int(np.count_nonzero(new)),
+        cached=len(cached),
+        tokens=float(cached["tokens"].sum(dtype=np.float64)),
+        estimated=bool(cached["estimated"].any()),
+    )
+    return usage, np.union1d(before, distinct) if new.any() else before
+
+
+class TimedVector(NamedTuple):
+    """A text's vector, the nanoseconds of its call in this run, and the time of the call of an earlier one."""
+
+    vector: Vectors
+    nanoseconds: int | None = None
+    kept: CallTime | None = None
+
+
+class SingleCalls:
+    """Texts that are asked for one by one, for their latency: which calls are made, and whose time is shown.
+
+    What runs here is asked every time and counted nowhere, a free provider in every round. A paid one is asked once,
+    and `repeats` times more to time it.
+    """
+
+    def __init__(self, embedder: Embedder, repeats: int) -> None:
+        self.changed = False  # a vector was another one when it was asked for again
+        self._embedder, self._repeats = embedder, repeats
+        self._vectors: dict[tuple[Role, str], Vectors] = {}
+        self._times: dict[tuple[Role, str, int | None], int] = {}  # of paid calls, which the rows of a round share
+        self._round: int | None = None
+        self._repeated = 0
+
+    def begin_round(self, number: int) -> None:
+        """What is asked before the first round is no sample of a warm call."""
+        self._round = number
+
+    def embed(self, text: str, role: Role) -> TimedVector:
+        """The vector, with the time of its call in this round, or else that of the call which first brought it."""
+        embedder, now, took = self._embedder, (role, text, self._round), None
+        if embedder.provider.local:
+            return self._asked(text, role, Account())
+        if (role, text) not in self._vectors:
+            raw, took = embedder.embed_raw([text], role, lambda _: None)
+            self._vectors[role, text] = unit(raw, embedder.provider.card.name)[0]
+            self._keep(text, role, took)
+        vector = self._vectors[role, text]
+        if embedder.asks_anew:
+            return TimedVector(vector, took) if took is not None else self._ask_again(text, role)
+        if took is None and now not in self._times and self._may_repeat():
+            self._repeated += self._round is not None
+            took = self._ask_again(text, role).nanoseconds
+        if took is not None:
+            self._times[now] = took
+        space = embedder.space(role)
+        kept = space.call_time(text) if space is not None and self._round == 0 and now not in self._times else None
+        return TimedVector(vector, self._times.get(now), kept)
+
+    def _may_repeat(self) -> bool:
+        """Before the rounds a single call does, to open the connection for those that follow."""
+        if self._round is None:
+            return self._repeats > 0 and not self._times
+        return self._repeated < self._repeats
+
+    def _ask_again(self, text: str, role: Role) -> TimedVector:
+        """One text that was asked for before: a request and its price, but no further text or token of the row's."""
+        account = Account()
+        found = self._asked(text, role, account)
+        self._embedder.accounts[role].add(replace(account.usage, tokens=0.0, truncated=0, estimated=False))
+        self._keep(text, role, found.nanoseconds)
+        self.changed |= bool(self._vectors[role, text] @ found.vector < SAME_FROM)
+        return found
+
+    def _asked(self, text: str, role: Role, account: Account) -> TimedVector:
+        provider = self._embedder.provider
+        got = self._embedder.calls.send(vector_service(provider, role), [text], account)
+        return TimedVector(unit(got.values, provider.card.name)[0], got.nanoseconds)
+
+    def _keep(self, text: str, role: Role, took: int | None) -> None:
+        """With the vector, for later runs; not that of the cold call."""
+        space = self._embedder.space(role)
+        if took is not None and space is not None and self._round is not None:
+            space.note_time(text, call_time(took))

@@ -29,6 +29,7 @@ from bakeoff_providers.base import Vectors
 from bakeoff.calls.key_index import Keys, keys_from
 from bakeoff.calls.locks import locked
 from bakeoff.core.figures import CallTime
+from bakeoff.core.files import write_all
 from bakeoff.core.hashing import KEY_BYTES, Identity
 
 ROWS, MANIFEST = ".f32", ".manifest"
@@ -84,7 +85,7 @@ class ShardWriter:
         rows = np.ascontiguousarray(vectors, dtype="<f4")
         body = keys + np.ascontiguousarray(tokens, dtype="<f4").tobytes()
         start = self._rows
-        _write_all(self._vectors, rows.data.cast("B"), start * self.dimensions * 4)
+        write_all(self._vectors, rows.data.cast("B"), start * self.dimensions * 4)
         head = _RECORD.pack(_MAGIC, len(rows), start, checksum(rows.data), checksum(body))
         self._write_manifest(head + _CHECK.pack(checksum(head)) + body)
         self._rows += len(rows)
@@ -102,7 +103,7 @@ class ShardWriter:
         os.close(self._manifest)
 
     def _write_manifest(self, data: bytes) -> None:
-        _write_all(self._manifest, memoryview(data), self._manifest_end)
+        write_all(self._manifest, memoryview(data), self._manifest_end)
         self._manifest_end += len(data)
 
 
@@ -305,10 +306,3 @@ class _Window:
             mapped = mmap.mmap(self._handle, length, access=mmap.ACCESS_READ, offset=self._start)
             self._view = memoryview(mapped)  # the part before is let go with its view
         return self._view[start - self._start : stop - self._start]
-
-
-def _write_all(handle: int, data: memoryview, offset: int) -> None:
-    """At its place: what a failed write left behind is written over."""
-    while len(data):
-        done = os.pwrite(handle, data, offset)
-        data, offset = data[done:], offset + done

@@ -104,7 +104,7 @@ class Space:
     def get(self, texts: Sequence[str]) -> tuple[Vectors, float]:
         """The vectors of texts that are all here, and the tokens that were paid for them."""
         places = self.find(keys_of(texts))
-        return self.take(places), self.tokens(places)
+        return self.take(places), float(self.tokens_of(places).sum(dtype=np.float64))
 
     def take(self, places: Places) -> Vectors:
         """The vectors at these places, as they came from the provider."""
@@ -118,10 +118,6 @@ class Space:
     def rows(self) -> ShardRows:
         """What is here now, to be read only; it can be sent to another process that sees the same files."""
         return ShardRows(self._shards, self.dimensions or 0)
-
-    def tokens(self, places: Places) -> float:
-        """What was paid for these."""
-        return float(self.tokens_of(places).sum(dtype=np.float64))
 
     def tokens_of(self, places: Places) -> Tokens:
         """What was paid for each of these."""

@@ -6,7 +6,7 @@ rows after it have the same key with their number added.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
@@ -17,12 +17,12 @@ from bakeoff_providers.base import Provider, Role, TokenProvider, Vectors
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
+from bakeoff.calls.paid import Usage
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.room import TEMPORARY
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.embedding.space import Space
-from bakeoff.embedding.usage import Usage
 
 BATCH = 64  # texts in one call: their tokens are some 20 MB
 BLOCK_BYTES = 64 << 20  # vectors that are in memory at once
@@ -79,12 +79,10 @@ class EmbeddedTokens:
     asked: int
     truncated: int
 
-    def count_into(self, usage: Mapping[Role, Usage]) -> None:
-        """What the row's vectors needed; rows that share them are counted once."""
-        documents = usage[Role.DOCUMENT]
-        if not documents.texts:
-            documents.texts, documents.cached = self.texts, self.texts - self.asked
-            documents.truncated, documents.tokens = self.truncated, float(self.rows.count)
+    @property
+    def usage(self) -> Usage:
+        """What the row's vectors needed."""
+        return Usage(self.texts, self.texts - self.asked, truncated=self.truncated, tokens=float(self.rows.count))
 
 
 def embed_tokens(

@@ -243,7 +243,7 @@ def _embedding_cost(embedding: Embedding, documents: int) -> Cost:
     card, usages = embedding.card, list(embedding.usage.values())
     tokens = sum(usage.tokens for usage in usages)
     of_documents, of_queries = embedding.usage[Role.DOCUMENT].tokens, embedding.usage[Role.QUERY]
-    asked = of_queries.tokens / max(of_queries.texts, 1)  # a text that is asked twice is embedded once
+    asked = of_queries.tokens / max(of_queries.asked, 1)  # a text that is asked twice is embedded once
     return Cost(
         usd=_dollars(tokens, card, local=embedding.local),
         usd_per_million_documents=_dollars(of_documents / documents * 1e6, card, local=embedding.local),
@@ -264,7 +264,7 @@ def _second_stage_cost(second: SecondStage) -> Cost:
     return Cost(
         usd=second.usd,
         usd_per_million_documents=free,
-        usd_per_thousand_queries=None if second.usd is None else second.usd / max(used.searches, 1) * 1000,
+        usd_per_thousand_queries=None if second.usd is None else second.usd / max(second.searches, 1) * 1000,
         tokens=used.tokens,
         tokens_estimated=used.estimated,
     )

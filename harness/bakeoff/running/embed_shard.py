@@ -102,8 +102,8 @@ def _embedded(
         if queries:
             fill(lambda: _query_batches(embedder, embeddings.task), len(embeddings.task.queries), role=Role.QUERY)
     usage = embedder.usage.values()
-    asked = sum(one.texts - one.cached for one in usage)
-    return Embedded(labels, sum(one.texts for one in usage), asked)
+    asked = sum(one.asked - one.cached for one in usage)
+    return Embedded(labels, sum(one.asked for one in usage), asked)
 
 
 def _query_batches(embedder: Embedder, task: Task) -> Iterator[list[str]]:

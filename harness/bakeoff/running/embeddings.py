@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Fitted, Provider, Role
@@ -25,11 +25,19 @@ from bakeoff.running.engines.base import CorpusJob, Engine
 from bakeoff.running.engines.local import Local
 from bakeoff.running.settings import Settings
 from bakeoff.running.shard_folders import check_complete
+from bakeoff.running.stages import Embedding
 from bakeoff.search.index import Index
 from bakeoff.search.stores.scratch import scratch
 from bakeoff.systems.base import ChunkedRow, EmbeddedCorpus
 from bakeoff.systems.embedding import EmbeddingRow
 from bakeoff.systems.failures import adapter_work, reason_of
+
+
+class CorpusNotes(NamedTuple):
+    """What weakens a corpus' vectors, and about how many of its texts are too long for the model, of how many."""
+
+    warnings: tuple[str, ...]
+    cut: tuple[int, int] | None = None
 
 
 class Embeddings:
@@ -52,6 +60,7 @@ class Embeddings:
         self._indexes: dict[Hashable, Index] = {}
         self._embedders: dict[Hashable, Embedder] = {}
         self._corpora: dict[Hashable, EmbeddedCorpus | Exception] = {}
+        self._notes: dict[Embedder, CorpusNotes] = {}
         self._warnings_before: dict[Hashable, list[str]] = {}
         self._resources = contextlib.ExitStack()
 
@@ -95,7 +104,7 @@ class Embeddings:
         key, settings = row.shares, self.settings
         if key not in self._embedders:
             provider, noted = self._provider(row)
-            self._embedders[key] = Embedder(
+            embedder = self._embedders[key] = Embedder(
                 provider,
                 self.cache(provider),
                 settings.policy,
@@ -103,19 +112,33 @@ class Embeddings:
                 offline=settings.offline,
                 time_hosted=settings.time_hosted,
                 progress=settings.progress,
-                warnings=noted,
             )
+            self._notes[embedder] = CorpusNotes(noted)
         return self._embedders[key]
 
-    def _provider(self, row: EmbeddingRow) -> tuple[Provider, list[str]]:
+    def embedding(self, embedder: Embedder) -> Embedding:
+        """What a row's vectors took so far; the embedder goes on counting."""
+        provider, notes = embedder.provider, self._notes[embedder]
+        return Embedding(
+            provider.card,
+            provider.local,
+            embedder.asks_anew,
+            provider.needs_network,
+            embedder.usage,
+            (*notes.warnings, *embedder.warnings),
+            embedder.lengths,
+            notes.cut,
+        )
+
+    def _provider(self, row: EmbeddingRow) -> tuple[Provider, tuple[str, ...]]:
         """With the vectors that came with the task, and the note that says so."""
         provider = row.create(self.folder)
         if provider.by_id or isinstance(provider, Fitted) or row.per_token:
-            return provider, []
+            return provider, ()
         if (given := self.given(provider.model)) is None:
-            return provider, []
+            return provider, ()
         counts, file = f"{len(given.rows)} of {len(self.task.documents)}", "/".join(given.file.parts[-3:])
-        return WithGivenVectors(provider, given), [f"{counts} item vectors come from {file}"]
+        return WithGivenVectors(provider, given), (f"{counts} item vectors come from {file}",)
 
     def warnings_before(self, row: EmbeddingRow) -> list[str]:
         """What will weaken the rows of this embedding, before anything is embedded."""
@@ -177,9 +200,10 @@ class Embeddings:
         provider = embedder.provider
         index = self.index(row)
         texts = index.ids if provider.by_id else ChunkTexts(index.chunks)
-        embedder.cut = too_long(provider, texts), len(texts)
-        embedder.warnings += provider_warnings(provider, len(texts), embedder.cut[0])
-        for warning in embedder.warnings:
+        long = too_long(provider, texts)
+        warnings = (*self._notes[embedder].warnings, *provider_warnings(provider, len(texts), long))
+        notes = self._notes[embedder] = CorpusNotes(warnings, (long, len(texts)))
+        for warning in notes.warnings:
             settings.notice(warning)
         with adapter_work():
             embedder.fit(texts)
@@ -187,12 +211,9 @@ class Embeddings:
                 check_complete(embedder, texts, row, settings.vectors)
             folder = self._temporary / str(len(self._corpora))
             rows = self.engine.embed(CorpusJob(row, embedder, texts, folder, self.folder, settings.notice))
-        late = truncation_warnings(
-            provider, embedder.usage[Role.DOCUMENT].truncated, len(texts), already=embedder.warnings
-        )
-        if late:
-            embedder.cut = embedder.usage[Role.DOCUMENT].truncated, len(texts)
-        embedder.warnings += late
+        truncated = embedder.usage[Role.DOCUMENT].truncated
+        if late := truncation_warnings(provider, truncated, len(texts), already=notes.warnings):
+            self._notes[embedder] = CorpusNotes((*notes.warnings, *late), (truncated, len(texts)))
         for warning in late:
             settings.notice(warning)
         return EmbeddedCorpus(embedder, rows)

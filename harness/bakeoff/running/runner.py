@@ -121,7 +121,7 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         task = kind.judged(task, embeddings)
         if settings.graded:
             check_graded(task)
-        scorer = Scorer(task, kind, measures, depth, engine, lineup.contenders)
+        scorer = Scorer(task, kind, measures, depth, engine, embeddings.embedding, lineup.contenders)
         contenders = _all_scored(preparation, scorer, lineup.rounds, settings)
         afterwards = after_work(before)
         baselines = {} if kind.no_verdict else scorer.baselines()

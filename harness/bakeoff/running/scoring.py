@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -12,6 +12,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
+from bakeoff.embedding.embed import Embedder
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, join, oracle, random_expectation, score_queries
 from bakeoff.evaluation.validity import Validity
@@ -64,6 +65,7 @@ class Scorer:
     measures: Sequence[Measure]
     depth: int
     engine: Engine
+    embedding_of: Callable[[Embedder], Embedding]
     contenders: Sequence[System] = ()  # that will be scored: the last row of a search lets it go
     _losses: Losses = field(init=False)
     _validity: Validity | None = field(init=False)
@@ -100,7 +102,7 @@ class Scorer:
         search = Search(
             prepared.build,
             answered.timing,
-            None if prepared.embedder is None else Embedding.of(prepared.embedder),
+            None if prepared.embedder is None else self.embedding_of(prepared.embedder),
             self._losses.of(contender.searches, prepared.searcher, answered.retrieved),
             SecondStage.of(prepared.searcher) if isinstance(prepared.searcher, RerankedSearcher) else None,
         )

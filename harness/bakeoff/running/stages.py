@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from bakeoff_providers.base import ModelCard, Role
 
+from bakeoff.calls.paid import Usage
 from bakeoff.core.figures import Loss, Timing
 from bakeoff.core.ranking import Ranking
-from bakeoff.embedding.embed import Embedder
-from bakeoff.embedding.usage import Usage
 from bakeoff.evaluation.score import Scores
-from bakeoff.search.reranked_searcher import RerankedSearcher, RerankUsage
+from bakeoff.search.reranked_searcher import RerankedSearcher
 from bakeoff.systems.base import Build, Prepared, System
 from bakeoff.tasks.kinds.base import Reading
 
@@ -50,37 +49,22 @@ class Embedding:
     lengths: tuple[float, float] | None
     cut: tuple[int, int] | None = None
 
-    @classmethod
-    def of(cls, embedder: Embedder) -> Embedding:
-        """A copy: the embedder goes on counting."""
-        usage = {role: replace(usage) for role, usage in embedder.usage.items()}
-        provider = embedder.provider
-        return cls(
-            provider.card,
-            provider.local,
-            embedder.asks_anew,
-            provider.needs_network,
-            usage,
-            tuple(embedder.warnings),
-            embedder.lengths,
-            embedder.cut,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class SecondStage:
     """What reranking took, when the run was over; no dollars where no price is known."""
 
-    usage: RerankUsage
+    usage: Usage
+    searches: int  # now or when the scores were bought
     usd: float | None
     local: bool
 
     @classmethod
     def of(cls, searcher: RerankedSearcher) -> SecondStage:
-        """A copy: the searcher goes on counting."""
-        usage = replace(searcher.usage)
-        usd = 0.0 if searcher.reranker.local else searcher.reranker.cost(usage.tokens, usage.searches)
-        return cls(usage, usd, searcher.reranker.local)
+        """As it stands; the searcher goes on counting."""
+        usage, reranker = searcher.usage, searcher.reranker
+        usd = 0.0 if reranker.local else reranker.cost(usage.tokens, searcher.searches)
+        return cls(usage, searcher.searches, usd, reranker.local)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 
 import numpy as np
-from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.base import Vectors
 
-from bakeoff.calls.budget import Budget, reservation
+from bakeoff.calls.budget import Budget
 from bakeoff.calls.key_index import keys_of
-from bakeoff.calls.retry import RateLimit, RetryPolicy, call
+from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.calls.tokens import estimated_tokens
-from bakeoff.core.figures import CallTime
-from bakeoff.core.hashing import text_key
 from bakeoff.core.machine import call_time
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.space import Space
 from bakeoff.search.answer import Answer, Searcher, Timed
 from bakeoff.search.rerankers.base import Reranker, checked
-
-
-@dataclass(slots=True)
-class RerankUsage:
-    """What a second stage needed, now or when its scores were bought."""
-
-    pairs: int = 0
-    cached: int = 0
-    searches: int = 0
-    retries: int = 0
-    tokens: float = 0.0
-    estimated: bool = False
 
 
 @dataclass(slots=True)
@@ -47,10 +34,24 @@ class RerankedSearcher(Searcher):
     space: Space | None = None
     budget: Budget | None = None
     offline: bool = False
-    usage: RerankUsage = field(default_factory=RerankUsage)
-    _memory: dict[bytes, float] = field(default_factory=dict)  # what a hosted model has answered in this run
-    _rate_limit: RateLimit = field(default_factory=RateLimit)
-    _round: int | None = None
+    _calls: Calls = field(init=False)
+    _account: Account = field(default_factory=Account, init=False)
+    _earlier: int = field(default=0, init=False)  # queries whose scores an earlier run bought
+    _memory: dict[bytes, float] = field(default_factory=dict, init=False)  # what was answered in this run, by hash
+    _round: int | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._calls = Calls(self.policy, self.budget, self.offline)
+
+    @property
+    def usage(self) -> Usage:
+        """Pairs, requests and tokens so far."""
+        return self._account.usage
+
+    @property
+    def searches(self) -> int:
+        """Calls that are paid for, now or when the scores were bought."""
+        return self.usage.answered + self._earlier
 
     def ask(self, query: Query) -> Answer:
         """Only the call to the reranker is timed as its stage; scores from the cache have no time."""
@@ -71,7 +72,8 @@ class RerankedSearcher(Searcher):
         )
         if rerank_ns is not None:
             return replace(answer, ranking=ranking, rerank_ns=rerank_ns)
-        kept = self._kept_time(text, documents)
+        earlier = self.space if self._round == 0 else None
+        kept = None if earlier is None else earlier.call_time(_call_key(text, documents))
         timed = max(answer.timed, Timed.EARLIER if kept else Timed.NEVER)
         return replace(answer, ranking=ranking, timed=timed, kept_rerank=kept)
 
@@ -91,113 +93,71 @@ class RerankedSearcher(Searcher):
 
     def _scores(self, query: str, documents: Sequence[str]) -> tuple[list[float], int | None]:
         """Pairs that a hosted model scored before are not paid for again; a time is that of all pairs, or none."""
+        service = self._service(query)
         if self.reranker.local:
-            answered, nanoseconds = self._called(query, list(documents))
-            return [answered[document] for document in documents], nanoseconds
+            self._account.add(Usage(asked=len(documents)))
+            here = self._calls.send(service, list(documents), self._account)
+            return here.values[:, 0].tolist(), here.nanoseconds
         distinct = list(dict.fromkeys(documents))
-        known = self._remembered(query, distinct)
-        bought = self._kept(query, [document for document in distinct if document not in known])
-        known |= bought
-        nanoseconds = asked = 0
-        while wanted := [document for document in distinct if document not in known]:
-            with self._claimed(query, wanted) as mine:
-                if mine:
-                    answered, took = self._called(query, mine)
-                    known |= answered
-                    nanoseconds, asked = nanoseconds + took, asked + len(mine)
-            bought |= self._arrived(query, [document for document in wanted if document not in known])
-            known |= bought
-        if bought and not asked:
-            self.usage.searches += 1  # as it took when they were bought
-        self.usage.cached += len(distinct) - asked
-        self._memory.update({text_key(_key(query, document)): score for document, score in known.items()})
-        whole = asked == len(distinct)
+        pairs = Request(distinct, keys_of(f"{query}\0{document}" for document in distinct))
+        bought = self._remember_kept(query, pairs)
+        wanted, sent, nanoseconds = self._unknown(pairs), 0, 0
+        for _, got in self._calls.obtain(service, self.space, [wanted] if wanted.texts else [], self._account):
+            if got is not None:
+                sent, nanoseconds = sent + len(got.texts), nanoseconds + got.nanoseconds
+                self._remember(query, got.texts, got.values)
+        bought += self._remember_kept(query, wanted)  # by another process meanwhile
+        self._earlier += bool(bought and not sent)
+        self._account.add(Usage(asked=len(distinct), cached=len(distinct) - sent))
+        scores = {text: self._memory[key.tobytes()] for text, key in zip(distinct, pairs.keys, strict=True)}
+        whole = sent == len(distinct)
         if whole and self.space is not None and self._round is not None:
             self.space.note_time(_call_key(query, distinct), call_time(nanoseconds))
-        return [known[document] for document in documents], nanoseconds if whole else None
+        return [scores[document] for document in documents], nanoseconds if whole else None
 
-    def _kept_time(self, query: str, documents: Sequence[str]) -> CallTime | None:
-        """Of the call of an earlier run that scored these very documents."""
-        if self.space is None or self._round != 0:
-            return None
-        return self.space.call_time(_call_key(query, documents))
+    def _unknown(self, pairs: Request) -> Request:
+        return pairs.rows(np.array([key.tobytes() not in self._memory for key in pairs.keys], dtype=np.bool_))
 
-    def _remembered(self, query: str, documents: Sequence[str]) -> dict[str, float]:
-        """What was answered in this run. Kept by hash: pairs of texts would be as large as the corpus."""
-        keys = {document: text_key(_key(query, document)) for document in documents}
-        return {document: self._memory[key] for document, key in keys.items() if key in self._memory}
+    def _remember(self, query: str, documents: list[str], scores: Vectors) -> None:
+        keys = keys_of(f"{query}\0{document}" for document in documents)
+        self._memory.update(zip((key.tobytes() for key in keys), scores[:, 0].tolist(), strict=True))
 
-    @contextmanager
-    def _claimed(self, query: str, documents: list[str]) -> Iterator[list[str]]:
-        """Which of these this process asks for; the others have arrived, or another process is asking for them."""
-        if self.space is None or self.offline:
-            yield documents
-            return
-        self.space.check_writable(len(documents))
-        keys = keys_of(_key(query, document) for document in documents)
-        taken = np.array(self.space.claims.take(keys))
-        try:
-            self.space.refresh()
-            mine = np.flatnonzero(taken & (self.space.find(keys) < 0))
-            yield [documents[row] for row in mine]
-        finally:
-            self.space.claims.release(keys[taken])
+    def _remember_kept(self, query: str, pairs: Request) -> int:
+        """How many new scores the cache has, with their tokens; where no server counted, those are an estimate."""
+        pairs = self._unknown(pairs)
+        if self.space is None or not pairs.texts:
+            return 0
+        kept = pairs.rows((places := self.space.find(pairs.keys)) >= 0)
+        if kept.texts:
+            tokens = self.space.tokens_of(places[places >= 0])
+            unknown = list(compress(kept.texts, tokens == 0))
+            about = float(tokens.sum(dtype=np.float64)) + _estimated(query, unknown)
+            self._account.add(Usage(tokens=about, estimated=bool(unknown)))
+            self._remember(query, kept.texts, self.space.take(places[places >= 0]))
+        return len(kept.texts)
 
-    def _arrived(self, query: str, documents: list[str]) -> dict[str, float]:
-        """Scores of others, once they have them; what a process did not bring that was asking is not among them."""
-        if self.space is None or not documents:
-            return {}
-        self.space.claims.wait(keys_of(_key(query, document) for document in documents))
-        self.space.refresh()
-        return self._kept(query, documents)
+    def _service(self, query: str) -> Service[Vectors]:
+        """One call for all candidates of a query; its scores are kept as vectors of one dimension."""
+        reranker = self.reranker
 
-    def _kept(self, query: str, documents: list[str]) -> dict[str, float]:
-        """Scores from the cache, with their tokens in the books; where no server counted, those are an estimate."""
-        if self.space is None or not documents:
-            return {}
-        places = self.space.find(keys_of(_key(query, document) for document in documents))
-        kept = [document for document, place in zip(documents, places, strict=True) if place >= 0]
-        if not kept:
-            return {}
-        tokens = self.space.tokens_of(places[places >= 0])
-        unknown = [document for document, count in zip(kept, tokens, strict=True) if not count]
-        self.usage.tokens += float(tokens.sum(dtype=np.float64)) + _estimated(query, unknown)
-        self.usage.estimated |= bool(unknown)
-        scores = self.space.take(places[places >= 0])[:, 0]
-        return dict(zip(kept, map(float, scores), strict=True))
+        def send(documents: list[str]) -> Sent:
+            answer = reranker.rank(query, documents)
+            return Sent(answer, answer.tokens)
 
-    def _called(self, query: str, documents: list[str]) -> tuple[dict[str, float], int]:
-        if self.offline and not self.reranker.local:
-            raise Unavailable(f"--offline, and the scores of {self.reranker.model} are not in the cache")
-        about = _estimated(query, documents)
-        price = self.reranker.cost(about, 1)
-        if price is None and self.reranker.local:
-            price = 0.0
-        with reservation(self.budget, price, self.reranker.model) as reserved:
-            answer, attempted = call(
-                lambda: checked(self.reranker.rank(query, documents), documents, self.reranker.model),
-                self.policy,
-                self._rate_limit,
-            )
-            tokens = about if answer.tokens is None else float(answer.tokens)
-            reserved.actual = self.reranker.cost(tokens, 1) or 0.0
-        usage = self.usage
-        usage.pairs, usage.searches = usage.pairs + len(documents), usage.searches + 1
-        usage.retries, usage.tokens = usage.retries + attempted.retries, usage.tokens + tokens
-        usage.estimated |= answer.tokens is None
-        if self.space is not None and not self.reranker.local:
-            rows = np.array(answer.scores, dtype=np.float32)[:, None]
-            self.space.put([_key(query, document) for document in documents], rows, answer.tokens)
-        return dict(zip(documents, answer.scores, strict=True)), attempted.nanoseconds
+        return Service(
+            name=reranker.model,
+            local=reranker.local,
+            lacks=lambda _: f"the scores of {reranker.model} are",
+            estimate=lambda documents: (_estimated(query, documents), 0.0),
+            price=lambda tokens: 0.0 if reranker.local else reranker.cost(tokens[0], 1),
+            send=send,
+            read=lambda answer, documents: np.array([checked(answer, documents, reranker.model).scores], np.float32).T,
+        )
 
 
-def _estimated(query: str, documents: list[str]) -> float:
+def _estimated(query: str, documents: Sequence[str]) -> float:
     """Tokens of these pairs: a server reads the query with each document."""
     return len(documents) * estimated_tokens([query]) + estimated_tokens(documents)
-
-
-def _key(query: str, document: str) -> str:
-    return f"{query}\0{document}"
 
 
 def _call_key(query: str, documents: Sequence[str]) -> str:

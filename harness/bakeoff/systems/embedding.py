@@ -29,9 +29,8 @@ from bakeoff.core.task import Query
 from bakeoff.core.toml_values import json_safe
 from bakeoff.embedding.batches import WORKERS, batches, corpus_batches
 from bakeoff.embedding.corpus_chunks import ChunkTexts
-from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.embed import Embedder, TimedVector
 from bakeoff.embedding.preflight import provider_warnings, too_long
-from bakeoff.embedding.single_calls import TimedVector
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.search.answer import Answer, Searcher, Timed
 from bakeoff.search.index import Index

@@ -67,7 +67,8 @@ class Tokens(StoreRow):
                 dimensions=embedded.rows.dimensions,
                 notes=(storage_bill(embedded.rows),),
             )
-        embedded.count_into(embedder.usage)
+        if not embedder.usage[Role.DOCUMENT].asked:  # rows that share the vectors are counted once
+            embedder.accounts[Role.DOCUMENT].add(embedded.usage)
         return Prepared(self, searcher, build, embedder)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from bakeoff_providers.answers import Expected, counted
 from bakeoff_providers.connection import Connection
-from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError
+from bakeoff_providers.errors import AnswerUnusable, EmbeddingFailed, InputError
 from bakeoff_providers.shared_options import BaseUrl, KeyEnv, Timeout
 
 Schema = Mapping[str, Any]
@@ -98,11 +98,11 @@ class ChatModel(Connection):
         try:
             reply = self._answered(lambda: self._call(sdk, prompt, schema, seed), Expected(shape=self.shape))
         except EmbeddingFailed as error:  # one question failed, not the model
-            raise CallFailed(str(error)) from None
+            raise AnswerUnusable(str(error)) from None
         if not isinstance(reply.text, str):
-            raise CallFailed(f"{self.name} {self.model} answered no text")
+            raise AnswerUnusable(f"{self.name} {self.model} answered no text")
         if not reply.text.strip():
-            raise CallFailed(f"{self.name} {self.model} answered nothing", retryable=True)
+            raise AnswerUnusable(f"{self.name} {self.model} answered nothing", retryable=True)
         text = reply.text.encode(errors="replace").decode()  # half a character can't be written down
         return Reply(text, counted(reply.prompt_tokens), counted(reply.answer_tokens))
 

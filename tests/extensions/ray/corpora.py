@@ -66,5 +66,5 @@ def assert_same(one: Outcome, other: Outcome) -> None:
         assert (row.search and row.search.loss) == (twin.search and twin.search.loss)
         if row.search and twin.search and row.search.embedding and twin.search.embedding:
             mine, theirs = (r.search.embedding.usage[Role.DOCUMENT] for r in (row, twin))  # type: ignore[union-attr]
-            assert (mine.texts, mine.cached, mine.requests) == (theirs.texts, theirs.cached, theirs.requests)
+            assert (mine.asked, mine.cached, mine.requests) == (theirs.asked, theirs.cached, theirs.requests)
             assert mine.tokens == pytest.approx(theirs.tokens)

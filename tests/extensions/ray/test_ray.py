@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from bakeoff.calls.tokens import price_of
 from bakeoff.core.progress import Advance
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.extensions.ray import cluster as ray_cluster
@@ -317,7 +318,7 @@ def test_hosted_providers_share_one_budget(tmp_path: Path, wire: WireServer) -> 
     price = run(lineup, Settings(cache=tmp_path / "here")).ran[0].search
     assert price
     assert price.embedding
-    whole = price.embedding.usage[Role.DOCUMENT].cost(price.embedding.card)
+    whole = price_of(price.embedding.usage[Role.DOCUMENT].tokens, price.embedding.card)
     assert whole
     wire.requests.clear()
     (lost,) = run(lineup, Settings(cache=tmp_path / "there", engine=RAY, max_cost=whole / 2)).not_run

@@ -10,22 +10,23 @@ import datetime
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 from bakeoff_providers.arrays import arrays_in
-from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
+from bakeoff_providers.base import ModelCard, Provider, Role, Vectors
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
-from bakeoff.calls.retry import RateLimit, RetryPolicy, call
+from bakeoff.calls.paid import Account, Calls
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.calls.tokens import estimated_tokens
 from bakeoff.core.files import read_bytes, read_json_lines, write_atomic
 from bakeoff.core.task import Task
 from bakeoff.embedding.batches import batches
+from bakeoff.embedding.embed import vector_service
 
 QUERIES = (
     "refund", "NASA", "e=mc²", "how do I reset my password", "cheap flights to Lisbon in March",
@@ -137,7 +138,7 @@ def ask(
 ) -> NDArray[np.float32]:
     """All texts in every call, each time in another order and so in other batches."""
     provider.ready()
-    limit, retry = RateLimit(), policy or RetryPolicy()
+    paid, account = Calls(policy or RetryPolicy()), Account()
     rng = np.random.default_rng(seed)
     answers = []
     for _ in range(calls):
@@ -145,15 +146,11 @@ def ask(
         for role in Role:
             places = rng.permutation([at for at, text in enumerate(texts) if text.role is role]).tolist()
             for batch in batches([texts[at].text for at in places], provider.card):
-                answer, _ = call(partial(_asked, provider, batch, role), retry, limit)
-                vectors.update(zip(places[: len(batch)], answer.vectors, strict=True))
+                got = paid.send(vector_service(provider, role), batch, account)
+                vectors.update(zip(places[: len(batch)], got.values, strict=True))
                 places = places[len(batch) :]
         answers.append(np.stack([vectors[at] for at in range(len(texts))]))
     return np.stack(answers).astype(np.float32)
-
-
-def _asked(provider: Provider, texts: list[str], role: Role) -> EmbeddingBatch:
-    return checked(provider.embed(texts, role), texts, provider.card)
 
 
 def record(

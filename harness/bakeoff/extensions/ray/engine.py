@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -312,5 +313,6 @@ def _say_replaced(job: CorpusJob) -> None:
 
 def _accounted(job: CorpusJob, done: Done) -> int:
     """A worker's use of the provider is the contender's."""
-    job.embedder.usage[Role.DOCUMENT].add(done.usage)
+    usage = dataclasses.replace(done.usage, asked=0, cached=0)  # texts are counted by who keeps them
+    job.embedder.accounts[Role.DOCUMENT].add(usage)
     return done.texts

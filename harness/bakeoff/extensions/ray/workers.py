@@ -20,15 +20,15 @@ from bakeoff_providers.errors import BakeoffError, Unavailable
 
 from bakeoff.calls.budget import Budget, BudgetReached
 from bakeoff.calls.key_index import Places
+from bakeoff.calls.paid import Usage
 from bakeoff.calls.retry import RateLimit, RetryPolicy
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder
 from bakeoff.core.task import Judgments
-from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.embed import Embedder, vector_service
 from bakeoff.embedding.shard_rows import ROW_BITS, ShardRows
 from bakeoff.embedding.shards import ROWS, Shard
 from bakeoff.embedding.space import Known, Space
-from bakeoff.embedding.usage import Usage
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
@@ -47,11 +47,11 @@ class Limits:
         self._budget = None if limit is None else Budget(limit)
         self._until = 0.0
 
-    def reserve(self, dollars: float) -> str:
+    def reserve(self, dollars: float | None, who: str) -> str:
         """Why the call may not be made; empty where it may."""
         try:
             if self._budget is not None:
-                self._budget.reserve(dollars)
+                self._budget.reserve(dollars, who)
         except BudgetReached as error:
             return str(error)
         return ""
@@ -83,9 +83,9 @@ class SharedBudget(Budget):
         super().__init__(limit=0.0)
         self._limits = limits
 
-    def reserve(self, dollars: float) -> None:
+    def reserve(self, dollars: float | None, who: str = "") -> None:
         """Asks the actor; where it is gone, nobody knows what is left."""
-        if problem := _asked(self._limits.reserve, dollars):
+        if problem := _asked(self._limits.reserve, dollars, who):
             raise BudgetReached(problem)
 
     def settle(self, reserved: float, actual: float) -> None:
@@ -183,18 +183,19 @@ class EmbedWorker:
 
     def embed(self, texts: list[str]) -> Done:
         """A batch as the driver cut it; what a worker has written before it was killed is not asked for again."""
-        usage = self._embedder.usage[Role.DOCUMENT] = Usage()
+        account = self._embedder.accounts[Role.DOCUMENT]
         try:
             if self._space is None:
                 if not self._made_sure:
                     self._embedder.provider.ready()
                     self._made_sure = True
-                answer = self._embedder.embed_unkept(texts, Role.DOCUMENT)
-                return Done(len(texts), usage, vectors=answer.vectors, tokens=answer.tokens)
+                service = vector_service(self._embedder.provider, Role.DOCUMENT)
+                got = self._embedder.calls.send(service, texts, account)
+                return Done(len(texts), account.hand_over(), vectors=got.values, tokens=got.tokens)
             self._embedder.embed_batches([texts], Role.DOCUMENT, self._space, lambda _count: None)
         except BakeoffError as error:
-            return Done(len(texts), usage, str(error), isinstance(error, BudgetReached))
-        return Done(len(texts), usage)
+            return Done(len(texts), account.hand_over(), str(error), isinstance(error, BudgetReached))
+        return Done(len(texts), account.hand_over())
 
 
 class IndexHolder:

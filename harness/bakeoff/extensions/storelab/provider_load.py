@@ -10,23 +10,25 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import product
 
 import msgspec
 import numpy as np
 from bakeoff_providers import stopping
-from bakeoff_providers.base import Fitted, Provider, Role, checked
+from bakeoff_providers.base import Fitted, Provider, Role
 from bakeoff_providers.errors import BakeoffError, CallFailed, InputError
 
-from bakeoff.calls.budget import Budget, BudgetReached, reservation
-from bakeoff.calls.retry import RateLimit, RetryPolicy, call
+from bakeoff.calls.budget import Budget, BudgetReached
+from bakeoff.calls.paid import Account, Calls, Sent
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.calls.tokens import estimated_tokens, price_of
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
+from bakeoff.embedding.embed import vector_service
 from bakeoff.running.environment import this_machine
 
 _TEXT = (
@@ -137,7 +139,7 @@ def load_provider(
     check_provider(provider)
     machine = this_machine()
     stopping.resume()
-    sender = _Sender(provider, policy or RetryPolicy(), budget)
+    sender = _Sender(provider, Calls(policy or RetryPolicy(), budget))
     provider.ready()
     sender.send(drawn_texts(1, 5, 1))
     levels: list[Level] = []
@@ -166,31 +168,25 @@ class _Sender:
     """Requests under the one retry policy, with everything counted that came back."""
 
     provider: Provider
-    policy: RetryPolicy
-    budget: Budget | None
+    calls: Calls
     tokens: float = 0.0
     out_of_budget: bool = False
-    _rate_limit: RateLimit = field(default_factory=RateLimit)
 
     def send(self, texts: list[str], refused: Counter[str] | None = None) -> tuple[float, int, int]:
         """One request until it is answered: its tokens, the nanoseconds of the answered attempt, and the retries."""
-        card = self.provider.card
+        service, account = vector_service(self.provider, Role.DOCUMENT), Account()
 
-        def make() -> float:
+        def send(texts: list[str]) -> Sent:
             try:
-                answer = checked(self.provider.embed(texts, Role.DOCUMENT), texts, card)
+                return service.send(texts)
             except CallFailed as error:
                 if refused is not None:
                     refused[str(error.status or "no answer")] += 1
                 raise
-            return estimated_tokens(texts, card.prompt(Role.DOCUMENT)) if answer.tokens is None else answer.tokens
 
-        about = price_of(estimated_tokens(texts, card.prompt(Role.DOCUMENT)), card)
-        with reservation(self.budget, about) as reserved:
-            tokens, attempted = call(make, self.policy, self._rate_limit)
-            reserved.actual = price_of(tokens, card)
-        self.tokens += tokens
-        return tokens, attempted.nanoseconds, attempted.retries
+        got = self.calls.send(replace(service, send=send), texts, account)
+        self.tokens += account.usage.tokens
+        return account.usage.tokens, got.nanoseconds, account.usage.retries
 
     def level(self, setting: Setting, requests: int, first_seed: int) -> Level:
         """`clients` threads share the requests; after the first that fails for good, the rest is not sent."""

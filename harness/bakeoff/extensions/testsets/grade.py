@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 from bakeoff_providers.errors import BakeoffError, CallFailed, InputError, Unavailable
 
-from bakeoff.calls.ask import Asker, ChatUsage, Question, Unusable, read_object
+from bakeoff.calls.ask import Asker, Question, Unusable, read_object
+from bakeoff.calls.paid import Usage
 from bakeoff.core.files import write_json
 from bakeoff.core.printable import counted
 from bakeoff.core.progress import Progress, silent
@@ -118,12 +119,12 @@ def panel(folder: TaskFolder, askers: Sequence[Asker], repeats: int = 1, progres
     return [Judge(folder, asker, repeat, progress) for asker in askers for repeat in range(repeats)]
 
 
-def estimates_of(judges: Sequence[Judge], pairs: Sequence[QueryDocument]) -> list[ChatUsage]:
+def estimates_of(judges: Sequence[Judge], pairs: Sequence[QueryDocument]) -> list[Usage]:
     """What each judge would take for what it has not graded yet."""
     return [judge.asker.estimate(judge.questions(judge.open_pairs(pairs))) for judge in judges]
 
 
-def check_answerable(judges: Sequence[Judge], estimates: Sequence[ChatUsage], *, offline: bool) -> None:
+def check_answerable(judges: Sequence[Judge], estimates: Sequence[Usage], *, offline: bool) -> None:
     """Before anything is written: every model that has to be asked can be, or answers are in the cache."""
     wanted = [judge.asker for judge, estimate in zip(judges, estimates, strict=True) if estimate.requests]
     asked = {id(asker): asker for asker in wanted}

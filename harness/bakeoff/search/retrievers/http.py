@@ -91,14 +91,14 @@ class Http(Retriever):
     def search(self, text: str, k: int) -> tuple[Scored, int]:
         """The time of the request that was answered; failed ones and their waits are not in it."""
         content = _filled(self._body, text, k)
-        answer, attempted = call(lambda: self._request(content, k), self._policy, self._rate_limit)
+        answer, nanoseconds = call(lambda: self._request(content, k), self._policy, self._rate_limit)
         ids = _at(answer, self._ids)
         if not self._scores:
-            return scored(ids), attempted.nanoseconds
+            return scored(ids), nanoseconds
         values = _at(answer, self._scores)
         if len(values) != len(ids):
             raise StoreError(f"{self.url} answered {len(ids)} ids and {len(values)} scores")
-        return scored(list(zip(ids, values, strict=True))), attempted.nanoseconds
+        return scored(list(zip(ids, values, strict=True))), nanoseconds
 
     def close(self) -> None:
         """Closes the connection."""

@@ -10,7 +10,8 @@ from bakeoff.cli.shared_options import parse_settings, say
 from bakeoff.core.printable import counted
 
 if TYPE_CHECKING:
-    from bakeoff.calls.ask import Asker, ChatUsage
+    from bakeoff.calls.ask import Asker
+    from bakeoff.calls.paid import Usage
 
 ModelOption = Annotated[
     list[str] | None, typer.Option("--model", help="A chat model: ollama:llama3.1, gemini:…, openai:…")
@@ -33,23 +34,23 @@ def chat_askers(specs: list[str], given: list[str] | None, max_cost: float | Non
     return [make_asker(spec, options, answers=home() / "answers", budget=budget, offline=offline) for spec in specs]
 
 
-def echo_usage(usage: ChatUsage) -> None:
+def echo_usage(usage: Usage) -> None:
     """What the answers took, in one line."""
     say(
         f"{counted(usage.asked, 'answer')}: {usage.cached} from the cache, {counted(usage.requests, 'request')} "
-        f"({usage.unusable} unusable), {usage.prompt_tokens:.0f} + {usage.answer_tokens:.0f} tokens, {_dollars(usage)}"
+        f"({usage.unusable} unusable), {usage.tokens:.0f} + {usage.answer_tokens:.0f} tokens, {_dollars(usage)}"
     )
 
 
-def echo_estimate(usage: ChatUsage) -> None:
+def echo_estimate(usage: Usage) -> None:
     """What asking would take."""
     say(
         f"dry run: {counted(usage.asked, 'answer')}, {usage.cached} in the cache, {usage.requests} to ask for: about "
-        f"{usage.prompt_tokens:.0f} + {usage.answer_tokens:.0f} tokens, {_dollars(usage)}"
+        f"{usage.tokens:.0f} + {usage.answer_tokens:.0f} tokens, {_dollars(usage)}"
     )
 
 
-def _dollars(usage: ChatUsage) -> str:
+def _dollars(usage: Usage) -> str:
     if usage.usd is None:
         return "price unknown (give price_in and price_out)"
     return f"${usage.usd:.4f}" if usage.usd else "free"

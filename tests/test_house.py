@@ -20,8 +20,8 @@ EXTENSIONS = "bakeoff.extensions."
 PURE = {"evaluation", "statistics"}
 IMPURE = {"os", "pathlib", "time", "datetime", "socket", "subprocess", "urllib", "shutil", "tempfile", "random"}
 LONGEST = 600  # lines of a module
-MOST_LINES = {"core": 42_450, "all": 55_750}  # `wc -l`; the core is all but bakeoff/extensions
-MOST_MODULES = 493
+MOST_LINES = {"core": 42_800, "all": 56_000}  # `wc -l`; the core is all but bakeoff/extensions
+MOST_MODULES = 460
 _PLACE = re.compile(r"(bakeoff|bakeoff_providers)(\.\w+)+(:\w+)?")
 
 

@@ -78,7 +78,8 @@ class RerankedRow(FieldRow):
         document = sum(map(estimated_tokens, in_blocks(texts, BLOCK))) / len(task.documents)
         tokens = sum(candidates * (estimated_tokens([query.text]) + document) for query in task.queries)
         usd = reranker.cost(tokens, len(task.queries))
-        return Plan(labels, pairs, 0, tokens, len(task.queries), usd, None, lacking, bool(lacking))
+        note = lacking or "upper bound: pairs in the cache are not subtracted"
+        return Plan(labels, pairs, 0, tokens, len(task.queries), usd, None, note, bool(lacking))
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
         """It can only run where its first stage can be asked."""

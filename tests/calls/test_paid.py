@@ -30,8 +30,8 @@ from bakeoff.core.task import Query
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
 from bakeoff.search.answer import Answer, Searcher
-from bakeoff.search.reranked_searcher import RerankedSearcher
 from bakeoff.search.rerankers.base import Reranked, Reranker
+from bakeoff.systems.reranked import RerankedSearcher
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role
 from bakeoff_providers.chat.base import ChatModel, Reply
 from bakeoff_providers.errors import AnswerUnusable, BakeoffError, CallFailed, EmbeddingFailed, StoreError, Unavailable

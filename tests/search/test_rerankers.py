@@ -366,7 +366,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.search.reranked_searcher import RerankedSearcher
+from bakeoff.systems.reranked import RerankedSearcher
 from bakeoff.search.rerankers.base import Reranked, Reranker
 from bakeoff.search.answer import Answer, Searcher
 

@@ -8,7 +8,7 @@ from bakeoff.core.progress import showing
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import with_shared_cache
-from bakeoff.running.runner import task_of
+from bakeoff.running.runner import depth_of, task_of
 from bakeoff.running.settings import Settings
 from bakeoff.systems.base import Demand, Plan, System
 from bakeoff.tasks.kinds import load_kind
@@ -17,7 +17,7 @@ __all__ = ["Plan", "plan", "plan_sentences"]
 
 
 def plan(lineup: Lineup, settings: Settings) -> list[Plan]:
-    """A plan for each distinct embedding, in the order of the line-up.
+    """A plan for each distinct embedding and each second stage, in the order of the line-up.
 
     No service is asked for anything; a model whose weights are here embeds a few texts, which tells its pace.
     """
@@ -40,7 +40,8 @@ def plan_sentences(plans: Sequence[Plan], lineup: Lineup) -> list[str]:
 def _plans(lineup: Lineup, settings: Settings) -> list[Plan]:
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
     settings = with_shared_cache(settings, settings.engine or lineup.engine)
-    embeddings = Embeddings(task_of(kind, lineup, settings), 1, settings, lineup.folder)
+    task = task_of(kind, lineup, settings)
+    embeddings = Embeddings(task, depth_of(lineup, kind, task), settings, lineup.folder)
     unset = {row.label: reason for row in lineup.contenders if (reason := row.unset_variables())}
     sharing: dict[Hashable, list[System]] = {}
     for row in (*kind.models, *(row for row in lineup.contenders if row.label not in unset)):

@@ -46,7 +46,7 @@ DEPTH = 100  # how many documents a query asks for where neither the line-up nor
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything a run found out, still in arrays; `bakeoff.results.summary` turns it into files."""
+    """Everything a run found out, still in arrays; `bakeoff.results.save` turns it into files."""
 
     lineup: Lineup
     task: Task
@@ -104,7 +104,7 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
     before = this_machine() if settings.recorded else machine()
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
     task = task_of(kind, lineup, settings)
-    depth = lineup.depth or (len(task.documents) if kind.needs_full_ranking else DEPTH)
+    depth = depth_of(lineup, kind, task)
     lineup = replace(lineup, depth=depth)
     measures = tuple(dict.fromkeys([*lineup.all_measures(), *map(Measure.parse, kind.measures)]))
     check_dates(task, measures, lineup.file)
@@ -153,6 +153,11 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         extras=extras,
         no_verdict=kind.no_verdict,
     )
+
+
+def depth_of(lineup: Lineup, kind: TaskKind, task: Task) -> int:
+    """How many documents a query asks for."""
+    return lineup.depth or (len(task.documents) if kind.needs_full_ranking else DEPTH)
 
 
 def task_of(kind: TaskKind, lineup: Lineup, settings: Settings) -> Task:

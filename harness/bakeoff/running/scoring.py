@@ -19,8 +19,8 @@ from bakeoff.evaluation.validity import Validity
 from bakeoff.running.engines.base import Engine
 from bakeoff.running.stages import Answered, Embedding, Scored, Search, SecondStage
 from bakeoff.search.loss import Losses
-from bakeoff.search.reranked_searcher import RerankedSearcher
 from bakeoff.systems.base import Given, NotRun, System
+from bakeoff.systems.reranked import RerankedSearcher
 from bakeoff.tasks.kinds.base import Answers, TaskKind
 
 

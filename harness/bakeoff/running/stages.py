@@ -1,4 +1,4 @@
-"""A contender's way through a run: prepared, answered, scored. Each stage is made once and never changed."""
+"""A contender after it was prepared: answered, scored. Each stage is made once and never changed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bakeoff.calls.paid import Usage
 from bakeoff.core.figures import Loss, Timing
 from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.score import Scores
-from bakeoff.search.reranked_searcher import RerankedSearcher
 from bakeoff.systems.base import Build, Prepared, System
+from bakeoff.systems.reranked import RerankedSearcher
 from bakeoff.tasks.kinds.base import Reading
 
 Rankings = Mapping[str, Ranking]  # by query id

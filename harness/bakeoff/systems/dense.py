@@ -112,7 +112,7 @@ class Dense(StoreRow):
                 # An engine with bytes of its own makes them from the vectors; others get what such bytes stand for.
                 stored = variant.unrounded(whole) if held.precision == "int8" else vectors
                 if isinstance(store, HybridStore) and hybrid:
-                    added = _fill(store, index, stored, texts=True)
+                    added = _fill(store, index, stored)
                 else:
                     added = store.fill(index.ids, stored, index.all_fields())
                 _, built = timed(store.build)
@@ -189,8 +189,8 @@ class HybridSearcher(DenseSearcher):
         return None
 
 
-def _fill(store: Store, index: Index, vectors: VectorRows, *, texts: bool) -> int:
-    """Adds all chunks, a block at a time; the nanoseconds that the store took, without reading the blocks."""
+def _fill(store: HybridStore, index: Index, vectors: VectorRows) -> int:
+    """Adds all chunks with their texts; the nanoseconds that the store took, without reading the blocks."""
     if len(vectors) > BLOCK:
         store.expect(len(vectors), lambda count: vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)])
     nanoseconds, has_fields = 0, bool(index.metadata)
@@ -198,10 +198,7 @@ def _fill(store: Store, index: Index, vectors: VectorRows, *, texts: bool) -> in
         for start, block in vectors.blocks():
             ids = index.ids[start : start + len(block)]
             metadata = [index.fields(row) for row in range(start, start + len(block))] if has_fields else None
-            if texts and isinstance(store, HybridStore):
-                said = [chunk.text for chunk in index.chunks[start : start + len(block)]]
-                nanoseconds += timed(partial(store.add_texts, ids, block, said, metadata))[1]
-            else:
-                nanoseconds += timed(partial(store.add, ids, block, metadata))[1]
+            texts = [chunk.text for chunk in index.chunks[start : start + len(block)]]
+            nanoseconds += timed(partial(store.add_texts, ids, block, texts, metadata))[1]
             advance(len(block))
     return nanoseconds

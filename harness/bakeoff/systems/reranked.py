@@ -2,22 +2,176 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
 from bakeoff_providers.hub import is_hub_name
 from bakeoff_providers.keys import filled
 
+from bakeoff.calls.budget import Budget
+from bakeoff.calls.key_index import keys_of
+from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage
+from bakeoff.calls.retry import RetryPolicy
 from bakeoff.calls.tokens import estimated_tokens
+from bakeoff.core.machine import call_time
+from bakeoff.core.ranking import Ranking
+from bakeoff.core.task import Query
 from bakeoff.embedding.corpus_chunks import TextsById, WholeTexts, in_blocks
+from bakeoff.embedding.space import Space
 from bakeoff.embedding.vector_rows import BLOCK
-from bakeoff.search.reranked_searcher import RerankedSearcher
+from bakeoff.search.answer import Answer, Searcher, Timed
 from bakeoff.search.rerankers import RERANKERS
-from bakeoff.search.rerankers.base import Reranker
+from bakeoff.search.rerankers.base import Reranker, checked
 from bakeoff.systems.base import Demand, FieldRow, Identity, Plan, Prepared, Ready, RunContext
 from bakeoff.systems.failures import adapter_work, reason_of
+
+
+@dataclass(slots=True)
+class RerankedSearcher(Searcher):
+    """The latency of each stage is kept apart. A hosted model is asked once for each pair; a local one every time."""
+
+    first: Searcher
+    reranker: Reranker
+    depth: int
+    texts: Mapping[str, str]
+    policy: RetryPolicy
+    space: Space | None = None
+    budget: Budget | None = None
+    offline: bool = False
+    _calls: Calls = field(init=False)
+    _account: Account = field(default_factory=Account, init=False)
+    _earlier: int = field(default=0, init=False)  # queries whose scores an earlier run bought
+    _memory: dict[bytes, float] = field(default_factory=dict, init=False)  # what was answered in this run, by hash
+    _round: int | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._calls = Calls(self.policy, self.budget, self.offline)
+
+    @property
+    def usage(self) -> Usage:
+        """Pairs, requests and tokens so far."""
+        return self._account.usage
+
+    @property
+    def searches(self) -> int:
+        """Calls that are paid for, now or when the scores were bought."""
+        return self.usage.answered + self._earlier
+
+    def ask(self, query: Query) -> Answer:
+        """Only the call to the reranker is timed as its stage; scores from the cache have no time."""
+        answer = self.first.ask(query)
+        candidates = answer.ranking.ids[: self.depth]
+        if not candidates:
+            return replace(answer, rerank_ns=0)
+        text = self.texts.get(query.item, query.text)
+        documents = [self.texts[document] for document in candidates]
+        scores, rerank_ns = self._scores(text, documents)
+        order = sorted(zip(candidates, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))
+        rest = answer.ranking.ids[self.depth :]
+        lowest = order[-1][1]
+        ranking = Ranking(
+            (*(document for document, _ in order), *rest),
+            (*(score for _, score in order), *(lowest - place for place in range(1, len(rest) + 1))),
+            None if answer.ranking.matched is None else max(answer.ranking.matched, len(candidates)),
+        )
+        if rerank_ns is not None:
+            return replace(answer, ranking=ranking, rerank_ns=rerank_ns)
+        earlier = self.space if self._round == 0 else None
+        kept = None if earlier is None else earlier.call_time(_call_key(text, documents))
+        timed = max(answer.timed, Timed.EARLIER if kept else Timed.NEVER)
+        return replace(answer, ranking=ranking, timed=timed, kept_rerank=kept)
+
+    def begin_round(self, number: int) -> None:
+        """What is asked before the first is no sample of a warm call."""
+        self._round = number
+        self.first.begin_round(number)
+
+    def prefetch(self, queries: Sequence[Query]) -> None:
+        """The first stage has been prefetched by its own row."""
+
+    def close(self) -> None:
+        """The first stage belongs to another row."""
+        if self.space is not None:
+            self.space.close()
+        self.reranker.close()
+
+    def _scores(self, query: str, documents: Sequence[str]) -> tuple[list[float], int | None]:
+        """Pairs that a hosted model scored before are not paid for again; a time is that of all pairs, or none."""
+        service = self._service(query)
+        if self.reranker.local:
+            self._account.add(Usage(asked=len(documents)))
+            here = self._calls.send(service, list(documents), self._account)
+            return here.values[:, 0].tolist(), here.nanoseconds
+        distinct = list(dict.fromkeys(documents))
+        pairs = Request(distinct, keys_of(f"{query}\0{document}" for document in distinct))
+        bought = self._remember_kept(query, pairs)
+        wanted, sent, nanoseconds = self._unknown(pairs), 0, 0
+        for _, got in self._calls.obtain(service, self.space, [wanted] if wanted.texts else [], self._account):
+            if got is not None:
+                sent, nanoseconds = sent + len(got.texts), nanoseconds + got.nanoseconds
+                self._remember(query, got.texts, got.values)
+        bought += self._remember_kept(query, wanted)  # by another process meanwhile
+        self._earlier += bool(bought and not sent)
+        self._account.add(Usage(asked=len(distinct), cached=len(distinct) - sent))
+        scores = {text: self._memory[key.tobytes()] for text, key in zip(distinct, pairs.keys, strict=True)}
+        whole = sent == len(distinct)
+        if whole and self.space is not None and self._round is not None:
+            self.space.note_time(_call_key(query, distinct), call_time(nanoseconds))
+        return [scores[document] for document in documents], nanoseconds if whole else None
+
+    def _unknown(self, pairs: Request) -> Request:
+        return pairs.rows(np.array([key.tobytes() not in self._memory for key in pairs.keys], dtype=np.bool_))
+
+    def _remember(self, query: str, documents: list[str], scores: Vectors) -> None:
+        keys = keys_of(f"{query}\0{document}" for document in documents)
+        self._memory.update(zip((key.tobytes() for key in keys), scores[:, 0].tolist(), strict=True))
+
+    def _remember_kept(self, query: str, pairs: Request) -> int:
+        """How many new scores the cache has, with their tokens; where no server counted, those are an estimate."""
+        pairs = self._unknown(pairs)
+        if self.space is None or not pairs.texts:
+            return 0
+        kept = pairs.rows((places := self.space.find(pairs.keys)) >= 0)
+        if kept.texts:
+            tokens = self.space.tokens_of(places[places >= 0])
+            unknown = list(compress(kept.texts, tokens == 0))
+            about = float(tokens.sum(dtype=np.float64)) + _estimated(query, unknown)
+            self._account.add(Usage(tokens=about, estimated=bool(unknown)))
+            self._remember(query, kept.texts, self.space.take(places[places >= 0]))
+        return len(kept.texts)
+
+    def _service(self, query: str) -> Service[Vectors]:
+        """One call for all candidates of a query; its scores are kept as vectors of one dimension."""
+        reranker = self.reranker
+
+        def send(documents: list[str]) -> Sent:
+            answer = reranker.rank(query, documents)
+            return Sent(answer, answer.tokens)
+
+        return Service(
+            name=reranker.model,
+            local=reranker.local,
+            lacks=lambda _: f"the scores of {reranker.model} are",
+            estimate=lambda documents: (_estimated(query, documents), 0.0),
+            price=lambda tokens: 0.0 if reranker.local else reranker.cost(tokens[0], 1),
+            send=send,
+            read=lambda answer, documents: np.array([checked(answer, documents, reranker.model).scores], np.float32).T,
+        )
+
+
+def _estimated(query: str, documents: Sequence[str]) -> float:
+    """Tokens of these pairs: a server reads the query with each document."""
+    return len(documents) * estimated_tokens([query]) + estimated_tokens(documents)
+
+
+def _call_key(query: str, documents: Sequence[str]) -> str:
+    return "\0".join([query, "", *sorted(set(documents))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +222,18 @@ class RerankedRow(FieldRow):
         labels, task = demand.labels, run.task
         try:
             reranker = self._create(run.folder)
+            reranker.close()
         except Exception as error:  # whatever a reranker raises is a note to its row
             return Plan(labels, note=reason_of(error), lacks=True)
-        candidates = min(self.rerank.depth, task.candidates)
+        candidates = min(self.rerank.depth, run.depth, task.candidates)
         pairs, lacking = candidates * len(task.queries), self.lacks() or ""
         if reranker.local:
             return Plan(labels, pairs, note=lacking or "runs here, not timed", lacks=bool(lacking))
-        texts = (document.whole(self.field) for document in task.documents)
-        document = sum(map(estimated_tokens, in_blocks(texts, BLOCK))) / len(task.documents)
-        tokens = sum(candidates * (estimated_tokens([query.text]) + document) for query in task.queries)
+        texts = TextsById(task.documents, self.field)
+        whole = (document.whole(self.field) for document in task.documents)
+        document = sum(map(estimated_tokens, in_blocks(whole, BLOCK))) / len(task.documents)
+        asked = [texts.get(query.item, query.text) for query in task.queries]
+        tokens = sum(candidates * (estimated_tokens([text]) + document) for text in asked)
         usd = reranker.cost(tokens, len(task.queries))
         note = lacking or "upper bound: pairs in the cache are not subtracted"
         return Plan(labels, pairs, 0, tokens, len(task.queries), usd, None, note, bool(lacking))

@@ -117,7 +117,7 @@ chaos: $(VENV)/.test
 mutants: $(VENV)/.test
 	PYTHONPATH=bench $(BIN)/python -m mutants --seed $(or $(SEED),1) -n $(or $(N),300) $(ARGS)
 
-# What statistics claim, against worlds whose truth is known; half an hour: make simulate ARGS='--only sets --effort 0.2'
+# Statistical methods, some not yet used by a command, in worlds of known truth; half an hour: make simulate ARGS='--only sets --effort 0.2'
 simulate: $(VENV)/.test
 	PYTHONPATH=bench $(BIN)/python -m simulate $(ARGS)
 

@@ -1,1 +1,1 @@
-"""Every claim of the statistics against worlds whose truth is known: how often it holds, and what was promised."""
+"""Statistical methods, some not used by a command yet, in worlds of known truth: promised and measured rates."""

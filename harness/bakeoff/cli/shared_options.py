@@ -39,11 +39,11 @@ EquivalentWithin = Annotated[
     ),
 ]
 Wide = Annotated[bool, typer.Option("--wide", help="The matrix as one table, however wide the screen is.")]
-Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the stored figures as JSON instead.")]
 MaxCost = Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are spent.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nothing: say what would be asked and paid.")]
-Offline = Annotated[bool, typer.Option("--offline", help="Make no request: take what is in the cache.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print requests and cost; send nothing.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Use cached vectors only.")]
 VectorsOption = Annotated[str | None, typer.Option(help="Shards that `bakeoff embed` made: no document is asked for.")]
 EngineOption = Annotated[
     str | None, typer.Option(help="Where the heavy steps are done: local or ray; default: what the line-up says.")

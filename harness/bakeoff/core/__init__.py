@@ -1,1 +1,1 @@
-"""What every room needs and that needs no other: tasks, rankings, filters, files, paths, the clock."""
+"""What every package needs: tasks, rankings, filters, files, paths, the clock, and how extensions are found."""

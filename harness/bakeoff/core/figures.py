@@ -1,4 +1,4 @@
-"""Figures that go from the room that makes them into the result: plain values, so that a result is read without it."""
+"""Figures as plain values, so that a result can be read without the package that made them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Texts to vectors: chunks, batches, retries, rate limits, budgets and the cache."""
+"""Texts to vectors: chunks, batches and the vector cache. Calls are made by `calls/`."""

@@ -1,4 +1,4 @@
-"""Where the heavy steps of a run are done: one module and one line below for each (others: `bakeoff.engines`)."""
+"""Where the heavy steps of a run are done. `local` is here; others are in extensions or come by `bakeoff.engines`."""
 
 from __future__ import annotations
 

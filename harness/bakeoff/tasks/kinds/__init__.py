@@ -1,4 +1,4 @@
-"""Where judgments come from. A new kind of task is one module here and one line below (others: `bakeoff.kinds`)."""
+"""Kinds of task: where judgments come from. `graded` is here; others are in extensions or come by `bakeoff.kinds`."""
 
 from __future__ import annotations
 

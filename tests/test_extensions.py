@@ -101,8 +101,8 @@ def test_the_core_runs_without_extensions_and_gives_the_same_figures(tmp_path: P
     assert [done.returncode for done in evaluated] == [0, 0], evaluated[0].stderr
     assert evaluated[0].stdout == evaluated[1].stdout
 
-    (core / "test_one.py").write_text("def test_one():\n    assert True\n")
-    tested = _python(tree, "-m", "pytest", "-q", "-p", "bakeoff.pytest_plugin", "test_one.py", cwd=core)
+    (core / "test_one.py").write_text("def test_one(bakeoff):\n    assert callable(bakeoff.gate)\n")
+    tested = _python(tree, "-m", "pytest", "-q", "test_one.py", cwd=core)
     assert tested.returncode == 0, tested.stdout + tested.stderr
 
 

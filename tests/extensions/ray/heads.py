@@ -20,7 +20,7 @@ import psutil
 
 from tests.wire import PROXIES
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LOOPBACK = ("127.", "::1", "::ffff:127.")
 TOKEN = secrets.token_hex(32)
 _SECONDS = 120  # for a head to start on a busy machine

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.ray
 pytest.importorskip("ray", reason="pip install 'bakeoff[ray]'")
 
 RAY = EngineEntry(name="ray", workers=2)
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module", autouse=True)

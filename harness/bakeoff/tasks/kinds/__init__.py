@@ -50,7 +50,8 @@ def load_kind(
     if not isinstance(source, str):
         return _load(str(source.get("name", "task")), {**source, **(overrides or {})}, base, None)
     path = task_description(source, base)
-    return _load(path.absolute().parent.name, {**read_toml(path, dict[str, Any]), **(overrides or {})}, path.parent, path)
+    described = {**read_toml(path, dict[str, Any]), **(overrides or {})}
+    return _load(path.absolute().parent.name, described, path.parent, path)
 
 
 def _load(name: str, description: Mapping[str, Any], base: Path, file: Path | None) -> TaskKind:

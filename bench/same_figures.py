@@ -147,6 +147,10 @@ def main() -> None:
         unpack(options.revision, old.source)
         for tree in (old, new):
             prepare(tree)
+        for name in [name for name in chosen if name in BUILT_IN[1:]]:
+            if not (old.source / "lineups" / f"{name}.toml").is_file():
+                print(f"{name}: not in {options.revision}, left out")
+                chosen.remove(name)
         before, after = figures_of(old, new, work, chosen)
     differences = list(differing(before, after, [as_pattern(path) for path in (*NOT_COMPARED, *options.ignore)]))
     report(differences, everything=options.all)

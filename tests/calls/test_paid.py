@@ -315,4 +315,5 @@ def test_those_who_wait_for_the_same_do_not_wait_for_each_other(tmp_path: Path) 
         waiting = [pool.submit(wait, order) for order in (1, -1, 1, -1)]
         for one in waiting:
             one.result(timeout=20)
+    assert all(claims.take(keys))  # nobody holds one any more
     claims.close()

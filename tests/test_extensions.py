@@ -122,6 +122,16 @@ def package(tmp_path: Path) -> Path:
     return site
 
 
+def test_a_broken_package_costs_its_own_command(tmp_path: Path, package: Path) -> None:
+    (package / "greeting.py").write_text("raise RuntimeError('no library')\n")
+    assert "greet" not in _bakeoff(ROOT, "--help", cwd=tmp_path, EXTRA_PATH=str(package)).split()
+    assert _bakeoff(ROOT, "cache", "info", cwd=tmp_path, EXTRA_PATH=str(package), BAKEOFF_HOME=str(tmp_path))
+    refused = _python(ROOT, "-m", "bakeoff", "greet", "Ada", cwd=tmp_path, EXTRA_PATH=str(package))
+    assert refused.returncode == 2
+    told = _python(ROOT, "-m", "bakeoff", "--verbose", "--help", cwd=tmp_path, EXTRA_PATH=str(package)).stderr
+    assert "Traceback" not in told
+
+
 def test_another_package_offers_a_command(tmp_path: Path, package: Path) -> None:
     shown = _bakeoff(ROOT, "--help", cwd=tmp_path, EXTRA_PATH=str(package))
     assert "greet" in shown.split()

@@ -86,9 +86,15 @@ CORE = (
 
 
 @cache
+def own_commands() -> dict[str, Command]:
+    """The core's commands and those of our extensions."""
+    return {command.name: command for command in (*CORE, *extension_commands())}
+
+
+@cache
 def all_commands() -> dict[str, Command]:
-    """Every command: the core's, those of extensions, then those of other packages; the first of a name counts."""
-    commands = {command.name: command for command in (*CORE, *extension_commands())}
+    """Our own commands, then those of other packages; the first of a name counts."""
+    commands = dict(own_commands())
     for command in offered_commands():
         commands.setdefault(command.name, command)
     return commands
@@ -113,12 +119,12 @@ class CommandGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's signature
         """The command, imported now; None where there is none of this name."""
-        command = all_commands().get(cmd_name)
+        command = own_commands().get(cmd_name) or all_commands().get(cmd_name)
         return None if command is None else build_command(command)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """An unknown name is answered with the nearest one."""
-        if args[0] not in all_commands() and not args[0].startswith("-") and not ctx.resilient_parsing:
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-") and not ctx.resilient_parsing:
             from bakeoff_providers.registry import nearest
 
             ctx.fail(f"No such command {args[0]!r}. {nearest(args[0], list(all_commands()))}".rstrip())

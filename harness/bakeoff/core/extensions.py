@@ -7,6 +7,7 @@ offer commands by the entry point `bakeoff.commands`, and the rest by the entry 
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+log = logging.getLogger(__name__)
 FOLDER = Path(__file__).parent.parent / "extensions"
 COMMANDS_GROUP = "bakeoff.commands"
 
@@ -57,11 +59,19 @@ def offered_commands() -> Iterator[Command]:
         from bakeoff_providers.registry import offered
 
         for point in offered([COMMANDS_GROUP])[COMMANDS_GROUP]:
-            command: Any = point.load()
-            yield Command(*command)._replace(name=point.name)
+            try:
+                command = Command(*point.load())._replace(name=point.name)
+            except Exception as error:  # whatever somebody else's module raises costs its own command
+                package = f"{point.dist.name} {point.dist.version}" if point.dist else "a package"
+                log.warning("command %s of %s can't be loaded from %s: %s", point.name, package, point.value, error)
+            else:
+                yield command
 
 
 def _offers_commands(folder: Path) -> bool:
     """Whether a distribution in a folder of `sys.path` has entry points of ours, by their text."""
     heading = f"[{COMMANDS_GROUP}]"
-    return any(heading in file.read_text(encoding="utf-8") for file in folder.glob("*.*-info/entry_points.txt"))
+    return any(
+        heading in file.read_text(encoding="utf-8", errors="replace")
+        for file in folder.glob("*.*-info/entry_points.txt")
+    )
